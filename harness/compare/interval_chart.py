@@ -12,11 +12,8 @@ from harness.metrics.figures import TOTAL
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, nice_step, number_tick, ticks_between
 
-# Everything below the title is enlarged, so that it can be read where the chart is 400 px wide.
-_SCALE = 1.5
-_WIDTH = svg.WIDTH / _SCALE
-_NAME_LEFT, _PLOT_LEFT, _PLOT_RIGHT, _TEXT_LEFT = 14, 150, 370, 382
-_ROW_PX, _FIRST_ROW_PX, _FOOT_PX = 26, 40, 44
+_NAME_LEFT, _PLOT_LEFT, _PLOT_RIGHT, _TEXT_LEFT = 20, 170, 390, 402
+_ROW_PX, _FIRST_ROW_PX, _FOOT_PX = 26, 46, 48
 _BAR_PX, _DOT_PX, _BAND_PX = 3, 5, 22
 _ROWS_MOST = 12
 # The axis has at least so many thresholds, and at most so many times the median interval: wider ones are cut off.
@@ -33,7 +30,7 @@ def interval_chart(rows: Sequence[Row]) -> str:
         return ""
     axis = _axis(drawn)
     bottom = _FIRST_ROW_PX + _ROW_PX * len(drawn)
-    body = [f'<g transform="scale({svg.number(_SCALE)})">']
+    body = []
     middles = [_FIRST_ROW_PX + _ROW_PX * (index + 0.5) for index in range(len(drawn))]
     for row, y in zip(drawn, middles, strict=True):
         left, right = (_x_px(axis, sign * row.metric.threshold_ratio * 100) for sign in (-1, 1))
@@ -45,9 +42,9 @@ def interval_chart(rows: Sequence[Row]) -> str:
     for row, y in zip(drawn, middles, strict=True):
         body += _row(row, axis, y)
     axis_title = "change; the band is the threshold"
-    body += [svg.text((_PLOT_LEFT + _PLOT_RIGHT) / 2, bottom + 36, axis_title, "muted middle"), "</g>"]
+    body.append(svg.text((_PLOT_LEFT + _PLOT_RIGHT) / 2, bottom + 38, axis_title, "muted middle"))
     about = " ".join(f"{_name(row)}: {_change(row)} ({_interval(row)}), {row.metric.word}." for row in drawn)
-    return svg.document("Change from the baseline", "%, with its interval", about, (bottom + _FOOT_PX) * _SCALE, body)
+    return svg.document("Change from the baseline", "%, with its interval", about, bottom + _FOOT_PX, body)
 
 
 def _axis(rows: Sequence[Row]) -> Axis:
@@ -76,7 +73,7 @@ def _row(row: Row, axis: Axis, y: float) -> list[str]:
     parts = [
         svg.text(_NAME_LEFT, y + 5, _short_name(row)),
         svg.rectangle(low, y - _BAR_PX / 2, max(high - low, 1), _BAR_PX, f"bar {colour}"),
-        svg.text(_TEXT_LEFT, y + 5, svg.shortened(f"{_change(row)} {metric.word}", _WIDTH - _TEXT_LEFT - 8)),
+        svg.text(_TEXT_LEFT, y + 5, svg.shortened(f"{_change(row)} {metric.word}", svg.WIDTH - _TEXT_LEFT - 8)),
     ]
     if metric.change_ratio is not None:
         x = _x_px(axis, metric.change_ratio * 100)

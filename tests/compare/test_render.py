@@ -310,7 +310,7 @@ def test_the_report_shows_the_first_chart_and_folds_the_other():
 def test_the_chart_of_the_intervals_has_total_first_and_at_most_twelve_rows():
     labels = [Row(f"L{number}", metric(contender=100.0 + number, verdict=REGRESSED)) for number in range(40)]
     svg = interval_chart([*labels, Row("Unknown", metric(low_ratio=None)), Row("TOTAL", metric("p95", verdict=OK))])
-    names = re.findall(r'<text x="14" [^>]*>([^<]+)<', svg)
+    names = re.findall(r'<text x="20" [^>]*>([^<]+)<', svg)
     assert names == ["p95", *(f"L{number} average" for number in range(39, 28, -1))]
     assert "Unknown" not in svg
     assert interval_chart([Row("TOTAL", metric(low_ratio=None))]) == ""
@@ -318,14 +318,14 @@ def test_the_chart_of_the_intervals_has_total_first_and_at_most_twelve_rows():
 
 def test_a_bar_is_in_proportion_to_its_interval_and_a_cut_one_ends_at_the_edge():
     svg = interval_chart([Row("TOTAL", metric(low_ratio=0.02, high_ratio=0.04, threshold_ratio=0.1))])
-    # 150 to 370 px are -15 to +15 %: 0 is at 260 px, and a percent has 7.33 px. The band is from -10 to +10 %.
+    # 170 to 390 px are -15 to +15 %: 0 is at 280 px, and a percent has 7.33 px. The band is from -10 to +10 %.
     bars = re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="(?:3|22)" class="(\w+)', svg)
-    assert bars == [("186.7", "146.7", "band"), ("274.7", "14.7", "bar")]
+    assert bars == [("206.7", "146.7", "band"), ("294.7", "14.7", "bar")]
     # Three times the median of the largest ends, 4 %, is the end of the axis: 12 %.
     wide = metric(low_ratio=-5.0, high_ratio=9.0, verdict=CANNOT_TELL)
     svg = interval_chart([Row("TOTAL", one) for one in [metric(low_ratio=0.02, high_ratio=0.04)] * 3 + [wide]])
     assert re.findall(r'x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="3"', svg) == [
-        *[("278.3", "18.3")] * 3, ("150", "220"),
+        *[("298.3", "18.3")] * 3, ("170", "220"),
     ]  # fmt: skip
 
 
