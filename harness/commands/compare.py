@@ -265,7 +265,9 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         write_result(output, plain)
     else:
         write_whole(output.with_suffix(".json") if options.save else output, json_text(plain))
-    print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
+    columns = shutil.get_terminal_size().columns
+    text = rendered.terminal_text(compared.comparison, columns, compared.next_steps)
+    print(f"{text}{os.path.relpath(output)}")
     if options.html:
         write_html(output)
 

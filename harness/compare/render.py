@@ -91,7 +91,7 @@ def result_of(comparison: Comparison, first_chart: str = "", next_steps: tuple[N
     return Result("compare", title, comparison.verdict, text, figures, first_chart, next_steps=next_steps)
 
 
-def terminal_text(comparison: Comparison, width: int) -> str:
+def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextStep] = ()) -> str:
     """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
 
     The labels with the largest change of the average are shown. Long label names are cut.
@@ -106,6 +106,7 @@ def terminal_text(comparison: Comparison, width: int) -> str:
         lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
     if len(averages) > _TERMINAL_LABELS:
         lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    lines += [f"next: {one_line(f'{step.text}: {step.command}'.removesuffix(': '))}" for step in next_steps]
     return "\n".join([*lines, ""])
 
 

@@ -115,6 +115,16 @@ def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(com
     assert images == ["compare-run-07_1-run-07_2-intervals.svg", "compare-run-07_1-run-07_2.svg"]
 
 
+def test_a_saved_regression_says_in_terminal_page_and_json_what_to_do_next(compare, reports, capsys):
+    assert compare("run-07_1", "run-07_3", "--save", "--anyway") == 1
+    saved = reports / "tiny" / "compare-run-07_1-run-07_3.md"
+    command = json.loads((reports / "tiny" / "run-07_3.json").read_text())["run"]["command"]
+    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} PROFILE=1"}
+    assert f"\nnext: {step['text']}: {step['command']}\n" in capsys.readouterr().out
+    assert f"\n- {step['text']}: `{step['command']}`\n" in saved.read_text(encoding="utf-8")
+    assert json.loads(saved.with_suffix(".json").read_text())["result"]["next_steps"] == [step]
+
+
 def test_saving_again_keeps_the_notes_and_writes_the_same_bytes(compare, reports):
     compare("run-07_1", "run-07_2", "--save")
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
