@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from harness.base import units
 from harness.compare.answer import is_of_runs
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
 from harness.compare.result import RunResult
@@ -39,15 +40,15 @@ def _next_steps(
         yield NextStep("Find the cause: measure both sides with a profile", extended(runs[1].command, "profile"))
     if sides := _sides(runs[0], runs[1]):
         a, b = sides
+        env = runs[1].profile if runs[0].profile == runs[1].profile else ""
         given = _given(runs[1].command)
         what = (
             "Let alternating pairs of runs confirm it" if comparison.verdict == REGRESSED else "Run alternating pairs"
         )
-        yield NextStep(what, make_command("ab", {"a": a, "b": b, **given, "env": runs[1].profile}))
+        yield NextStep(what, make_command("ab", {"a": a, "b": b, **given, "env": env}))
     elif comparison.verdict == CANNOT_TELL:
-        more = (
-            f"Measure {comparison.further_runs or 'more'} more runs a side" if comparison.further_runs else "Run longer"
-        )
+        further = comparison.further_runs
+        more = f"Measure {units.plural(further, 'more run')} a side" if further else "Run longer"
         yield NextStep(f"{more}, alternating between the sides", runs[1].command)
 
 
