@@ -87,8 +87,8 @@ def _sweep(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
+    from harness.nightly.answer import headline
     from harness.nightly.record import NightlyRecord
-    from harness.nightly.render import headline
     from harness.nightly.report_files import read_nightly_result
     from harness.nightly.steps import NightlyRun
 

@@ -121,7 +121,7 @@ def _close(
 ) -> int:
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
-    from harness.nightly.render import headline
+    from harness.nightly.answer import headline
     from harness.nightly.report_files import read_nightly_result
 
     files = runner.design.files

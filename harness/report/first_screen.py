@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.report.results import Result, headline_line
-from harness.report.tables import cell
+from harness.report.tables import cell, one_line
+
+_WORDS_MOST = 20
+
+
+def brief(*sentences: str) -> str:
+    """Return an answer of at most 20 words: as many of the sentences as fit; the first one is cut if it must be."""
+    words = one_line(sentences[0]).split()
+    if len(words) > _WORDS_MOST:
+        return f"{' '.join(words[:_WORDS_MOST]).rstrip('.,:;')}…"
+    for sentence in sentences[1:]:
+        if len(words) + len(sentence.split()) <= _WORDS_MOST:
+            words += sentence.split()
+    return " ".join(words)
 
 
 def first_screen(

@@ -26,7 +26,7 @@ def compared(base, new, **changes):
 
 
 @pytest.mark.parametrize(
-    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, OK, BETTER)]
+    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, BETTER, BETTER)]
 )
 def test_the_verdicts_and_changes_are_those_of_compare(least_ms, verdict, word):
     found = compared(steady(200), steady(least_ms))

@@ -192,7 +192,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     code, out = finished(suite=suite, GITHUB_STEP_SUMMARY=str(summary))
     assert code == 1, out  # the goal that was missed counts more than the run that failed
     page = page_of(tmp_path)
-    assert "**GOAL MISSED: 1 of 3 runs FAILED; 1 of 3 runs with its goal missed; 1 of 3 runs NOT RUN;" in page
+    assert "\u274c **GOAL MISSED: 1 of 3 runs FAILED, 1 GOAL MISSED, 1 NOT RUN.**" in page
     assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
     assert "p90 20 ms, goal 5 ms" in page
     assert "not enough time: it needs about 10 min" in page
@@ -279,7 +279,7 @@ def rendered(folder, home, name):
 def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_path):
     code, out = finished()
     assert code == 0, out
-    assert "DOUBTFUL: 1 of 1 run DOUBTFUL; 1 load not judged: no run is VALID." in out
+    assert "DOUBTFUL: 1 of 1 run DOUBTFUL. 1 load not judged: no run is VALID." in out
     believed(reports_of(tmp_path))
     today = date.fromisoformat(record_of(tmp_path)["name"][:10])
     for days in range(1, 11):
@@ -290,14 +290,14 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
     believed(reports_of(tmp_path))
     code, out = rendered(reports_of(tmp_path), home, str(today))
     assert code == 0, out
-    assert "WARNED: 1 metric worse for the first time" in out
+    assert "WARNED: average 20 → 40 ms (+100.0 %) for the first time." in out
     as_of(reports_of(tmp_path), today, today - timedelta(days=1))
     code, out = finished(mode="queueing")  # judged with the run of the first nightly run of this date
     assert code == 1, out
-    assert "REGRESSED: 1 metric worse than earlier nightly runs; 1 of 1 run DOUBTFUL." in out
+    assert "REGRESSED: average 20 → 40 ms (+100.0 %). 1 of 1 run DOUBTFUL." in out
     page = (reports_of(tmp_path) / f"{today}-2.md").read_text()
     yesterday = today - timedelta(days=1)
-    assert "**REGRESSED: 1 metric worse than earlier nightly runs" in page
+    assert re.search(r"^\u274c \*\*REGRESSED: ", page, re.MULTILINE)
     assert "TOTAL average ms: 40 against 20 (+100.00 %, limit" in page
     assert f"since {yesterday}" in page
     assert f"accept --since {yesterday} --plan tiny --users 4" in page

@@ -70,7 +70,7 @@ def test_the_json_of_a_run_has_the_result_that_its_markdown_shows(is_soak, kind,
     assert (result.kind, result.verdict, result.headline) == (kind, "VALID", "VALID. Goals met: 2 of 2.")
     # Of 50 samples a second; 100, 101, 102, 100 … ms.
     assert [(one.name, one.value, one.unit) for one in result.key_figures if one.name != "samples"] == [
-        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("median", "101", "ms"), ("p95", "102", "ms"),
+        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("p50", "101", "ms"), ("p95", "102", "ms"),
         ("p99", "102", "ms"), ("errors", "0.00", "%"), ("max", "102", "ms"),
     ]  # fmt: skip
     assert f"| TOTAL | {result.key_figures[1].value} | 50.00 |" in run.report.read_text()
@@ -149,7 +149,7 @@ def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(ma
     changed(report)
     found, subject = read_report(report), Subject("performance")
     text = comment_text(found, subject, "", 60_000)
-    assert "\n\n**CHANGED: \\*a\\* \\< b.**\n\n- A: delay" in text
+    assert "\n\n\u274c **CHANGED: \\*a\\* \\< b.**\n\n| label | metric | A | B |" in text
     assert old not in text
     assert status_of(found, subject).text == "REGRESSED: CHANGED: *a* < b."
     assert replace(found.result, headline=old) == stated_result(report_path("ab", made))
