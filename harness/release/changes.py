@@ -11,13 +11,13 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
 from harness.release.sides import Sides
 from harness.report.stored_comparisons import BETTER
-from harness.report.tables import cell, table
+from harness.report.tables import cell
+from harness.report.wide_tables import narrow_tables
 from harness.sweep.text import users_text
 
 # The metrics of all requests together, and of each label.
 OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
-_UNKNOWN = "~"
 # A row of a table: its first cells, and what was compared.
 _Row = tuple[Sequence[str], LabelComparison]
 
@@ -32,7 +32,7 @@ def verdict_text(metric: MetricComparison) -> str:
 def change_text(metric: MetricComparison) -> str:
     """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
     shown = metric.metric
-    change = units.signed_percent(metric.change_ratio) or _UNKNOWN
+    change = units.signed_percent(metric.change_ratio) or "?"
     values = f"{shown.phrase} {shown.text(metric.baseline)} → {shown.text(metric.contender)} {shown.unit}"
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
@@ -59,10 +59,10 @@ def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric]
     columns = [
         head
         for metric in shown
-        for head in (f"{baseline} {metric.title}", f"{contender} {metric.title}", "delta %", "verdict")
+        for head in (f"{baseline} {metric.title}", f"{contender} {metric.title}", "change %", "verdict")
     ]
     body = [[*first, *(text for metric in shown for text in _cells(label.of(metric)))] for first, label in rows]
-    return table([*heads, *columns], body, text_columns=1)
+    return narrow_tables([*heads, *columns], body, kept=len(heads), together=4)
 
 
 def _is_known(metric: MetricComparison | None) -> bool:
@@ -73,7 +73,7 @@ def _cells(metric: MetricComparison | None) -> list[str]:
     if metric is None:
         return [""] * 4
     values = [metric.metric.text(value) for value in (metric.baseline, metric.contender)]
-    return [*values, units.signed_percent(metric.delta_ratio) or _UNKNOWN, verdict_text(metric)]
+    return [*values, units.signed_percent(metric.delta_ratio), verdict_text(metric)]
 
 
 def reasons(levels: Mapping[int, Comparison]) -> list[str]:

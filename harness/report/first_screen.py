@@ -1,11 +1,18 @@
-"""The first screen of every report in Markdown: the same parts in the same order, and what is folded behind it."""
+"""The first screen of every report: the same parts in the same order, and in Markdown what is folded behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.report.results import Result, headline_line
+from harness.report.results import Result, Tone, headline_line
 from harness.report.tables import cell
+
+# The marks of verdicts in a terminal.
+SHAPES = {Tone.GOOD: "\u2714", Tone.DOUBT: "!", Tone.BAD: "\u2718", Tone.NONE: ""}
+# A first screen has so many rows in its table and lines of what weakens it.
+ROWS_MOST, WEAKENED_MOST = 12, 4
+# An answer, with its verdict, has so many words.
+WORDS_MOST = 20
 
 
 def first_screen(
@@ -16,7 +23,7 @@ def first_screen(
     `goals`, `chart`, `table` and the lines of `weakened_by` are Markdown. Without `goals`, the sentence of the result
     is printed. Parts without content are left out.
     """
-    steps = [f"{cell(step.text)}{f': `{step.command}`' if step.command else ''}" for step in result.next_steps]
+    steps = [f"{cell(step.text)}{f' `{step.command}`' if step.command else ''}" for step in result.next_steps]
     parts = (
         headline_line(result),
         goals or cell(result.goals),
@@ -26,6 +33,23 @@ def first_screen(
         _list("What to do next", steps),
     )
     return "\n\n".join(filter(None, parts))
+
+
+def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str] = ()) -> str:
+    """Return the first screen as plain text for a terminal; `table` and the lines of `weakened_by` are plain text."""
+    steps = [f"{step.text} {step.command}".rstrip() for step in result.next_steps]
+    parts = (
+        "\n".join(filter(None, (f"{SHAPES[result.tone]} {result.headline}".lstrip(), result.goals))),
+        table,
+        "\n".join(["What weakens it:", *(f"- {line}" for line in weakened_by)]) if weakened_by else "",
+        "\n".join(["What to do next:", *(f"- {step}" for step in steps)]) if steps else "",
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def shortest(*answers: str) -> str:
+    """Return the first of some answers that has at most WORDS_MOST words, else the last of them."""
+    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), answers[-1])
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

@@ -109,7 +109,7 @@ def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are
     assert (left["variant"], left["run"], left["state"], left["problem"]) == (
         "queue.most=10", "run-01_1", "under way", "interrupted",
     )  # fmt: skip
-    assert "2 of 2 variants not measured yet" in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
+    assert "INTERRUPTED: 0 of 2 variants measured." in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
     assert nothing_is_left(tmp_path)
 
     code, out = finished(*_SET)
@@ -135,7 +135,7 @@ def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, t
         assert call["overload"].startswith("20.3,10,make overload PLAN=tiny SET=delay_ms=0,20 GOAL='p90<2s' RATE=20.3")
     (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
     text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
-    assert "**delay_ms=0: INVALID: scripts/run ended with code 3: web ended with code 1**" in text
+    assert "- delay_ms=0: INVALID, scripts/run ended with code 3: web ended with code 1." in text
     assert "\n| delay_ms=0 | INVALID |  |  |  |  |  |  |\n" in text
     assert [bool(run["result"]) for run in record["runs"]] == [False, True]
 
