@@ -134,17 +134,17 @@ def _answers(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> I
 def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> Iterator[NextStep]:
     if record.state != FINISHED or record.stop_reason:
         larger = "" if record.state != FINISHED else " with a larger MAX"
-        yield NextStep(f"Resume the test{larger}:", record.resume_command)
+        yield NextStep(f"Resume the test{larger}", record.resume_command)
         return
     level_s = max((verdict.next_level_s for _, verdict in judged), default=0)
     ratios = [verdict.next_rate_ratio for _, verdict in judged if verdict.next_rate_ratio]
     if level_s:
-        yield NextStep("Measure longer levels:", changed_command(record.command, {"level_duration": f"{level_s}s"}))
+        yield NextStep("Measure longer levels", changed_command(record.command, {"level_duration": f"{level_s}s"}))
     if any(verdict.state == COLLAPSE for _, verdict in judged):
         yield NextStep("Bound the system's queue, or lower its time-outs, and measure that as another variant (SET).")
     if ratios and record.capacity_per_s:
         rate, what = f"{record.capacity_per_s * ratios[0]:.4g}", "lower" if ratios[0] < 1 else "higher"
-        yield NextStep(f"Offer a {what} rate:", changed_command(record.command, {"rate": rate}))
+        yield NextStep(f"Offer a {what} rate", changed_command(record.command, {"rate": rate}))
 
 
 def _doubts(record: OverloadRecord) -> list[str]:

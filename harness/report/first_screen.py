@@ -23,7 +23,7 @@ def first_screen(
     `goals`, `chart`, `table` and the lines of `weakened_by` are Markdown. Without `goals`, the sentence of the result
     is printed. Parts without content are left out.
     """
-    steps = [f"{cell(step.text)}{f' `{step.command}`' if step.command else ''}" for step in result.next_steps]
+    steps = [f"{cell(step.text)}{f': `{step.command}`' if step.command else ''}" for step in result.next_steps]
     parts = (
         headline_line(result),
         goals or cell(result.goals),
@@ -37,7 +37,7 @@ def first_screen(
 
 def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str] = ()) -> str:
     """Return the first screen as plain text for a terminal; `table` and the lines of `weakened_by` are plain text."""
-    steps = [f"{step.text} {step.command}".rstrip() for step in result.next_steps]
+    steps = [": ".join(filter(None, (step.text, step.command))) for step in result.next_steps]
     parts = (
         "\n".join(filter(None, (f"{SHAPES[result.tone]} {result.headline}".lstrip(), result.goals))),
         table,
@@ -48,8 +48,10 @@ def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str
 
 
 def shortest(*answers: str) -> str:
-    """Return the first of some answers that has at most WORDS_MOST words, else the last of them."""
-    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), answers[-1])
+    """Return the first of some answers that has at most WORDS_MOST words, else as much of the last one."""
+    words = answers[-1].split()
+    cut = answers[-1] if len(words) <= WORDS_MOST else f"{' '.join(words[:WORDS_MOST])}…"
+    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), cut)
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

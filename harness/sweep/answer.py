@@ -183,34 +183,34 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         return
     if record.state == RUNNING or record.stop_reason:
         larger = "" if record.state == RUNNING else " with a larger MAX"
-        yield NextStep(f"Resume the sweep{larger}:", record.resume_command)
+        yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
     if short := [run for run in sweep.runs if WarningCode.TOO_SHORT in run.warning_codes]:
         ramp_s = max((run.record.load.ramp_s for run in short if run.record), default=0.0)
         duration = f"{units.number_text(round(ramp_s + STEADY_LEAST_S + 0.5))}s"
-        yield NextStep("Measure levels that are long enough to judge:", _changed(record, duration=duration))
+        yield NextStep("Measure levels that are long enough to judge", _changed(record, duration=duration))
         return
     is_repeatable = record.kind != CAPACITY and record.repeat == 1
     if is_repeatable and (sweep.is_of_setting or is_undecided(analysis)):
-        yield NextStep("Repeat each level, to know how much single runs differ:", _changed(record, repeat="3"))
+        yield NextStep("Repeat each level, to know how much single runs differ", _changed(record, repeat="3"))
     elif is_undecided(analysis) and record.duration_s:
         longer = units.duration_text(record.duration_s * _MORE).replace(" ", "")
-        yield NextStep("Measure longer levels:", _changed(record, duration=longer))
+        yield NextStep("Measure longer levels", _changed(record, duration=longer))
     if sweep.is_of_setting:
         return
     if analysis.goal in (None, Goal()):
-        yield NextStep("See how many users a goal allows:", f"{_page_command(record)} {record.id} --p90=1000")
+        yield NextStep("See how many users a goal allows", f"{_page_command(record)} {record.id} --p90=1000")
     elif analysis.answer.is_least and record.kind == SWEEP:
         last = sweep.levels[-1].users
         more = ",".join(str(last * factor) for factor in (1, _MORE, _MORE**2))
-        yield NextStep("Measure more users to find the limit:", _changed(record, users=more))
+        yield NextStep("Measure more users to find the limit", _changed(record, users=more))
     elif is_undecided(analysis) or analysis.answer.users is None:
         return
     elif record.kind == CAPACITY:
-        yield NextStep("Measure what happens beyond the limit:", make_command("overload", _same(record)))
+        yield NextStep("Measure what happens beyond the limit", make_command("overload", _same(record)))
     elif analysis.answer.next_users and analysis.answer.next_users > analysis.answer.users + 1:
         bounds = {"from": str(analysis.answer.users), "most": str(analysis.answer.next_users)}
-        yield NextStep("Search for the limit between these levels:", make_command("capacity", _same(record) | bounds))
+        yield NextStep("Search for the limit between these levels", make_command("capacity", _same(record) | bounds))
 
 
 def _changed(record: SweepRecord, **values: str) -> str:
