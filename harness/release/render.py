@@ -33,10 +33,10 @@ from harness.report.summary import RunSummary
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.verdict import state_line
-from harness.sweep.overlay import KEYS, comparison_table
+from harness.sweep.overlay import KEYS, comparison_table, with_names
 from harness.sweep.processes import growth_note, growth_section
 from harness.sweep.render import Page
-from harness.sweep.text import warnings_of
+from harness.sweep.text import doubts_of, notes_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
@@ -124,10 +124,10 @@ def _plan_notes(release: Release) -> list[str]:
 def _warnings(release: Release) -> list[str]:
     """Return every warning of both sweeps and their runs once; those of the plan are at the top of the page."""
     of_plan = _plan_notes(release)
-    sides = zip(release.names, release.sweeps, release.analyses, strict=True)
-    warnings = [(f"{name}: ", text) for name, sweep, analysis in sides for text in warnings_of(sweep, analysis)]
-    warnings += [("", text) for comparison in release.levels.values() for text in comparison.warnings]
-    return list(dict.fromkeys(start + text for start, text in warnings if text not in of_plan))
+    doubts = with_names(release.names, map(doubts_of, release.sweeps, release.analyses))
+    of_runs = dict.fromkeys(text for comparison in release.levels.values() for text in comparison.warnings)
+    warnings = [*doubts, *of_runs, *with_names(release.names, map(notes_of, release.sweeps))]
+    return [text for text in warnings if not text.endswith(tuple(of_plan))]
 
 
 def long_lines(summary: RunSummary) -> list[tuple[str, str]]:

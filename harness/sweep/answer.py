@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
@@ -94,7 +95,7 @@ def _found(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
         run_count = len(sweep.runs)
         every = "the run is" if run_count == 1 else "both runs are" if run_count == 2 else f"all {run_count} runs are"
         reasons = [reason for run in sweep.runs if run.verdict for reason in run.verdict.reasons]
-        yield f"{every} {INVALID} or interrupted: {reasons[0]}" if reasons else "no run was measured"
+        yield f"{every} {INVALID} or interrupted: {reasons[0]}" if reasons else "no run was completed"
         yield "no run can be used"
     elif sweep.is_of_setting:
         yield from setting_answers(sweep.levels)
@@ -187,7 +188,7 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         return
     if short := [run for run in sweep.runs if WarningCode.TOO_SHORT in run.warning_codes]:
         ramp_s = max((run.record.load.ramp_s for run in short if run.record), default=0.0)
-        duration = f"{units.number_text(round(ramp_s + STEADY_LEAST_S + 0.5))}s"
+        duration = f"{math.ceil(ramp_s + STEADY_LEAST_S)}s"
         yield NextStep("Measure levels that are long enough to judge", _changed(record, duration=duration))
         return
     is_repeatable = record.kind != CAPACITY and record.repeat == 1

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.comparison import CANNOT_TELL
+from harness.compare.comparison import CANNOT_TELL, REGRESSED
 from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen, shortest
 from harness.report.markdown import image
-from harness.report.results import Result, worst
+from harness.report.results import NextStep, Result, worst
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables
+from harness.run.arguments import changed_command
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.answer import result_of
 from harness.sweep.level_tables import HEADS, PRINTS, knows
@@ -73,7 +74,10 @@ def several_sweeps_report(
             for name, sweep, analysis in analysed
         ],
         notes=page.notes,
-        warnings=[cell(text) for text in (*doubts[WEAKENED_MOST:], *_named(sweeps, map(notes_of, sweeps)))],
+        warnings=[
+            cell(text)
+            for text in (*doubts[WEAKENED_MOST:], *with_names([sweep.name for sweep in sweeps], map(notes_of, sweeps)))
+        ],
     )
 
 
@@ -111,7 +115,18 @@ def result_of_sweeps(
         ),
         first_chart=first_chart,
         goals=each[0].goals if len({one.goals for one in each}) == 1 else "",
+        next_steps=tuple(_next_steps(sweeps[1], verdict)) if judged else (),
     )
+
+
+def _next_steps(contender: Sweep, verdict: str) -> Iterator[NextStep]:
+    """Yield what to do after a comparison, by its verdict, with the command of the contender."""
+    command = contender.record.command if contender.record else ""
+    if command and verdict == CANNOT_TELL:
+        repeated = changed_command(command, {"repeat": "5"})
+        yield NextStep("Repeat both sweeps, so that chance and change can be told apart", repeated)
+    elif command and verdict == REGRESSED:
+        yield NextStep("See what each request costs, in both sweeps", changed_command(command, {"profile": "1"}))
 
 
 def one_sided(found: SweepComparison) -> list[str]:
@@ -128,16 +143,17 @@ def _doubts(
     sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
 ) -> list[str]:
     """Return what weakens the answer: of the comparisons, then of each sweep."""
-    of_pairs = [text for found in comparisons for text in (*one_sided(found), *found.warnings)]
-    return [*of_pairs, *_named(sweeps, map(doubts_of, sweeps, analyses))]
+    only = [text for found in comparisons for text in one_sided(found)]
+    of_runs = [text for found in comparisons for text in found.warnings]
+    return [*only, *with_names([sweep.name for sweep in sweeps], map(doubts_of, sweeps, analyses)), *of_runs]
 
 
-def _named(sweeps: Sequence[Sweep], texts: Iterable[Iterable[str]]) -> list[str]:
+def with_names(names: Sequence[str], texts: Iterable[Iterable[str]]) -> list[str]:
     """Return each warning once, with the names of its sweeps."""
     about: dict[str, list[str]] = {}
-    for sweep, of_sweep in zip(sweeps, texts, strict=True):
+    for name, of_sweep in zip(names, texts, strict=True):
         for text in of_sweep:
-            about.setdefault(text, []).append(sweep.name)
+            about.setdefault(text, []).append(name)
     return [f"{', '.join(names)}: {text}" for text, names in about.items()]
 
 

@@ -15,8 +15,9 @@ from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.render import goodput_chart, overload_report, result_line, result_of, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.report.notes import NOTES_BEGIN
+from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import tables_of
-from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, simulated
+from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, levels_with, simulated
 
 
 def result(queue_most: int) -> VariantResult:
@@ -52,6 +53,28 @@ def test_the_report_begins_with_the_worst_variant_and_has_a_note(record):
     assert lines[4] == f"❌ **{answer}**"
     assert lines[6] == "Goal: an answer within 1000 ms."
     assert "a note" in lines
+
+
+def test_the_first_screen_has_its_parts_in_their_order(record):
+    assert_first_screen(overload_report(record, ""), "answer", "goals", "chart", "table", "steps")
+    nothing = replace(record, state=RUNNING, runs=())
+    assert_first_screen(overload_report(nothing, ""), "answer", "goals", "steps")
+    assert "⚠️ **INTERRUPTED: 0 of 2 variants measured.**" in overload_report(nothing, "")
+    broken = VariantRun("accept_count=10", run="run-07_1", state=ENDED, problem=" ".join(["much"] * 30))
+    text = overload_report(replace(record, variants=("accept_count=10",), runs=(broken,)), "")
+    assert_first_screen(text, "answer", "goals", "table", "doubts")
+    assert "❌ **INVALID.**" in text
+
+
+def test_an_undecided_test_says_what_to_measure_next(record):
+    levels = levels_with((10, 15, 20, 25, 30, 40), seed=1)
+    served = replace(record.runs[0], result=replace(record.runs[0].result, levels=levels))
+    undecided = replace(record, runs=(served, record.runs[1]), command="make overload PLAN=shop RATE=20")
+    steps = [(step.text, step.command) for step in result_of(undecided).next_steps]
+    assert ("Offer a higher rate", "make overload PLAN=shop RATE=40") in steps
+    alone = replace(undecided, variants=("accept_count=10",), runs=(served,))
+    assert result_of(alone).headline == "CANNOT TELL: too little overload at 200 % load."
+    assert_first_screen(overload_report(alone, ""), "answer", "goals", "chart", "table", "doubts", "steps")
 
 
 def test_the_result_has_the_worst_of_the_verdicts(record):

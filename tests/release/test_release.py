@@ -12,6 +12,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.metrics.resource_growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
+from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.releases import NOTE, save_release
 
@@ -53,6 +54,10 @@ def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_user
         assert float(row["sweep-02 average ms: change %"]) == pytest.approx(30, abs=2)
         # 1.645 standard deviations of 10 % above the mean.
         assert float(row["sweep-02 95 % ms"]) == pytest.approx(65 * 1.1645, abs=2)
+
+
+def test_the_first_screen_has_its_parts_in_their_order(shop):
+    assert_first_screen(shop[1], "answer", "goals", "chart", "table", "doubts", "steps")
 
 
 def test_a_label_that_did_not_change_is_not_called_slower(shop):

@@ -419,7 +419,7 @@ NONE_WITHIN = "FOUND: no level is within p90 ≤ 300 ms: 1 user misses it (p90 4
         ({1: 100, 5: 400}, None, "VALID", "FOUND: best throughput 5.00 req/s at 5 users; no goal was given."),
         ({1: 100, 5: 400}, None, "DOUBTFUL", "DOUBTFUL: best throughput 5.00 req/s at 5 users, in a DOUBTFUL run."),
         ({1: 100, 5: 400}, OF_MORE, "INVALID", "INVALID: both runs are INVALID or interrupted: busy."),
-        ({}, OF_MORE, "VALID", "INVALID: no run was measured."),
+        ({}, OF_MORE, "VALID", "INVALID: no run was completed."),
     ],
 )
 def test_the_headline_of_a_sweep_is_its_verdict_and_a_short_answer(p90_ms, goal, state, headline):
