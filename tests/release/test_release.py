@@ -40,7 +40,7 @@ def section(text, heading):
     return re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)[1]
 
 
-def recommended(text):
+def recommended_on(text):
     """Return what the page recommends: the first recommendations at its top, the others in their section."""
     return text[text.index("**What to do next:**") : text.index("## Overview")] + section(text, "Recommendations")
 
@@ -64,7 +64,7 @@ def test_a_label_that_did_not_change_is_not_called_slower(shop):
     search = [row for row in rows_of(shop[1], "### Labels") if row["label"] == "Search"]
     assert {row[AVERAGE_VERDICT] for row in search} <= {"OK", "CANNOT TELL"}
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(shop[1], "Summary")
-    cause = next(line for line in recommended(shop[1]).splitlines() if "Find the cause" in line)
+    cause = next(line for line in recommended_on(shop[1]).splitlines() if "Find the cause" in line)
     assert "Search" not in cause
 
 
@@ -98,19 +98,19 @@ def test_every_run_is_in_the_table_of_test_runs_with_its_load_and_a_link(shop):
 def test_goals_that_only_the_new_release_misses_are_a_recommendation(shop):
     p90 = [row for row in rows_of(shop[1], "## Goals (SLA)") if "p90" in row["goal"]]
     assert cells_of(p90, "users", "sweep-01: met", "sweep-02: met") == [["2", "met", "missed"], ["4", "met", "missed"]]
-    assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in recommended(shop[1])
+    assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in recommended_on(shop[1])
 
 
 def test_failures_are_counted_per_release_and_new_ones_are_named(shop):
     rows = rows_of(shop[1], "## Errors")
     assert sum(int(row["sweep-01"]) for row in rows) == 0
     assert sum(int(row["sweep-02"]) for row in rows) == 60
-    assert "Explain failures that only sweep-02 has: " in recommended(shop[1])
+    assert "Explain failures that only sweep-02 has: " in recommended_on(shop[1])
 
 
 def test_a_set_up_that_differs_is_in_the_appendix_and_a_recommendation(shop):
     assert "| profile | local | new |" in section(shop[1], "Set-up")
-    assert "The set-up differs (profile" in recommended(shop[1])
+    assert "The set-up differs (profile" in recommended_on(shop[1])
 
 
 @pytest.mark.real
@@ -152,7 +152,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
     path.write_text(json.dumps(run))
     release(reports)
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
-    assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in recommended(text)
+    assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in recommended_on(text)
     pay = [row for row in rows_of(text, "### Labels") if row["label"] == "Pay"]
     assert cells_of(pay, "users", AVERAGE_VERDICT) == [["2", "REGRESSED"], ["4", "CANNOT TELL"]]
     single = "Beyond the threshold at single levels only: TOTAL at 2 users; Pay at 2 users."
@@ -250,7 +250,7 @@ def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendatio
     release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-07_1")
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     grows = "heap after GC of shop grows 4.1 MB/h (3.2-5): limit in 11 days (9-14)"
-    assert f"In the long run the {grows}. Find what grows." in recommended(text)
+    assert f"In the long run the {grows}. Find what grows." in recommended_on(text)
     long = section(text, "Long run")
     assert "- run: tiny/run-07_1" in long
     assert "| shop | heap after GC, MB | 100 | 110 | 4.1 | 3.2 to 5 | **grows** | 1200 | 11 days (9-14) |" in long
