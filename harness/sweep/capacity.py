@@ -72,7 +72,7 @@ class CapacitySearch(SweepDesign):
         if users is None:
             return None
         run = SweepRun(users, 1 + sum(run.users == users for run in record.measured))
-        found = capacity(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
+        found = capacity(probes, unsure)
         low = f"{found.users} within" if found.users else ""
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
         known = "; ".join(part for part in (low, high) if part) or self.request.plan.goal.text

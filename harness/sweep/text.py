@@ -10,6 +10,8 @@ from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import WarningCode
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Level, LevelRun, Sweep
+from harness.sweep.record import CAPACITY
+from harness.sweep.search import MOST_RUNS
 from harness.sweep.setting_findings import setting_findings, values_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
@@ -199,6 +201,8 @@ def _of_record(sweep: Sweep) -> Iterator[str]:
         yield f"Missing: {missing}. The findings cover only the other levels."
     if record.stop_reason:
         yield f"The sweep stopped early: {record.stop_reason}."
+    if record.kind == CAPACITY and len(record.measured) >= MOST_RUNS:
+        yield f"The search ended after {MOST_RUNS} runs, before the limit was settled."
     short = [level for level in sweep.levels if record.users and len(level.runs) < record.repeat]
     if short and record.repeat > 1:
         yield f"Fewer than {record.repeat} runs at {levels_text(short)}."

@@ -24,7 +24,7 @@ from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import rows_of
 from tests.support.results import label_result
 from tests.support.sweep_reports import save_run, written
-from tests.support.sweeps import BROKEN, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels, sweep
+from tests.support.sweeps import BROKEN, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels, measured_level, sweep
 
 GOAL = Goal(p90_ms=300)
 FINE, SHORT = Verdict(VALID, (), (), ()), Verdict(DOUBTFUL, ("too short to judge",), (), ())
@@ -178,6 +178,14 @@ def test_an_undecided_level_is_explained_with_its_interval():
     [line] = [text for text in doubts_of(found, analyse(found.levels, GOAL)) if text.startswith("CANNOT TELL")]
     assert line.startswith("CANNOT TELL at 1 user: p90 318 ms, 95 % interval ")
     assert line.endswith(" to no upper end, of 27 samples.")
+
+
+def test_a_search_that_used_up_its_runs_is_not_settled():
+    runs = (measured_level(1, 1, "run-07_1"),) * 40
+    found = Sweep("tiny/sweep-07", levels_of([(1, run_of(100))]), replace(SEARCH, runs=runs))
+    doubts = doubts_of(found, analyse(found.levels, GOAL))
+    assert "The search ended after 40 runs, before the limit was settled." in doubts
+    assert not any("settled" in text for text in doubts_of(replace(found, record=SEARCH), analyse(found.levels, GOAL)))
 
 
 def test_a_goal_of_a_label_is_in_the_goals_and_not_in_the_answer():
