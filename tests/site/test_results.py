@@ -89,6 +89,7 @@ def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_k
         ("# T\n\n**old**\n\ntext **b**\n", "# T\n\n**n\\*w**\n\ntext **b**\n"),
         ("# T\n\n**old**\n\n**of another variant**\n\n## S\n", "# T\n\n**n\\*w**\n\n## S\n"),
         ("# T\n\n**old**\n", "# T\n\n**n\\*w**\n\n"),
+        ("# T\n\n❌ **old**\n\n**What to do next:**\n", "# T\n\n**n\\*w**\n\n**What to do next:**\n"),
         ("# T\n\ntext\n", "# T\n\ntext\n"),
     ],
 )
