@@ -11,8 +11,7 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
 from harness.release.sides import Sides
 from harness.report.stored_comparisons import BETTER
-from harness.report.tables import cell
-from harness.report.wide_tables import narrow_tables
+from harness.report.tables import cell, table
 from harness.sweep.text import users_text
 
 # The metrics of all requests together, and of each label.
@@ -38,31 +37,26 @@ def change_text(metric: MetricComparison) -> str:
 
 
 def level_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the table of all requests together, a row per number of users; empty without any."""
+    """Return the tables of all requests together, a row per number of users; empty without any."""
     rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
-    return _table(("users",), rows, OF_TOTAL, names)
+    return _tables(("users",), rows, OF_TOTAL, names)
 
 
 def label_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the table of labels × users: a row per label and number of users, in the order of the labels."""
+    """Return the tables of labels × users: a row per label and number of users, in the order of the labels."""
     rows = [((cell(label.label), str(users)), label) for users, found in levels.items() for label in found.labels]
     order = {name: at for at, name in enumerate(dict.fromkeys(label.label for _, label in rows))}
-    return _table(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
+    return _tables(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
 
 
-def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
-    """Return a table with four columns per metric: base, new, change in %, verdict; empty without rows."""
-    shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
-    if not shown:
-        return ""
-    baseline, contender = cell(names.base), cell(names.new)
-    columns = [
-        head
-        for metric in shown
-        for head in (f"{baseline} {metric.title}", f"{contender} {metric.title}", "change %", "verdict")
-    ]
-    body = [[*first, *(text for metric in shown for text in _cells(label.of(metric)))] for first, label in rows]
-    return narrow_tables([*heads, *columns], body, kept=len(heads), together=4)
+def _tables(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
+    """Return a table per metric with both releases, the change in % and the verdict; empty without rows."""
+    texts = []
+    for metric in metrics:
+        if any(_is_known(label.of(metric)) for _, label in rows):
+            columns = [*heads, *(f"{cell(name)} {metric.title}" for name in names), "change %", "verdict"]
+            texts.append(table(columns, [[*first, *_cells(label.of(metric))] for first, label in rows]))
+    return "\n\n".join(texts)
 
 
 def _is_known(metric: MetricComparison | None) -> bool:

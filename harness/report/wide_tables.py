@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from harness.report.tables import table
 
-# The content of a page of GitHub, and what its table takes: a character of a bold word, and the padding of a cell.
-_PAGE_PX, _CHARACTER_PX, _PADDING_PX = 1012, 9, 27
+# The content of a page of GitHub, and what its table takes: a character of a bold word, a capital, a cell's padding.
+_PAGE_PX, _CHARACTER_PX, _CAPITAL_PX, _PADDING_PX = 1012, 10, 12, 27
 _TARGET = re.compile(r"\]\([^)]*\)|[\\\[*]")
 
 
@@ -45,4 +45,8 @@ def _parts(widths: Sequence[int], kept: int, together: int) -> Iterator[list[int
 
 def _width_px(text: str) -> int:
     """Return the width of a cell whose text is wrapped after each word."""
-    return _PADDING_PX + _CHARACTER_PX * max(map(len, _TARGET.sub("", text).split()), default=0)
+    return _PADDING_PX + max(map(_word_px, _TARGET.sub("", text).split()), default=0)
+
+
+def _word_px(word: str) -> int:
+    return sum(_CAPITAL_PX if character.isupper() else _CHARACTER_PX for character in word)

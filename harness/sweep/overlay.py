@@ -186,7 +186,9 @@ def _key_table(
 ) -> str:
     """Return the table of a comparison, else a row for each sweep."""
     if len(comparisons) == 1 and comparisons[0].figures:
-        return comparison_table(comparisons[0], KEYS, ROWS_MOST)
+        [found] = comparisons
+        text = comparison_table(replace(found, base="baseline", new="contender"), KEYS, ROWS_MOST)
+        return f"{text}\n\nBaseline: {cell(found.base)}. Contender: {cell(found.new)}."
     rows = [
         [
             name,

@@ -13,7 +13,7 @@ from harness.cli import main
 from harness.metrics.resource_growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
 from tests.support.first_screens import assert_first_screen
-from tests.support.markdown_rows import cells_of, rows_of
+from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
@@ -40,13 +40,28 @@ def section(text, heading):
     return re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)[1]
 
 
+def label_rows(text):
+    """Return the rows of the labels: the table of averages with that of p95, whose last titles are equal."""
+    tables = tables_of(text, "### Labels")[:2]
+    titles = [[title for title in table[0] if title.endswith(" ms")][-1] for table in tables]
+    rows = []
+    for parts in zip(*tables, strict=True):
+        rows.append({})
+        for title, part in zip(titles, parts, strict=True):
+            rows[-1] |= {
+                key if key in ("label", "users") or key.endswith(" ms") else f"{title}: {key}": value
+                for key, value in part.items()
+            }
+    return rows
+
+
 def recommended_on(text):
     """Return what the page recommends: the first recommendations at its top, the others in their section."""
     return text[text.index("**What to do next:**") : text.index("## Overview")] + section(text, "Recommendations")
 
 
 def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_users(shop):
-    rows = rows_of(shop[1], "### Labels")
+    rows = label_rows(shop[1])
     assert cells_of(rows, "label", "users") == [["Search", "2"], ["Search", "4"], ["Pay", "2"], ["Pay", "4"]]
     average = ("sweep-01 average ms", "sweep-02 average ms", AVERAGE_VERDICT)
     assert cells_of(rows[2:], *average, P95_VERDICT) == [["50", "65", "REGRESSED", "REGRESSED"]] * 2
@@ -61,7 +76,7 @@ def test_the_first_screen_has_its_parts_in_their_order(shop):
 
 
 def test_a_label_that_did_not_change_is_not_called_slower(shop):
-    search = [row for row in rows_of(shop[1], "### Labels") if row["label"] == "Search"]
+    search = [row for row in label_rows(shop[1]) if row["label"] == "Search"]
     assert {row[AVERAGE_VERDICT] for row in search} <= {"OK", "CANNOT TELL"}
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(shop[1], "Summary")
     cause = next(line for line in recommended_on(shop[1]).splitlines() if "Find the cause" in line)
@@ -137,7 +152,7 @@ def calm(tmp_path_factory):
 
 @pytest.mark.real
 def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(calm):
-    verdicts = {row[title] for row in rows_of(calm, "### Labels") for title in (AVERAGE_VERDICT, P95_VERDICT)}
+    verdicts = {row[title] for row in label_rows(calm) for title in (AVERAGE_VERDICT, P95_VERDICT)}
     assert verdicts <= {"OK", "CANNOT TELL"}
     assert "Slower" not in calm
     assert "Find the cause" not in calm
@@ -153,7 +168,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
     release(reports)
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in recommended_on(text)
-    pay = [row for row in rows_of(text, "### Labels") if row["label"] == "Pay"]
+    pay = [row for row in label_rows(text) if row["label"] == "Pay"]
     assert cells_of(pay, "users", AVERAGE_VERDICT) == [["2", "REGRESSED"], ["4", "CANNOT TELL"]]
     single = "Beyond the threshold at single levels only: TOTAL at 2 users; Pay at 2 users."
     assert single in section(text, "Summary")
@@ -161,7 +176,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
 
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
-    assert {row["users"] for row in rows_of(calm, "### Labels")} == {"2"}
+    assert {row["users"] for row in label_rows(calm)} == {"2"}
 
 
 def test_titles_name_the_releases(shop, tmp_path):

@@ -77,6 +77,11 @@ def test_several_sweeps_have_all_parts_in_their_order(reports):
     analyses = [analyse(one.levels, one.goal) for one in sweeps]
     text = printed_sweeps(found, analyses, [compare_sweeps(*sweeps)], "./aggregate.py sweep")
     assert_first_screen(text, "answer", "table", "doubts")
+    row = rows_of(text)[0]
+    assert (row["users"], row["baseline average ms"], row["contender average ms"], row["change %"]) == (
+        "1", "500", "400", "-20.00",
+    )  # fmt: skip
+    assert "\n\nBaseline: old. Contender: tiny/sweep-07.\n" in text
     assert_first_screen(printed_sweeps(found, analyses, [], "./aggregate.py sweep"), "answer", "table", "doubts")
 
 
