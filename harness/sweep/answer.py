@@ -70,7 +70,7 @@ def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
     is_unknown = found.users is None and not found.is_missed
     if is_unknown and (analysis.best_users is None or analysis.goal not in (None, Goal())):
         return CANNOT_TELL
-    return DOUBTFUL if found.users is None and is_unknown and _is_best_doubtful(sweep, analysis) else FOUND
+    return DOUBTFUL if is_unknown and _is_best_doubtful(sweep, analysis) else FOUND
 
 
 def _is_best_doubtful(sweep: Sweep, analysis: SweepAnalysis) -> bool:
@@ -86,7 +86,8 @@ def _answers(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
         return
     count, planned = len(record.measured), len(record.steps) if record.kind == SWEEP else 0
     runs = f"{f'{count} of ' if planned else ''}{units.plural(planned or count, 'run')} measured"
-    yield from (f"{runs}; so far {text}" for text in found)
+    if count:
+        yield from (f"{runs}; so far {text}" for text in found)
     yield runs
 
 
@@ -127,7 +128,7 @@ def _of_goal(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
         yield f"{undecided}{missed.replace(' it', ' the goal')}"
         yield undecided
     elif answer.is_least:
-        every = "no level misses it" if answer.unsure else "every level is"
+        every = "no level misses it" if answer.unsure else "every level meets it"
         yield f"at least {_users(answer.users)} within {goal}: {every}"
         yield f"at least {_users(answer.users)} within the goal"
     elif answer.perhaps_users is not None:

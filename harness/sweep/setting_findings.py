@@ -123,7 +123,7 @@ def setting_answers(levels: Sequence[Level]) -> Iterator[str]:
     elif contrast.interval is None:
         yield f"one run per level; seen: {seen}"
     else:
-        yield f"no more than repeats differ; seen: {seen}"
+        yield f"levels differ no more than repeats do; seen: {seen}"
     yield f"{metric_text(metric)}{change} from {least.value} to {most.value}"
 
 

@@ -98,10 +98,10 @@ def test_a_comparison_of_sweeps_says_what_to_do_next(verdict, option):
 @pytest.mark.parametrize(
     ("found", "goal", "headline"),
     [
-        (sweep_of(state=RUNNING, runs=()), GOAL, "INTERRUPTED: 0 of 3 runs measured; so far no run was completed."),
+        (sweep_of(state=RUNNING, runs=()), GOAL, "INTERRUPTED: 0 of 3 runs measured."),
         (
             sweep_of((1, run_of(100)), (5, run_of(200))), GOAL,
-            "FOUND: at least 5 users within p90 ≤ 300 ms: every level is.",
+            "FOUND: at least 5 users within p90 ≤ 300 ms: every level meets it.",
         ),
         (
             sweep_of((1, run_of(100)), (5, run_of(100, SHORT)), (9, run_of(400))), GOAL,

@@ -412,7 +412,7 @@ NONE_WITHIN = "FOUND: no level is within p90 ≤ 300 ms: 1 user misses it (p90 4
     ("p90_ms", "goal", "state", "headline"),
     [
         ({1: 100, 5: 400}, OF_MORE, "VALID", "FOUND: 1 user within p90 ≤ 300 ms; 5 users miss it (p90 400 ms)."),
-        ({1: 100, 5: 200}, OF_MORE, "VALID", "FOUND: at least 5 users within p90 ≤ 300 ms: every level is."),
+        ({1: 100, 5: 200}, OF_MORE, "VALID", "FOUND: at least 5 users within p90 ≤ 300 ms: every level meets it."),
         ({1: 400, 5: 500}, OF_MORE, "VALID", NONE_WITHIN),
         ({1: None, 5: None}, OF_MORE, "VALID", "CANNOT TELL: at 1 user p90 unknown."),
         ({1: 100, 5: 100}, OF_MORE, "DOUBTFUL", "CANNOT TELL: the run with 1 user was too short or disturbed."),
