@@ -104,7 +104,7 @@ def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, t
         assert call["overload"].startswith("20.3,10,make overload PLAN=tiny SET=delay_ms=0,20 GOAL='p90<2s' RATE=20.3")
     (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
     text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
-    assert "**delay_ms=0: INVALID: scripts/run ended with code 3: web ended with code 1**" in text
+    assert "- delay_ms=0: INVALID, scripts/run ended with code 3: web ended with code 1." in text
     assert "\n| delay_ms=0 | INVALID |  |  |  |  |  |  |\n" in text
     assert [bool(run["result"]) for run in record["runs"]] == [False, True]
 

@@ -89,6 +89,7 @@ def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_k
         ("# T\n\n**old**\n\ntext **b**\n", "# T\n\n**n\\*w**\n\ntext **b**\n"),
         ("# T\n\n**old**\n\n**of another variant**\n\n## S\n", "# T\n\n**n\\*w**\n\n## S\n"),
         ("# T\n\n**old**\n", "# T\n\n**n\\*w**\n\n"),
+        ("# T\n\n❌ **old**\n\n**What to do next:**\n", "# T\n\n**n\\*w**\n\n**What to do next:**\n"),
         ("# T\n\ntext\n", "# T\n\ntext\n"),
     ],
 )
@@ -106,7 +107,7 @@ def sweep(tmp_path):
     before = written(reports)
     report = reports / "tiny" / "sweep-07.md"
     result = stated_result(report)
-    assert f"\n**{result.headline}**\n" in before
+    assert f"\n✅ **{result.headline}**\n" in before
     report.write_text(before.replace(f"**{result.headline}**", "**another one**", 1))
     return report
 
@@ -143,4 +144,4 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
     write_overload_report(overload, OVERLOAD)
     assert load_record(OverloadRecord, overload.record) == OVERLOAD
     found = stated_result(overload.report)
-    assert (found.verdict, found.headline) == ("INTERRUPTED", "not finished: 2 of 2 variants not measured yet")
+    assert (found.verdict, found.headline) == ("INTERRUPTED", "INTERRUPTED: 0 of 2 variants measured.")

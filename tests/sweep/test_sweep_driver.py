@@ -9,6 +9,7 @@ import pytest
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.cli import main
+from tests.support.markdown_rows import rows_of
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
@@ -109,8 +110,7 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
     report = (reports / "tiny" / "sweep-01.md").read_text()
     command = "make sweep PLAN=tiny USERS=1,2 GOAL='p95<700, errors<20%' DURATION=60 STOP='errors>50% for 1s' WARMUP=1"
     assert f"<!-- command: {command} -->\n" in report
-    assert "p95 up to 700 ms, errors up to 20.00 %" in report
-    assert "The lowest level already misses the goal" in report
+    assert "\nGoal: p95 ≤ 700 ms, errors ≤ 20 %.\n" in report
     assert "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in report
     assert nothing_is_left(tmp_path)
 
@@ -191,16 +191,16 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     assert "the recording shop.jfr is missing; attach it later: " in " ".join(out.split())
     why = ["shop", "not known: the recording shop.jfr is missing"]
     assert run_json(tmp_path / "reports")["unknown"] == {"heap": [why]}
-    steps = [line.split(" | ") for line in out.splitlines() if "| run-01_" in line]
-    assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
-    assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
-    is_unsure = "cannot tell |" in {step[-1] for step in steps}
-    text = "2 users within p90 up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
-    assert ("CANNOT TELL" if is_unsure else text) in out
+    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    steps = rows_of(report, "<details><summary>Steps of the search</summary>")
+    assert [int(step["users"]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
+    assert {step["goal"] for step in steps} <= {"met", "missed", "CANNOT TELL"}
+    is_unsure = any(step["goal"] == "CANNOT TELL" for step in steps)
+    text = "CANNOT TELL" if is_unsure else "FOUND: 2 users within p90 ≤ 25 ms; 3 users miss it"
+    assert text in out
+    assert text in report
     assert sweep_json(tmp_path)["goal"]["p90_ms"] == 25
     assert run_json(tmp_path / "reports")["goal"]["p90_ms"] == 25
-    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert ("CANNOT TELL" if is_unsure else "2 users within the goal") in report
 
 
 BAD = [
