@@ -102,7 +102,7 @@ def test_a_doubtful_run_is_neither_ok_nor_regressed_and_its_metrics_are_shown(fa
     new[3] = doubtful(new[3], STEADY_NOT)
     found = compare(base, new, LIMITS)
     assert (found.verdict, found.reasons, found.further_runs) == (
-        CANNOT_TELL, ("B_3 is DOUBTFUL: not steady",), None,
+        CANNOT_TELL, ("B_3 is DOUBTFUL: Not steady: it rises by 30 %",), None,
     )  # fmt: skip
     assert {one.verdict for one in found.total.metrics} == {CANNOT_TELL}
     one = average(found)
@@ -116,7 +116,7 @@ def test_with_anyway_doubtful_runs_are_judged_and_a_warning_states_it():
     base[0], new[3] = doubtful(base[0], STEADY_NOT), doubtful(new[3], STEADY_NOT, LITTLE)
     found = compare(base, new, LIMITS, anyway=True)
     assert found.verdict == REGRESSED
-    assert found.warnings[0].startswith("Judged anyway, although A_0 is DOUBTFUL: not steady; B_3 is DOUBTFUL: not")
+    assert found.warnings[0].startswith("Judged anyway, although A_0 is DOUBTFUL: Not steady: it rises by 30 %; B_3 is")
     assert "A_0, B_3: Not steady: it rises by 30 %." in found.warnings
 
 

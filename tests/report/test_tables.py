@@ -238,7 +238,7 @@ def test_the_table_states_whether_total_counts_transaction_controllers():
     counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
     assert counted.remarks[1:] == ("TOTAL includes the rows of 1 Transaction Controller and those of their samplers.",)
     assert view_of(samples[:1]).remarks == (
-        "DOUBTFUL: too few samples.",
+        "DOUBTFUL: Too few samples: 1 measured, 100 needed.",
         "TOTAL is of 1 Transaction Controller: their samplers have no rows.",
     )
 
