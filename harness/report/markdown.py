@@ -36,7 +36,7 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.report.warnings import Part, RunWarning
+from harness.report.warnings import Part, RunWarning, explained
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
@@ -280,7 +280,10 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         key_tables=[(title_of(part).lower(), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)],
         labels_left_out=left_out_text(summary),
         first_error=cell(first_error(summary)),
-        key_warnings=[cell(warning.text) for warning in key_warnings(summary)],
+        key_warnings=[
+            *(cell(warning.text) for warning in key_warnings(summary)),
+            *filter(None, [explained(summary.warnings, run)]),
+        ],
         setup=_setup_lines(summary, footnotes),
         change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",

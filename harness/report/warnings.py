@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from harness.base.option_names import spelled
 from harness.report.evidence import Evidence
 from harness.report.warning_codes import Part, Severity, WarningCode
+from harness.run.record import RunRecord
 
 __all__ = [
     "FOLLOW_UPS",
@@ -17,6 +18,7 @@ __all__ = [
     "Severity",
     "WarningCode",
     "distinct",
+    "explained",
     "find_warnings",
     "without_numbers",
 ]
@@ -25,7 +27,7 @@ _BY_CODE = {str(code): code for code in WarningCode}
 # The end of a sentence; a full stop in 1.5 s or in a name of a file is none.
 _SENTENCE_END = re.compile(r"\.(?:\s|$)")
 _NUMBER = re.compile(r"\d[\d.,]*")
-# The page with a section for each code that makes a run DOUBTFUL; `lth help too-short` prints one.
+# The page with a section for each code that makes a run DOUBTFUL.
 DOUBTFUL_PAGE = "doubtful.md"
 
 # A warning and those that only follow from it: they are not listed beside it.
@@ -109,19 +111,29 @@ def distinct(reasons: Iterable[str]) -> list[str]:
     return list(by_kind.values())
 
 
+def explained(warnings: Iterable[RunWarning], run: RunRecord | None) -> str:
+    """Return a sentence with the command that explains why a run is DOUBTFUL; empty where no warning makes it so."""
+    codes = list(dict.fromkeys(warning.code for warning in warnings if warning.page))
+    topic = codes[0] if len(codes) == 1 else "doubtful"
+    return spelled(f"What DOUBTFUL means, and what to do: make help {topic}", _caller(run)) if codes else ""
+
+
+def _caller(run: RunRecord | None) -> str:
+    return "lth" if run and run.command.startswith("lth ") else ""
+
+
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
     """Return all warnings of a run by weight, without those that only follow from another or from failed requests.
 
     They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
     """
-    caller = "lth" if evidence.run and evidence.run.command.startswith("lth ") else ""
     codes = [code for code in WarningCode if not (evidence.is_failed and code in _OF_ANSWERS)]
     found = {code: values for code in codes if (values := list(code.found_in(evidence)))}
     follow_ups = set[WarningCode]().union(*(FOLLOW_UPS.get(code, ()) for code in found))
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
         follow_ups.discard(WarningCode.NOT_STEADY)
     return tuple(
-        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
+        RunWarning(str(code), spelled(code.text.format(**values), _caller(evidence.run)), values.get("subject", ""))
         for code, each in found.items()
         if code not in follow_ups
         for values in each

@@ -12,7 +12,7 @@ from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
 from harness.report.verdict import DOUBTFUL
-from harness.report.warnings import FOLLOW_UPS, Part, RunWarning, Severity, WarningCode, distinct
+from harness.report.warnings import FOLLOW_UPS, Part, RunWarning, Severity, WarningCode, distinct, explained
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -129,6 +129,14 @@ def test_reasons_that_differ_only_in_numbers_are_one():
         "Too short to judge: 9.5 s measured, 50 s needed",
     ]
     assert distinct(reasons) == reasons[:2]
+
+
+def test_one_sentence_says_where_the_reasons_are_explained():
+    short, few = RunWarning("too-short", "Too short."), RunWarning("few-samples", "Few.")
+    assert explained([short, few], None) == "What DOUBTFUL means, and what to do: make help too-short"
+    several = [short, RunWarning("gap", "Rows are missing.")]
+    assert explained(several, record(command="lth run shop")).endswith("what to do: lth help doubtful")
+    assert explained([few], None) == ""
 
 
 def test_a_number_or_a_file_in_a_cause_does_not_end_its_sentence():
