@@ -96,7 +96,7 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     assert "after 6 pairs" in record["headline"]
     page = page_of(tmp_path)
     side = order_of(1, record["seed"])[1]
-    assert f"no: {side}, run-01_3: DOUBTFUL: the load generator used nearly all of the CPU |" in page
+    assert f"no: {side}, run-01_3: DOUBTFUL: The generator used 99 % |" in page
     assert f"- {side}: tiny/run-01_3: The generator used 99 %." in page
     # When the budget ends before a pair counts, the reason is that it does not count, and not the time that is left.
     tests = Experiments(AbRecord, tmp_path / "ab")
@@ -104,8 +104,8 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
     stored = tests.read(files)
     cut = replace(stored, runs=stored.runs[:3], stop_reason="the budget of 8 min is used up")
     assert headline(outcome_of(cut, results_of(files, cut))) == (
-        f"CANNOT TELL: 1 pair does not count ({side}, run-01_3: DOUBTFUL: the load generator used nearly all of the "
-        "CPU); remove the cause, and repeat the test; the budget of 8 min is used up."
+        f"CANNOT TELL: 1 pair does not count ({side}, run-01_3: DOUBTFUL: The generator used 99 %); "
+        "remove the cause, and repeat the test; the budget of 8 min is used up."
     )
 
 
