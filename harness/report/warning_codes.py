@@ -89,6 +89,15 @@ class WarningCode(StrEnum):
         member.text = f"{member.brief}. {definition.text}" if member.brief else definition.text
         return member
 
+    # The load did not run as requested.
+    STOPPED_EARLY = _doubtful(
+        code="stopped-early",
+        concerns=(Part.VERDICT,),
+        brief="Stopped early: {why}",
+        text="The numbers cover only the time before the stop. Look at what failed or was slow then; STOP=none runs to "
+        "the end.",
+        found_in=of.stopped_early,
+    )
     # Rows or their times are wrong.
     CLOCK_STEP = _doubtful(
         code="clock-step",
@@ -238,7 +247,7 @@ class WarningCode(StrEnum):
         "quota (cpu.max, --cpus), or drive fewer users.",
         found_in=of_generators.used_up_quotas,
     )
-    # The load did not run as requested, or the system did not stay the same.
+    # Failures count as answers, or the system did not stay the same.
     MANY_ERRORS = _doubtful(
         code="many-errors",
         concerns=(Part.VERDICT, Part.ERRORS),
@@ -253,14 +262,6 @@ class WarningCode(StrEnum):
         text="All metrics include {samples}: times of failures are not times of work. Read the errors before the "
         "times; ./aggregate.py table --layout wide shows successful req/s.",
         found_in=of.failed_samples,
-    )
-    STOPPED_EARLY = _doubtful(
-        code="stopped-early",
-        concerns=(Part.VERDICT,),
-        brief="Stopped early: {why}",
-        text="The numbers cover only the time before the stop. Look at what failed or was slow then; STOP=none runs to "
-        "the end.",
-        found_in=of.stopped_early,
     )
     STALL = _doubtful(
         code="stall",
