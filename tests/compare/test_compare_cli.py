@@ -147,14 +147,12 @@ def test_the_plan_sets_thresholds_and_the_option_overrides_them(compare, home, c
 
 def test_runs_with_other_users_are_refused_and_compared_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", users=5)
-    with pytest.raises(
-        UsageError, match=r"not comparable: users is 2 in the baseline, 5 in the contender; .* --anyway"
-    ):
+    with pytest.raises(UsageError, match=r"not alike: users: 2 in the baseline, 5 in the contender; .* --anyway"):
         compare("run-07_1", "run-08_1")
     assert compare("run-07_1", "run-08_1", "--anyway") == 0
     text = capsys.readouterr().out
     assert "| load: users | 2 | 5 |" in text
-    assert "users is 2 in the baseline, 5 in the contender" in text.split("## Warnings")[1]
+    assert "users: 2 in the baseline, 5 in the contender" in text.split("## Warnings")[1]
 
 
 def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys):

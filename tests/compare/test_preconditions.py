@@ -46,16 +46,15 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"plan": "other"}, "plan is tiny in the baseline, other in the contender"),
-        ({"load": closed_load(users=4)}, "users is 2 in the baseline, 4 in the contender"),
-        ({"load": closed_load(duration_s=200.0)}, "duration_s is 100 in the baseline, 200 in the contender"),
+        ({"plan": "other"}, "plan: tiny in the baseline, other in the contender"),
+        ({"load": closed_load(users=4)}, "users: 2 in the baseline, 4 in the contender"),
+        ({"load": closed_load(duration_s=200.0)}, "duration: 100 s in the baseline, 200 s in the contender"),
         (
             {"load": closed_load(duration_s=None, loops=9)},
-            "duration_s is 100 in the baseline, none in the contender; "
-            "loops is none in the baseline, 9 in the contender",
+            "duration: 100 s in the baseline, none in the contender; loops: none in the baseline, 9 in the contender",
         ),
-        ({"load": closed_load(ramp_s=9.0)}, "ramp_s is 1 in the baseline, 9 in the contender"),
-        ({"load": closed_load(think_time_s=0.5)}, "think_time_s is 0 in the baseline, 0.5 in the contender"),
+        ({"load": closed_load(ramp_s=9.0)}, "ramp-up: 1 s in the baseline, 9 s in the contender"),
+        ({"load": closed_load(think_time_s=0.5)}, "think time: 0 s in the baseline, 0.5 s in the contender"),
         ({"state": RUNNING}, "tiny/B is still running, or was killed"),
     ],
 )

@@ -155,8 +155,7 @@ def test_runs_with_different_loads_are_not_compared() -> None:
     assert mismatches(runs[:1], runs[:1]) == []
     found = " ".join(mismatches(runs[:1], runs[1:]))
     assert (
-        "load Buy is 1 user, 60 s in all in the baseline, 1 user, 60 s in all, think time 0.5 s in the contender"
-        in found
+        "load Buy: 1 user, 60 s in all in the baseline, 1 user, 60 s in all, think time 0.5 s in the contender" in found
     )
 
 

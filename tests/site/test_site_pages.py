@@ -256,7 +256,7 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["Too few samples: 97 measured, 100 needed"])
     other, _ = fifth["against"]["tiny/run-01_1"]
     assert (other["headline"], other["marks"]) == (
-        "Not judged: these runs are not comparable: users is 2 in the baseline, 3 in the contender.",
+        "Not judged: the runs are not alike: users: 2 in the baseline, 3 in the contender.",
         {},
     )
 
