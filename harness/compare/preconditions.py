@@ -9,18 +9,11 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import MARKDOWN, RunResult
 from harness.plan.goal import Goal
-from harness.plan.load import LoadRecord
+from harness.plan.load import LOAD_TITLES, LoadRecord
 from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.run.record import FINISHED, RunRecord
 
-# How messages call what must be equal.
-_TITLES = {
-    "users": "users", "rate_per_s": "rate (1/s)", "ramp_s": "ramp-up", "duration_s": "duration", "model": "load model",
-    "think_time_s": "think time", "think_time_per": "think time per", "is_auto": "DURATION=auto",
-    "is_paced": "paced by a timer",
-}  # fmt: skip
-_SECONDS = ("ramp_s", "duration_s", "think_time_s")
 # A message lists at most this many runs; most comparisons have fewer.
 _NAMED = 10
 
@@ -71,20 +64,14 @@ def _unlike(*sides: Sequence[Mapping[str, str]]) -> list[str]:
         baseline, contender = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
         if baseline != contender or len(baseline) > 1:
             values = f"{' and '.join(baseline)} in the baseline, {' and '.join(contender)} in the contender"
-            unlike.append(f"{_TITLES.get(name, name)}: {values}")
+            unlike.append(f"{LOAD_TITLES.get(name, name)}: {values}")
     return unlike
 
 
 def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
     plain = {name: value for name, value in asdict(replace(load, loads=None)).items() if value is not None}
-    texts = {name: _value_text(name, value) for name, value in plain.items()}
+    texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in plain.items()}
     return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}
-
-
-def _value_text(name: str, value: str | float) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{units.number_text(value)}{' s' if name in _SECONDS else ''}"
 
 
 def invalid_reasons(baseline: Iterable[RunResult], contender: Iterable[RunResult]) -> list[str]:

@@ -235,7 +235,7 @@ def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
     groups = load_groups(nodes)
     if [group.name for group in groups] != [LOAD_GROUP]:
         names = ", ".join(group.name for group in groups) or "none"
-        what = f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
+        what = f"the load needs one thread group named {LOAD_GROUP}; the plan has {names}"
         todo = f"name the thread group of the load {LOAD_GROUP}, and disable the others"
         yield Finding(Rule.LOAD_GROUPS, "", what, todo, plan.path, groups[0].line if groups else plan.line)
 

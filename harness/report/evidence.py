@@ -134,7 +134,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return []
     step, holes = evidence.clock_step, evidence.holes
     if step and step.is_large:
-        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
+        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are wrong"]
     unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
     most_s = GAP_INVALID_RATIO * evidence.window.run_s
     if sum(gap.length_s for gap in unloaded) > most_s:
@@ -143,8 +143,8 @@ def false_time(evidence: Evidence) -> list[str]:
     if holes and evidence.dropped.count:
         return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
     if holes and hole_s > most_s:
-        what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
-        return [f"{what}, and too few samples waited meanwhile for a stall: rows are missing, or a clock was set"]
+        times = f"{units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
+        return [f"rows are missing, or a clock was set: no sample ended for {times}, and too few waited for a stall"]
     return []
 
 
@@ -155,7 +155,7 @@ def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
     began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
     length_s = sum(gap.length_s for gap in gaps)
     times = f"{units.duration_text(length_s)} of {units.duration_text(evidence.window.run_s)}"
-    return f"generator {', '.join(began)}, when the others had ended: for {times} there was no load"
+    return f"there was no load for {times}: generator {', '.join(began)}, when the others had ended"
 
 
 def _signed(seconds: float) -> str:

@@ -132,4 +132,4 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
     reasons += run.stop_reasons if run else ()
-    return reasons + (["the harness did not see the end of this run"] if run and run.state != FINISHED else [])
+    return reasons + (["the harness was killed before this run ended"] if run and run.state != FINISHED else [])

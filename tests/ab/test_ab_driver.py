@@ -200,14 +200,17 @@ BAD = [
     (["--a=local", "--b='x"], "'x: no closing quotation; close the quote"),
     (["--a=local", "--b=http://10.0.0.5:1"], "B=http://10.0.0.5:1: TARGET=http://10.0.0.5:1: 10.0.0.5 is not this"),
     (["--a=local", "--b=http://127.0.0.1:1"], "B=http://127.0.0.1:1: TARGET=http://127.0.0.1:1: nothing answers"),
-    (["--a=local", "--b=http://127.0.0.1:1", "--profile"], "B=http://127.0.0.1:1: PROFILE and TARGET exclude"),
+    (
+        ["--a=local", "--b=http://127.0.0.1:1", "--profile"],
+        "B=http://127.0.0.1:1: PROFILE and TARGET cannot be used together",
+    ),
     (
         [*SIDES, "--max=1m"],
         "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of about 12 s, 1 min 48 s",
     ),
     ([*SIDES, "--max=1m", "--duration=5s"], "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of"),
     ([*SIDES, "--duration=auto"], "DURATION=auto: the runs would have different lengths"),
-    (["--a=local", "--b=quick"], "the loads of A=local and B=quick differ: users is 2 in A and 3 in B; give both"),
+    (["--a=local", "--b=quick"], "the loads of A=local and B=quick differ: users: 2 in A, 3 in B; give both"),
 ]
 
 

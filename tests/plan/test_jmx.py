@@ -187,7 +187,10 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             plan(sampler("A"), group=LOAD_GROUP.replace("${__P(ramp_s,1)}", "25")),
             "Users: ThreadGroup.ramp_time is 25, not a property",
         ),
-        (plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')), "thread groups of the load: Load;"),
+        (
+            plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')),
+            "the load needs one thread group named Users; the plan has Load",
+        ),
         (plan(sampler("${__P(x)}")), "x: a property without a default"),
         (plan(sampler("${__P(x,1)}${__P(x,2)}")), "x: a property with different defaults: 1, 2"),
         (

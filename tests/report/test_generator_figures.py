@@ -180,8 +180,8 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
     summary = one_after_the_other(10, *GENERATORS[:2])
     assert summary.verdict.state == INVALID
     assert summary.verdict.reasons == (
-        "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended: "
-        "for 10 s of 50 s there was no load",
+        "there was no load for 10 s of 50 s: "
+        "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
     assert WarningCode.ABSENT_GENERATOR in codes and WarningCode.GAP not in codes

@@ -217,7 +217,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
         ({"plan": "other"}, "plan is tiny and other"),
         ({"target": "http://shop:81"}, "target is http://shop:80 and http://shop:81"),
         ({"target": None}, "started and drove its own system"),
-        ({"load": closed_load(users=3, ramp_s=9.0)}, "ramp_s of the load is 8 and 9"),
+        ({"load": closed_load(users=3, ramp_s=9.0)}, r"ramp-up \(s\) of the load is 8 and 9"),
         ({"goal": Goal(p90_ms=500, error_ratio=0.01)}, "p90_ms of the goal is 1000 and 500"),
         ({"versions": {"java": "17.0.15", "jmeter": "5.5"}}, "version of jmeter is 5.6.3 and 5.5"),
         ({"git_commit": "f" * 16}, "commit of the harness is 0123456789abcdef and ffffffffffffffff"),

@@ -118,7 +118,7 @@ def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(s
     assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_3"), (3, 1, "run-01_4")]
     assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     killed = (tmp_path / "reports" / "tiny" / "run-01_2.md").read_text()
-    assert "INVALID: the harness did not see the end of this run" in killed
+    assert "INVALID: the harness was killed before this run ended" in killed
 
 
 @pytest.mark.real
@@ -264,7 +264,7 @@ BAD = [
     (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
     (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
     (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
-    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
+    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 cannot be used together"),
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
     (("--resume", "07"), "--resume=07: no such sweep of tiny; there are: none"),
