@@ -20,6 +20,7 @@ from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.exchanges import anchor
+from harness.report.first_screen import first_screen
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
@@ -29,6 +30,7 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
+from harness.report.results import Result
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table
@@ -273,17 +275,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         summary=summary,
         observed=observed,
         run=run,
-        headline=cell(state_line(summary.verdict)),
-        goal_table=goal_table(summary.verdict),
-        load_line=f"Load: {load_text(run.load)}." if run else "",
-        window_line=describe(window) if window.run_s else "",
-        key_tables=[(title_of(part).lower(), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)],
-        labels_left_out=left_out_text(summary),
-        first_error=cell(first_error(summary)),
-        key_warnings=[
-            *(cell(warning.text) for warning in key_warnings(summary)),
-            *filter(None, [explained(summary.warnings, run)]),
-        ],
+        first_screen=_first_screen(summary, charts, folder),
         setup=_setup_lines(summary, footnotes),
         change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",
@@ -308,6 +300,32 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=notes,
+    )
+
+
+def _first_screen(summary: RunSummary, charts: RunCharts, folder: str) -> str:
+    """Return the first screen: goals, the first chart, the key tables, the first error and the key warnings."""
+    chart = next((image(chart, folder) for found in charts.values() for chart in found), "")
+    tables = [(title_of(part), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)]
+    titled = [text if number == 0 else f"**{title}**\n\n{text}" for number, (title, text) in enumerate(tables)]
+    none = "No sample of the load ended in the measurement window." if summary.whole else "No sample of the load."
+    left_out, run, window = left_out_text(summary), summary.run, summary.window
+    window_line = describe(window) if window.run_s else ""
+    lines = (
+        *(titled or [none]),
+        f"{left_out}: see the full table below." if left_out else "",
+        " ".join(filter(None, (f"Load: {load_text(run.load)}." if run else "", window_line))),
+        cell(first_error(summary)),
+    )
+    return first_screen(
+        summary.result or Result(verdict=summary.verdict.state, headline=state_line(summary.verdict)),
+        goals=goal_table(summary.verdict),
+        chart=chart,
+        table="\n\n".join(filter(None, lines)),
+        weakened_by=[
+            *(cell(warning.text) for warning in key_warnings(summary)),
+            *filter(None, [explained(summary.warnings, run)]),
+        ],
     )
 
 

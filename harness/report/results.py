@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +26,9 @@ _WORST_FIRST = (
     INTERRUPTED, "INVALID", "REGRESSED", "CONGESTION COLLAPSE", "CANNOT TELL", "DOUBTFUL", "GRACEFUL", FOUND, "OK",
 )  # fmt: skip
 # A line in bold, and a paragraph of such lines: where the Markdown of every version has the headline.
-_BOLD = re.compile(r"^\*\*(.+?)\*\*", re.MULTILINE)
-_HEADLINE = re.compile(r"(?:^\*\*.+\*\*.*(?:\n+|\Z))+", re.MULTILINE)
+_MARK = r"^(?:(?:\u2705|\u26a0\ufe0f|\u274c) )?"
+_BOLD = re.compile(_MARK + r"\*\*(.+?)\*\*", re.MULTILINE)
+_HEADLINE = re.compile(f"(?:{_MARK}" + r"\*\*.+\*\*.*(?:\n+|\Z))+", re.MULTILINE)
 _CAPITALS = re.compile(r"[A-Z]+(?: [A-Z]+)*\b")
 _LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\([^)\n]*\)")
 _ESCAPED = re.compile(r"\\([^\w\s])")
@@ -43,12 +45,39 @@ class KeyFigure:
 
 
 @dataclass(frozen=True)
+class NextStep:
+    """What to do next: a sentence, and a command that can be pasted, empty without one."""
+
+    text: str
+    command: str = ""
+
+
+class Tone(StrEnum):
+    """What a verdict means for its reader."""
+
+    GOOD = "good"
+    DOUBT = "doubt"
+    BAD = "bad"
+    NONE = "none"
+
+
+MARKS = {Tone.GOOD: "\u2705", Tone.DOUBT: "\u26a0\ufe0f", Tone.BAD: "\u274c", Tone.NONE: ""}
+# Every verdict word, and what it means; a verdict that is none of them has no mark.
+TONES = {
+    "VALID": Tone.GOOD, "OK": Tone.GOOD, "IMPROVED": Tone.GOOD, "GRACEFUL": Tone.GOOD, FOUND: Tone.GOOD,
+    "DOUBTFUL": Tone.DOUBT, "CANNOT TELL": Tone.DOUBT, "INTERRUPTED": Tone.DOUBT,
+    "INVALID": Tone.BAD, "REGRESSED": Tone.BAD, "CONGESTION COLLAPSE": Tone.BAD,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Result:
     """What a report found, as plain text: `verdict` such as REGRESSED, and the sentence `headline` that explains it.
 
     `kind` is run, soak, sweep, capacity, overload, ab, tune, nightly, compare, compare-sweeps, sweeps, release or
     history. A verdict is INTERRUPTED while runs are in progress or after an interruption, and empty where nothing is
-    judged. `first_chart` is the path of an image from the folder of the report, empty without a chart.
+    judged. `first_chart` is the path of an image from the folder of the report, empty without a chart. `goals` is one
+    sentence about the goals, empty without any; `is_missed` if one is missed.
     """
 
     kind: str = ""
@@ -57,6 +86,19 @@ class Result:
     headline: str = ""
     key_figures: tuple[KeyFigure, ...] = ()
     first_chart: str = ""
+    goals: str = ""
+    is_missed: bool = False
+    next_steps: tuple[NextStep, ...] = ()
+
+    @property
+    def tone(self) -> Tone:
+        """What the verdict and the goals mean together: a missed goal is bad whatever the verdict."""
+        return Tone.BAD if self.is_missed else TONES.get(self.verdict, Tone.NONE)
+
+    @property
+    def mark(self) -> str:
+        """The mark of the verdict in Markdown; empty where nothing is judged."""
+        return MARKS[self.tone]
 
 
 def chart_path(folder: str, charts: Iterable[Chart]) -> str:
@@ -144,4 +186,9 @@ def with_headline(markdown: str, result: Result) -> str:
     """Return a report with the headline of its result."""
     if not result.headline:
         return markdown
-    return _HEADLINE.sub(lambda _: f"**{cell(result.headline)}**\n\n", markdown, count=1)
+    return _HEADLINE.sub(lambda _: f"{headline_line(result)}\n\n", markdown, count=1)
+
+
+def headline_line(result: Result) -> str:
+    """Return the first line of a report in Markdown: the mark and, in bold, verdict and answer."""
+    return f"{result.mark} **{cell(result.headline)}**".lstrip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from harness.report.first_screen import folded
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 def filled(package: str, name: str, **values: object) -> str:
     """Return the text of a package's templates/<name> with the values filled in.
 
-    Every value must be given, except notes_begin and notes_end, the marks of the notes block.
+    Every value must be given, except notes_begin and notes_end, the marks of the notes block, and `folded`.
     """
-    marks = {"notes_begin": NOTES_BEGIN, "notes_end": NOTES_END}
+    marks = {"notes_begin": NOTES_BEGIN, "notes_end": NOTES_END, "folded": folded}
     return _templates(package).get_template(name).render({**marks, **values})
 
 

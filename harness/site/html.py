@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jinja2
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from mdit_py_plugins.footnote import footnote_plugin
 
 from harness.base.templates import templates
@@ -23,6 +23,8 @@ ImageOf = Callable[[str, str], "Markup | None"]
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
+# The lines that begin and end a folded part of a report; a label cannot contain them, because its `<` is escaped.
+_FOLD = re.compile("<details><summary>(.+)</summary>|</details>")
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 
 
@@ -37,7 +39,7 @@ def _templates(package: str) -> jinja2.Environment:
 
 
 class Prose(NamedTuple):
-    """The HTML of Markdown: what is before its first section, and its sections."""
+    """The HTML of Markdown: what is before its first section or folded part, and the rest."""
 
     head: Markup
     sections: Markup
@@ -48,19 +50,25 @@ def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
     return Markup("").join(prose_parts(markdown, link_of, image_of))
 
 
-def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Prose:
+def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf, image_of_sections: ImageOf | None = None) -> Prose:
     """Return the HTML of Markdown with its tables and footnotes.
 
     `link_of` gets every relative link; a link that it does not know becomes plain text. `image_of` gets the address and
-    the alternative text of every image; an image that it does not know becomes this text.
+    the alternative text of every image, `image_of_sections` those behind the head if it is another one; an image that
+    is not known becomes this text.
     """
     reader = _reader()
-    tokens = _placed(reader.parse(_COMMENT.sub("", markdown)), link_of, image_of)
-    sections = (at for at, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h2")
-    first = next(sections, len(tokens))
-    return Prose(
-        *(Markup(reader.renderer.render(part, reader.options, {})) for part in (tokens[:first], tokens[first:]))
-    )
+    tokens = reader.parse(_COMMENT.sub("", markdown))
+    first = next((at for at, _ in enumerate(tokens) if _begins_section(tokens, at)), len(tokens))
+    head = _placed(tokens[:first], link_of, image_of)
+    sections = _placed(tokens[first:], link_of, image_of_sections or image_of)
+    return Prose(*(Markup(reader.renderer.render(part, reader.options, {})) for part in (head, sections)))
+
+
+def _begins_section(tokens: Sequence[Token], at: int) -> bool:
+    token = tokens[at]
+    is_fold = token.type == "paragraph_open" and _FOLD.fullmatch(tokens[at + 1].content)
+    return bool(is_fold) or (token.type == "heading_open" and token.tag == "h2")
 
 
 @cache
@@ -88,6 +96,8 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
         elif token.type in ("th_open", "td_open") and token.attrs.pop("style", "") == "text-align:right":
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
+        elif token.type == "inline" and (fold := _FOLD.fullmatch(token.content)):
+            result[-1] = _html(_fold(fold[1]))
         elif token.type == "inline" and token.children:
             first = token.children[0]
             is_image = first.type == "image" and len(token.children) == 1
@@ -127,6 +137,15 @@ def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> li
         else:
             result.append(token)
     return result
+
+
+def _fold(title: str | None) -> str:
+    """Return the HTML that begins a folded part with a title, or ends one."""
+    if title is None:
+        return "</details>\n"
+    # A link to what is inside opens the part.
+    anchor = f'<span id="{_ANCHORS[title]}"></span>\n' if title in _ANCHORS else ""
+    return f"<details><summary>{escape(title)}</summary>\n{anchor}"
 
 
 def _html(html: str) -> Token:

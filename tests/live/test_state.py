@@ -18,7 +18,9 @@ def test_a_point_has_users_samples_errors_and_the_percentiles_of_the_second_in_w
     one.add([sample(elapsed_ms=ms, all_threads=3) for ms in range(1, 101)], 1.0)
     one.add([failed(elapsed_ms=7, start_ms=1_002_500, all_threads=4)], 2.0)
     # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋). In the second of 1,001,000 ms no sample ended.
-    points = [[0, 3, 100, 0, 50, 90, 95, 99], [1, 3, 0, 0, *[None] * 4], [2, 4, 1, 1, 7, 7, 7, 7]]
+    # The rows of the heat map end at 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, … ms.
+    cells = "0: 1 1 1 1 1 1 2 2 2 4 4 5 7 8 10 13 17 20"
+    points = [[0, 3, 100, 0, 50, 90, 95, 99, cells], [1, 3, 0, 0, *[None] * 4, ""], [2, 4, 1, 1, 7, 7, 7, 7, "6: 1"]]
     assert one.points(0, is_ended=True) == points
     assert one.points(0) == points[:2]  # the newest second is not complete
     assert one.points(1) == points[1:2]
@@ -33,7 +35,7 @@ def test_a_row_that_is_written_late_counts_in_its_own_second():
     one.add([sample(elapsed_ms=10, start_ms=1_099_000)], 99.0)
     one.add([late], 99.0)
     assert one.points(0)[0][2] == 2  # too late for a point
-    assert one.now()["tiles"][0] == ["samples", "5", ""]
+    assert one.now()["labels"][-1][:2] == ["TOTAL", "5"]
 
 
 def test_while_requests_hang_the_users_are_those_of_jmeter_and_each_second_has_a_point():
@@ -78,9 +80,11 @@ def test_the_totals_are_those_of_the_report_of_the_same_samples():
     assert total["count"] == str(load.total.sample_count) == "3007"
     assert total["p50 ms"] == f"{load.total.percentiles_ms['50']:.0f}"
     assert total["p95 ms"] == f"{load.total.percentiles_ms['95']:.0f}"
-    assert now["tiles"] == [["samples", "3007", ""], ["errors", "0.23", "%"]]  # 7 of 3007
+    assert total["errors %"] == "0.23"  # 7 of 3007
     assert now["causes"] == [["Pay", "402", "expected 201", "7"]]
-    assert sum(point[2] for point in one.points(0, is_ended=True)) == 3007
+    # The page adds up the points for its share of errors.
+    points = one.points(0, is_ended=True)
+    assert [sum(point[column] for point in points) for column in (2, 3)] == [3007, 7]
 
 
 @pytest.mark.parametrize(("limit_ms", "result"), [(100, "met"), (99, "missed")])
@@ -91,14 +95,16 @@ def test_goals_have_their_state_so_far(limit_ms, result):
 
 
 def test_before_the_first_sample_there_are_no_tables():
-    now = state().now()
-    assert (now["labels"], now["goals"], now["causes"], now["left"]) == ([], [], [], "1:00")
+    one = state()
+    now = one.now()
+    assert (now["labels"], now["goals"], now["causes"]) == ([], [], [])
+    assert one.clock() == "0:00 passed, 1:00 left"
 
 
 def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
     one = state(duration_s=None, uses={"web": Use("web", 0.25, 50 * 1024 * 1024)})
     one.add([sample()], 61.0)
-    assert (one.now()["passed"], one.now()["left"]) == ("1:01", "")
+    assert one.clock() == "1:01 passed"
     assert one.now()["uses"] == [["web", "25", "50"]]
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from harness.plan.goal import Goal
+from harness.report.results import NextStep, Result
 from harness.report.screen import closing, shortened, show_closing
 from harness.report.stored_comparisons import ComparedRun
 from harness.report.verdict import Verdict
@@ -49,7 +50,7 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
     text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
     assert text.splitlines() == [
         "",
-        "tiny/run-01_1: VALID. Goals missed: 1 of 2.",
+        "✘ tiny/run-01_1: VALID. Goals missed: 1 of 2.",
         "  missed  p90 1000 ms, goal 900 ms",
         "  met     errors 0.00 %, goal 1.00 %",
         "",
@@ -124,6 +125,38 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
     lines = ["".join(text for text, _ in line.parts) for line in closing(summary, "x.md", "", 80).above]
     assert lines[2:5] == ["  missed  a", "  missed  b", "  met     0"]
     assert lines[11:] == ["  met     7", "  1 more goal: see the report.", ""]
+
+
+@pytest.mark.parametrize(
+    ("state", "missed", "shape"),
+    [
+        ("VALID", (), "\x1b[1;32m✔ "),
+        ("VALID", ("p90",), "\x1b[1;31m✘ "),
+        ("DOUBTFUL", (), "\x1b[1;33m! "),
+        ("DOUBTFUL", ("p90",), "\x1b[1;31m✘ "),
+        ("INVALID", (), "\x1b[1;31m✘ "),
+        ("INTERRUPTED", (), "\x1b[1;33m! "),
+    ],
+)
+def test_the_verdict_has_a_shape_and_a_colour_and_a_missed_goal_is_bad(printed, state, missed, shape):
+    summary = replace(many("Pay"), verdict=Verdict(state, (), (), missed))
+    assert shape in printed(summary, force_terminal=True, color_system="standard")
+    assert f"{shape[-2:]}tiny/run-01_1: {state}." in printed(summary)
+
+
+def test_an_output_that_is_not_utf_8_has_no_shape():
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    show_closing(Console(file=out), many("Pay"), "reports/tiny/run-01_1.md")
+    out.seek(0)
+    assert out.read().startswith("\ntiny/run-01_1: DOUBTFUL")
+
+
+def test_the_answer_is_that_of_the_result_and_its_next_steps_are_last(printed):
+    steps = (NextStep("Run longer:", "lth run tiny -d 1m"), NextStep("Find the slow requests."))
+    result = Result(verdict="DOUBTFUL", headline="DOUBTFUL: 8 s are too short.", next_steps=steps)
+    lines = printed(replace(many("Pay"), result=result)).splitlines()
+    assert lines[1] == "! tiny/run-01_1: DOUBTFUL: 8 s are too short."
+    assert lines[-2:] == ["next:    Run longer: lth run tiny -d 1m", "next:    Find the slow requests."]
 
 
 def test_a_run_without_a_sample_has_its_verdict_and_the_path_of_its_report(printed):
