@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
     followed = watcher_options(options, "the whole nightly run")
     options.reports = kinds.NIGHTLY.folder_in(options.reports)
     if options.dry_run and options.resume:
-        raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
+        raise UsageError(
+            "--dry-run and --resume cannot be used together", "the nightly report lists the remaining runs"
+        )
     if options.resume and not options.suite.is_file():  # its command has a path in the project
         options.suite = options.home / options.suite
     if options.s3:

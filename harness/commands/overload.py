@@ -22,7 +22,7 @@ from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of, load_s
+from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
 from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import printed_overload
 from harness.overload.runner import (
@@ -192,9 +192,9 @@ def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int)
     budget_s = budget_of(options)
     needed_s = planned_s(level_s, variant_count)
     if budget_s is not None and needed_s > budget_s:
-        count, load = units.plural(variant_count, "variant"), units.duration_text(load_s(level_s))
-        what = f"MAX={options.max}: {count} of {load} load each take about {units.duration_text(needed_s)}"
-        raise UsageError(what, "give fewer variants, a shorter LEVEL_DURATION or a greater MAX")
+        what = f"this takes about {units.duration_text(needed_s)}, MAX is {units.duration_text(budget_s)}"
+        fewer = ", give fewer variants" if variant_count > 1 else ""
+        raise UsageError(what, f"raise MAX{fewer}, or shorten LEVEL_DURATION")
 
 
 def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity | None:

@@ -53,7 +53,7 @@ def compare(
     unlike = mismatches(baseline, contender)
     if unlike and not anyway:
         raise UsageError(
-            f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
+            f"the runs are not alike: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
     known = [f"Compared anyway, although they differ: {'; '.join(unlike)}."] if unlike else []
     invalid, doubtful = invalid_reasons(baseline, contender), doubtful_reasons(baseline, contender)

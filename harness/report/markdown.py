@@ -38,7 +38,7 @@ from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, parts_of, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import Verdict, state_line
-from harness.report.warnings import Part, RunWarning
+from harness.report.warnings import Part, RunWarning, explained
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
@@ -322,7 +322,10 @@ def _first_screen(summary: RunSummary, charts: RunCharts, folder: str) -> str:
         goals=goal_table(summary.verdict),
         chart=chart,
         table="\n\n".join(filter(None, lines)),
-        weakened_by=[cell(warning.text) for warning in key_warnings(summary)],
+        weakened_by=[
+            *(cell(warning.text) for warning in key_warnings(summary)),
+            *filter(None, [explained(summary.warnings, run)]),
+        ],
     )
 
 

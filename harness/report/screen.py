@@ -24,6 +24,7 @@ from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
 from harness.report.verdict import INVALID, state_line
+from harness.report.warnings import explained
 from harness.run.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
@@ -246,6 +247,8 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
         yield Line(((f"{more}: see the report.", _QUIET),))
+    if where := explained(summary.warnings, summary.run):
+        yield Line(((where, _QUIET),))
 
 
 def _comparisons(summary: RunSummary) -> Iterator[Line]:

@@ -13,12 +13,10 @@ from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
 from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.report.loads import unlike_the_request
-from harness.report.warnings import RunWarning, Severity
+from harness.report.warnings import RunWarning, Severity, distinct
 from harness.run.record import FINISHED, RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
-# The goal that a run misses when a stop condition ends it.
-RUN_TO_THE_END = "a run without a stop"
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,12 @@ def judge(
     reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
-    doubtful = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
-    why = (*([f"stopped early: {early}"] if early else []), *doubtful)
+    why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
     met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
-    return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
+    return Verdict(
+        DOUBTFUL if why else VALID, why, met, (*([f"stopped early: {early}"] if early else []), *missed), goals
+    )
 
 
 def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
@@ -133,4 +132,4 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
     reasons += run.stop_reasons if run else ()
-    return reasons + (["the harness did not see the end of this run"] if run and run.state != FINISHED else [])
+    return reasons + (["the harness was killed before this run ended"] if run and run.state != FINISHED else [])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.goal import Goal, GoalRule, goal_options, metric_text
+from harness.report.warnings import distinct
 from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
@@ -137,7 +138,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     if of_runs.is_within is False and _is_most(level, stopped):
         return of_runs  # such runs are DOUBTFUL, because they are shorter than requested
     if level.doubtful:
-        reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
+        reasons = distinct(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
         return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import WarningCode
+from harness.report.warnings import RunWarning, Severity, WarningCode, without_numbers
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY
@@ -213,22 +213,34 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
             yield f"INVALID at {level.text}: {why} ({run.name}). It is not counted."
-    doubtful: dict[str, list[Level]] = {}
-    for level in levels:
-        for verdict in (run.verdict for run in level.counted):
-            if verdict and verdict.state == DOUBTFUL:
-                doubtful.setdefault("; ".join(verdict.reasons), []).append(level)
-    for why, found in doubtful.items():
-        yield f"{DOUBTFUL} at {levels_text(found)}: {why}."
+    doubtful = [
+        (level, "; ".join(run.verdict.reasons))
+        for level in levels
+        for run in level.counted
+        if run.verdict and run.verdict.state == DOUBTFUL
+    ]
+    for found, why in _alike(doubtful):
+        yield f"{DOUBTFUL} at {found}: {why}."
     stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {levels_text(stopped)} are not counted."
 
 
-def _is_separate_warning(code: WarningCode, run: LevelRun) -> bool:
-    """Return whether a run has this warning, and its verdict does not include it."""
-    is_named = run.verdict is not None and code.brief in run.verdict.reasons
-    return bool(code.brief) and code in run.warning_codes and not is_named
+def _alike(texts: Iterable[tuple[Level, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the levels with the same text, or one with other numbers, and the text of the first."""
+    by_kind: dict[str, list[tuple[Level, str]]] = {}
+    for level, text in texts:
+        by_kind.setdefault(without_numbers(text), []).append((level, text))
+    for each in by_kind.values():
+        first = each[0][1]
+        differs = any(text != first for _, text in each)
+        yield levels_text(level for level, _ in each), f"{first} (other runs: other numbers)" if differs else first
+
+
+def _is_separate_warning(warning: RunWarning, run: LevelRun) -> bool:
+    """Return whether the verdict of a run does not include its warning."""
+    is_doubtful = run.verdict is not None and run.verdict.state == DOUBTFUL
+    return not (warning.severity is Severity.DOUBTFUL and is_doubtful)
 
 
 def differing(sweep: Sweep) -> dict[str, list[str]]:
@@ -267,9 +279,15 @@ def _of_answer(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
 def notes_of(sweep: Sweep) -> Iterator[str]:
     """Yield the warnings about a sweep that do not weaken its answer."""
     for code in WarningCode:
-        hit = [level for level in sweep.levels if any(_is_separate_warning(code, run) for run in level.counted)]
-        if hit:
-            yield f"At {levels_text(hit)} {code.brief} ({code})."
+        of_code = [
+            (level, one.brief)
+            for level in sweep.levels
+            for run in level.counted
+            for one in run.warnings
+            if one.code == code and code.brief and _is_separate_warning(one, run)
+        ]
+        for found, why in _alike(of_code):
+            yield f"At {found}: {why}."
     if any(level.figures.error_ratio for level in sweep.levels):
         yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
     if sweep.records:

@@ -103,7 +103,7 @@ def test_an_added_source_is_fetched_after_a_run_and_has_a_table_in_the_report_of
 
 
 def test_a_profile_has_one_source(tmp_path):
-    with pytest.raises(UsageError, match=r"far.toml: \[cloudwatch\] and \[fake\] exclude each other"):
+    with pytest.raises(UsageError, match=r"far.toml: \[cloudwatch\] and \[fake\] cannot be used together"):
         profile(tmp_path, '[cloudwatch]\nrds = ["x"]', '[fake]\nhosts = ["a"]')
 
 

@@ -172,7 +172,7 @@ def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
         (("--rate", "20", "--goal", "errors<1%"), "the goal has no time limit"),
         (("--rate", "20", "--set", "queue.most=1,1"), "an empty or a repeated value"),
         (("--rate", "20", "--set", "pyton=a,b"), "did you mean python?"),
-        (("--rate", "20", "--max", "5m"), "MAX=5m: 1 variant of 6 min load each take about 6 min 50 s"),
+        (("--rate", "20", "--max", "5m"), "this takes about 6 min 50 s, MAX is 5 min"),
         (("--rate", "20", "--set", " "), "--set is empty"),
     ],
 )

@@ -239,7 +239,7 @@ def test_the_table_states_whether_total_counts_transaction_controllers():
     counted = Selection().view(summary_of(samples, with_transactions=True), "tiny.jtl")
     assert counted.remarks[1:] == ("TOTAL includes the rows of 1 Transaction Controller and those of their samplers.",)
     assert view_of(samples[:1]).remarks == (
-        "DOUBTFUL: too few samples.",
+        "DOUBTFUL: Too few samples: 1 measured, 100 needed.",
         "TOTAL is of 1 Transaction Controller: their samplers have no rows.",
     )
 
@@ -263,7 +263,7 @@ def test_the_effect_of_the_window_is_printed():
     view = windowed([sample(start_ms=0, elapsed_ms=500), sample(start_ms=500, elapsed_ms=1500)])
     assert view.remarks[1:] == (
         "Measured window: 0 s to 1 s of 2 s.",
-        "Effect on the TOTAL of the load: average 1000 → 500 ms, p90 1500 → 500 ms, 1.00 → 1.00 req/s, 2 → 1 samples.",
+        "Whole run → measured window: average 1000 → 500 ms, p90 1500 → 500 ms, 1.00 → 1.00 req/s, 2 → 1 samples.",
     )
     assert (view.whole.total.sample_count, view.groups[0].total.sample_count) == (2, 1)
 

@@ -59,7 +59,7 @@ def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_
         "users 2 samples 118 throughput 1.00 req/s p50 101 ms p95 102 ms ? 1 warning p99 102 ms ? 1 warning errors",
         "Response time: ms over time",
         "Summary Load:",
-        "Results Effect on",
+        "Results Whole run → measured window",
         "Throughput: samples/s over time",
         "Set-up",
         "Warnings",
@@ -74,8 +74,8 @@ def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_th
     doubtful = write_run_page(add_run(tmp_path, "tiny/run-07_1", samples=99), charts).read_text(encoding="utf-8")
     assert '<header class="judged doubtful">' in doubtful
     head = text_of(doubtful[: doubtful.index("</header>")])
-    assert "DOUBTFUL: too few samples." in head
-    assert "Only 97 samples in the measurement window" in head
+    assert "DOUBTFUL: Too few samples: 97 measured, 100 needed." in head
+    assert "Averages and percentiles of so few depend on chance. Run again with DURATION=" in head
     questioned = re.findall(r'<div class="questioned">\n<dt>([^<]+)</dt>', doubtful)
     assert questioned[:2] == ["samples", "throughput"]
     assert doubtful.count('<h2 id="warnings">') == 1

@@ -179,8 +179,8 @@ def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", samples=99)
     add_run(tmp_path, "tiny/run-07_2", samples=99, elapsed_ms=1500)
     text = summary_of(tmp_path)
-    assert "| DOUBTFUL: too few samples |" in text
-    assert "| DOUBTFUL: too few samples, goal missed |" in text
+    assert "| DOUBTFUL: Too few samples: 97 measured, 100 needed |" in text
+    assert "| DOUBTFUL: Too few samples: 98 measured, 100 needed, goal missed |" in text
     assert "2 runs: 2 DOUBTFUL, 1 with a goal missed." in text
 
 

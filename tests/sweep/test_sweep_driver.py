@@ -215,7 +215,7 @@ BAD = [
     (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
     (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
     (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
-    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
+    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 cannot be used together"),
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
     (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),

@@ -7,6 +7,7 @@ from harness.experiment.record import RUNNING
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.report.warnings import RunWarning
 from harness.run.directory import json_text
 from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse
@@ -116,7 +117,7 @@ def test_a_level_with_a_slow_generator_weakens_the_answer(reports):
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
     text = written(reports)
     (line,) = (line for line in text.splitlines() if line.startswith("- DOUBTFUL at 2 users: "))
-    assert "one load generator was much slower than the others" in line
+    assert "Load generator 10.0.0.8:1099 was at least 1.5 times as slow as the others" in line
 
 
 def test_levels_with_different_generators_are_named(reports):
@@ -140,7 +141,7 @@ def test_a_single_level_neither_rises_nor_falls():
 
 
 def test_levels_that_are_not_steady_are_named_with_the_measurement_window():
-    runs = levels_of((users, LevelRun("run", Figures(), FINE, None, codes)) for users, codes in UNSTEADY)
+    runs = levels_of((users, LevelRun("run", Figures(), FINE, None, found)) for users, found in UNSTEADY)
     assert counted_text(runs) == (
         "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail); at 1 and 5 "
         "users it is not steady. Errors cover the whole run."
@@ -191,7 +192,8 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     assert result_of(found, analyse(doubted, None)).headline.endswith(" at 2 users, in a DOUBTFUL run.")
 
 
-UNSTEADY = ((1, ("not-steady",)), (5, ("not-steady",)), (10, ()))
+UNSTEADY_RUN = RunWarning("not-steady", "Not steady: why.")
+UNSTEADY = ((1, (UNSTEADY_RUN,)), (5, (UNSTEADY_RUN,)), (10, ()))
 
 
 FINE = Verdict(VALID, (), (), ())
