@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from harness.base import units
@@ -26,8 +25,7 @@ FIRST_CHART = "response-time"
 # The percentiles that are key figures.
 _PERCENTILES = ("50", "95", "99")
 
-_P50, _P95 = (replace(metric_column(metric), title=title) for metric, title in ((MEDIAN, "p50 ms"), (P95, "p95 ms")))
-KEY_COLUMNS = (COUNT, RATE, _P50, _P95, MAX, ERROR_RATIO)
+KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
 

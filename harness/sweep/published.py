@@ -38,7 +38,10 @@ _HEADS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("error_ratio", r"errors? ?%|% errors?|error rate"),
         ("error_count", r"errors?|failed"),
         # The largest first, because 99 is part of 99.9.
-        *((metric.key, "|".join((*metric.aliases, rf"\b{re.escape(metric.id)}"))) for metric in reversed(_PERCENTILES)),
+        *(
+            (metric.key, "|".join((*metric.aliases, rf"\bp?{re.escape(metric.id)}")))
+            for metric in reversed(_PERCENTILES)
+        ),
         ("average_ms", r"average|\bavg\b|mean"),
         ("sample_count", r"samples?|requests?|count"),
     )

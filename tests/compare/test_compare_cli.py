@@ -34,7 +34,7 @@ def test_two_equal_runs_are_ok(compare, capsys):
 def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
     assert compare("run-07_1", "run-07_3", "--anyway") == 1
     text = capsys.readouterr().out
-    assert "\n**REGRESSED: TOTAL: average +99.94 %, median +100.00 %" in text
+    assert "\n**REGRESSED: TOTAL: average +99.94 %, p50 +100.00 %" in text
     assert "| average ms | 100 | 200 | +99.94 | " in text
     assert "### Pay" in text
 
@@ -91,11 +91,11 @@ def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(com
         "",
         "TOTAL           baseline  contender        delta  verdict",
         "average ms           100        100       0.00 %  OK",
-        "median ms            100        100       0.00 %  OK",
-        "75 % ms              125        125       0.00 %  OK",
-        "90 % ms              140        140       0.00 %  OK",
-        "95 % ms              145        145       0.00 %  OK",
-        "99 % ms              149        149       0.00 %  CANNOT TELL",
+        "p50 ms               100        100       0.00 %  OK",
+        "p75 ms               125        125       0.00 %  OK",
+        "p90 ms               140        140       0.00 %  OK",
+        "p95 ms               145        145       0.00 %  OK",
+        "p99 ms               149        149       0.00 %  CANNOT TELL",
         "req/s              15.00      15.00       0.00 %  OK",
         "errors %            0.00       0.00  0.00 points  OK",
         "Pay average ms       100        100       0.00 %  OK",

@@ -41,7 +41,7 @@ def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
     # 100.5 / 99 is 101 / 99.5.
     assert one.low_ratio == pytest.approx(1.2 * 99.5 / 101 - 1)
     assert one.high_ratio == pytest.approx(1.2 * 101 / 99.5 - 1)
-    assert found.reasons[0].startswith("TOTAL: average +20.00 %, median +20.00 %")
+    assert found.reasons[0].startswith("TOTAL: average +20.00 %, p50 +20.00 %")
 
 
 def test_five_runs_that_vary_less_than_the_threshold_are_ok():

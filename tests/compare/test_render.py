@@ -92,8 +92,8 @@ def test_every_metric_of_the_total_has_its_change_interval_p_n_and_threshold():
     assert rows(section(report(compared(total), ""), "Main load"))[1:] == [
         "| average ms | 100 | 110 | +10.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | "
         "**REGRESSED** |",
-        "| 99 % ms | 300 | 291 | -3.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | OK, better |",
-        "| 75 % ms | 1 | 1 | 0.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | OK |",
+        "| p99 ms | 300 | 291 | -3.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | OK, better |",
+        "| p75 ms | 1 | 1 | 0.00 | +8.00 to +12.00 | <0.0001 | 0.0002 | 20 + 20 batches | 5.00 % | OK |",
     ]
 
 
@@ -106,7 +106,7 @@ def test_errors_differ_in_percentage_points_and_have_no_relative_change():
 def test_a_metric_that_was_not_judged_has_neither_interval_nor_p():
     few = metric("99", verdict=CANNOT_TELL, adjusted_p_value=None, reason="fewer than 5,000 samples", least_ratio=0.5)
     text = report(compared(label("TOTAL", few)), "")
-    assert "| 99 % ms | 100 | 110 | +10.00 |  |  |  | 20 + 20 batches | 5.00 % | ~ [^1] |" in text
+    assert "| p99 ms | 100 | 110 | +10.00 |  |  |  | 20 + 20 batches | 5.00 % | ~ [^1] |" in text
     assert text.endswith("\n[^1]: fewer than 5,000 samples.\n")
 
 

@@ -125,7 +125,7 @@ def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
     assert cells_of(rows[:1], "run", "verdict", "started UTC", "commit") == [
         ["[run-07_2](run-07_2.md)", "VALID", "2026-01-02 00:00", "0123456789ab"]
     ]
-    assert cells_of(rows[:1], "samples", "req/s", "average ms", "median ms", "90 % ms") == [
+    assert cells_of(rows[:1], "samples", "req/s", "average ms", "p50 ms", "p90 ms") == [
         ["118", "1.00", "200", "200", "201"]
     ]
     assert cells_of(rows, "errors %", "change %") == [["0.00", "+100.00"], ["0.00", ""]]
@@ -135,7 +135,7 @@ def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     days(tmp_path, 99)
     text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
     assert "The change compares the p99 with the median" in text
-    assert cells_of(rows_of(text), "errors %", "99 % ms", "change %") == [["0.00", "101", ""]]
+    assert cells_of(rows_of(text), "errors %", "p99 ms", "change %") == [["0.00", "101", ""]]
 
 
 def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):

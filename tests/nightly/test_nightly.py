@@ -325,7 +325,7 @@ def test_metrics_with_too_few_samples_are_named():
     record = nightly_record(ended(), metrics=("average", "99"), labels=())
     text = page_of(result_of(record, replace(few, result=result)))
     # 99 % lines are judged from 5,000 samples on.
-    assert "\nToo few samples to judge: TOTAL 99 % ms.\n" in text
+    assert "\nToo few samples to judge: TOTAL p99 ms.\n" in text
 
 
 def test_a_load_with_too_few_samples_for_any_metric_is_not_called_ok():

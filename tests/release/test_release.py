@@ -16,7 +16,7 @@ from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
-AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 95 % ms: verdict"
+AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 p95 ms: verdict"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_user
     for row in rows[2:]:
         assert float(row["sweep-02 average ms: delta %"]) == pytest.approx(30, abs=2)
         # 1.645 standard deviations of 10 % above the mean.
-        assert float(row["sweep-02 95 % ms"]) == pytest.approx(65 * 1.1645, abs=2)
+        assert float(row["sweep-02 p95 ms"]) == pytest.approx(65 * 1.1645, abs=2)
 
 
 def test_a_label_that_did_not_change_is_not_called_slower(shop):

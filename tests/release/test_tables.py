@@ -56,7 +56,7 @@ def test_the_published_differences_of_two_releases_are_those_of_the_page():
     rows = rows_of(level_table(compared(side("ff", 0), side("gr", 1)), NAMES))
     assert rows[0][:9] == [
         "users", "FF average ms", "GR average ms", "delta %", "verdict",
-        "FF 75 % ms", "GR 75 % ms", "delta %", "verdict",
+        "FF p75 ms", "GR p75 ms", "delta %", "verdict",
     ]  # fmt: skip
     for row, (users, (average, quartile)) in zip(rows[1:], PUBLISHED.items(), strict=True):
         assert [row[at] for at in (0, 1, 2, 3, 5, 6, 7)] == [str(users), *map(str, average), *map(str, quartile)]

@@ -82,7 +82,7 @@ def test_a_pipe_gets_plain_markdown_with_warnings_below(samples):
     done = table(samples)
     assert (done.returncode, done.stderr) == (0, "")
     rows = rows_of(done.stdout)
-    assert cells_of(rows, "label", "count", "average ms", "median ms", "max ms", "errors %", "errors", "req/s") == [
+    assert cells_of(rows, "label", "count", "average ms", "p50 ms", "max ms", "errors %", "errors", "req/s") == [
         ["Pay", "2", "200", "100", "300", "0.00", "0", "4.00"],
         ["Visit", "2", "525", "50", "1000", "50.00", "1", "1.00"],
         ["TOTAL", "4", "362", "100", "1000", "25.00", "1", "2.00"],

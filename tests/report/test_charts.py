@@ -32,7 +32,7 @@ from tests.support.svg_elements import (
     texts,
 )
 
-PERCENTILES = ("median", "p90", "p95", "p99")
+PERCENTILES = ("p50", "p90", "p95", "p99")
 ERRORS = Frame("Errors", "per second")
 
 
@@ -79,7 +79,7 @@ ODD_CHARTS = {
     "no errors": lambda: error_chart(replace(ERRORS, band=Band(30, 290)), range(300), [0] * 300, [60] * 300, 1.0),
     "no buckets": lambda: error_chart(ERRORS, [], [], [], 1.0),
     "no samples": lambda: distribution_chart("t", {}, []),
-    "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}, [("median", 0)]),
+    "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}, [("p50", 0)]),
     "all the same": lambda: distribution_chart("t", {300: 9}, [(name, 300) for name in PERCENTILES]),
     "far tail": lambda: distribution_chart("t", {0: 5, 40: 900, 90_000: 1}, [(name, 40) for name in PERCENTILES]),
     "hours": lambda: distribution_chart(

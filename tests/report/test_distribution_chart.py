@@ -6,7 +6,7 @@ from harness.report.charts import svg
 from harness.report.charts.distribution import distribution_chart
 from tests.support.svg_elements import assert_texts_do_not_overlap, bars, boxes, description, elements, texts
 
-PERCENTILES = ("median", "p90", "p95", "p99")
+PERCENTILES = ("p50", "p90", "p95", "p99")
 
 
 def test_a_distribution_does_not_depend_on_the_order_of_its_counts():
@@ -39,7 +39,7 @@ def test_areas_of_a_logarithmic_distribution_are_proportional():
 
 
 def test_a_mark_is_in_the_middle_of_its_millisecond():
-    chart = distribution_chart("t", {7: 10}, [("median", 7)])
+    chart = distribution_chart("t", {7: 10}, [("p50", 7)])
     (mark,) = elements(chart, "polyline", "mark")
     ((left, width, _),) = bars(elements(chart, "path", "bar")[0].get("d"))
     assert float(mark.get("points").split()[1].split(",")[0]) == pytest.approx(left + width / 2, abs=0.1)
@@ -47,7 +47,7 @@ def test_a_mark_is_in_the_middle_of_its_millisecond():
 
 def test_marks_of_one_value_share_a_label():
     chart = distribution_chart("t", {7: 10}, [(name, 7) for name in PERCENTILES])
-    assert "median, p90, p95, p99" in texts(chart)
+    assert "p50, p90, p95, p99" in texts(chart)
     assert texts(chart).count("7 ms") == 1
 
 

@@ -72,7 +72,7 @@ def test_each_generators_share_of_the_load_adds_up_to_total():
     assert summary.group("load").total.sample_count == 40
     assert summary.littles_law.peak_users == 7
     rows = rows_of(generator_table(summary.generators))
-    assert cells_of(rows, "generator", "count", "average ms", "90 % ms", "errors %", "errors") == [
+    assert cells_of(rows, "generator", "count", "average ms", "p90 ms", "errors %", "errors") == [
         ["10.0.0.7:1099", "10", "100", "100", "0.00", "0"],
         ["10.0.0.8:1099", "30", "300", "300", "10.00", "3"],
     ]

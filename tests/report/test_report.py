@@ -47,9 +47,9 @@ def test_the_measured_window_and_its_effect_are_above_the_table(text):
 
 def test_the_table_of_the_load_has_p95_and_p99_and_covers_the_window_only(text):
     load = text[text.index("### Load\n") : text.index("### Load, the whole run")]
-    assert re.search(r"90 % ms \| 95 % ms \[\^\d+] \| 99 % ms \[\^\d+] \|", load)
+    assert re.search(r"p90 ms \| p95 ms \[\^\d+] \| p99 ms \[\^\d+] \|", load)
     total = row_of(text, "TOTAL", "### Load")
-    assert cells_of([total], "count", "average ms", "95 % ms", "99 % ms", "errors %", "errors", "req/s") == [
+    assert cells_of([total], "count", "average ms", "p95 ms", "p99 ms", "errors %", "errors", "req/s") == [
         ["176", "900", "900", "900", "0.57", "1", "2.00"]
     ]
     assert row_of(text, "TOTAL", "### Load, the whole run")["count"] == "190"

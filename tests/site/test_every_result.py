@@ -108,7 +108,7 @@ def test_the_json_of_a_run_has_the_result_that_its_markdown_shows(is_soak, kind,
     assert (result.kind, result.verdict, result.headline) == (kind, "VALID", "VALID. Goals met: 2 of 2.")
     # Of 50 samples a second; 100, 101, 102, 100 … ms.
     assert [(one.name, one.value, one.unit) for one in result.key_figures if one.name != "samples"] == [
-        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("median", "101", "ms"), ("p95", "102", "ms"),
+        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("p50", "101", "ms"), ("p95", "102", "ms"),
         ("p99", "102", "ms"), ("errors", "0.00", "%"), ("max", "102", "ms"),
     ]  # fmt: skip
     assert f"| TOTAL | {result.key_figures[1].value} | 50.00 |" in run.report.read_text()

@@ -56,7 +56,7 @@ def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_
     order = [
         "tiny/run-07_1 VALID.",
         "goal measured result",
-        "users 2 samples 118 throughput 1.00 req/s median 101 ms p95 102 ms ? 1 warning p99 102 ms ? 1 warning errors",
+        "users 2 samples 118 throughput 1.00 req/s p50 101 ms p95 102 ms ? 1 warning p99 102 ms ? 1 warning errors",
         "Response time: ms over time",
         "Summary Load:",
         "Results Effect on",

@@ -28,7 +28,7 @@ def test_a_run_is_one_row_with_its_metrics(tmp_path):
     assert cells_of(rows, "run", "verdict", "started UTC", "users", "profile") == [
         ["[run-07_1](tiny/run-07_1.md)", "VALID", "2026-02-03 04:05", "2", "local"]
     ]
-    assert cells_of(rows, "samples", "req/s", "average ms", "median ms", "90 % ms", "errors %") == [
+    assert cells_of(rows, "samples", "req/s", "average ms", "p50 ms", "p90 ms", "errors %") == [
         ["118", "1.00", "101", "101", "102", "0.00"]
     ]
 
@@ -150,7 +150,7 @@ def test_a_markdown_report_of_2015_has_metrics_and_no_verdict(tmp_path):
         "| TOTAL |    100 |     712 |    650 |   0 |  18 | 9000 | 0.0000% |    6.33/s |\n"
     )
     row = row_of(summary_of(tmp_path), "[run-07_1](tiny/run-07_1.md)")
-    known = {"verdict": "not judged", "samples": "100", "average ms": "712", "median ms": "650", "errors %": "0.00"}
+    known = {"verdict": "not judged", "samples": "100", "average ms": "712", "p50 ms": "650", "errors %": "0.00"}
     assert row == {**dict.fromkeys(row, ""), "run": row["run"], **known}
 
 

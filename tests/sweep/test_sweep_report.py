@@ -33,7 +33,7 @@ def test_the_answer_comes_first(reports):
 
 def test_each_level_has_a_row_that_links_its_report(reports):
     rows = rows_of(written(reports), "## Levels")
-    assert cells_of(rows[:1], "users", "samples", "req/s", "average ms", "95 % ms", "errors %") == [
+    assert cells_of(rows[:1], "users", "samples", "req/s", "average ms", "p95 ms", "errors %") == [
         ["1", "40", "2.50", "400", "400", "0.00"]
     ]
     assert cells_of(rows[:1], "within the goal", "runs") == [["yes", "[run-07_1](run-07_1.md) DOUBTFUL"]]
@@ -203,7 +203,7 @@ def test_repeats_show_their_range(reports):
         reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, measured_level(2, 2, "run-07_4")), repeat=2)
     )
     row = row_of(text, "2", "### Range of the repeats")
-    assert cells_of([row], "runs", "req/s", "average ms", "90 % ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
+    assert cells_of([row], "runs", "req/s", "average ms", "p90 ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
     assert "Fewer than 2 runs at 1 and 4 users." in text
 
 

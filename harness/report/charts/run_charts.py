@@ -25,7 +25,7 @@ OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (
 )  # fmt: skip
 SECTIONS = (OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH)
 _PER_MB = 1 / units.BYTES_PER_MB
-_MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
+_MARKS = (("p50", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 
 
 def _times(source: ChartSource) -> Iterator[Plotted]:
