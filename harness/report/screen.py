@@ -23,7 +23,7 @@ from harness.report.stored_comparisons import CANNOT_TELL, OK, REGRESSED
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict, state_line
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, answer, further_reasons
 from harness.run.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
@@ -194,14 +194,17 @@ def closing(summary: RunSummary, report_path: str, compare_command: str, width: 
     logs = f"{report_path.removesuffix('.md')}/" if summary.verdict.state == INVALID else ""
     next_steps = (("report:", report_path), ("logs:", logs), ("compare:", compare_command))
     last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps if text]
-    above = (BLANK, *_verdict(summary.source, summary.verdict), *([BLANK] if tables else []))
+    above = (BLANK, *_verdict(summary), *([BLANK] if tables else []))
     return Closing(above, tables, (*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last))
 
 
-def _verdict(source: str, verdict: Verdict) -> Iterator[Line]:
+def _verdict(summary: RunSummary) -> Iterator[Line]:
+    verdict, load = summary.verdict, summary.group(LOAD)
     style = _STATE_STYLES.get(verdict.state, "bold")
-    rest = one_line(state_line(verdict)).removeprefix(verdict.state)
-    yield Line(((f"{source}: ", "bold"), (verdict.state, style), (rest, "")), 2)
+    rest = one_line(answer(verdict, load.total if load else None)).removeprefix(verdict.state)
+    yield Line(((f"{summary.source}: ", "bold"), (verdict.state, style), (rest, "")), 2)
+    for reason in further_reasons(verdict, summary.warnings):
+        yield Line(((f"  {one_line(reason)}", ""),), 2)
     goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
     goals += [("met", _MET, goal) for goal in verdict.goals_met]
     for word, word_style, goal in goals[:_GOALS_MOST]:

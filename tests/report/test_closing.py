@@ -47,7 +47,7 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
     text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
     assert text.splitlines() == [
         "",
-        "tiny/run-01_1: VALID. Goals missed: 1 of 2.",
+        "tiny/run-01_1: VALID: p95 1000 ms at 2.00 req/s, no errors.",
         "  missed  p90 1000 ms, goal 900 ms",
         "  met     errors 0.00 %, goal 1.00 %",
         "",
@@ -126,7 +126,8 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
 
 def test_a_run_without_a_sample_has_its_verdict_and_the_path_of_its_report(printed):
     text = printed(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))))
-    assert "tiny/run-01_1: INVALID: the load has no samples; jmeter.log: no such plugin.\n\nreport:  " in text
+    first = "tiny/run-01_1: INVALID: the load has no samples, and 1 more reason.\n"
+    assert f"{first}  jmeter.log: no such plugin\n\nreport:  " in text
     assert "label" not in text
     assert text.endswith("report:  reports/tiny/run-01_1.md\nlogs:    reports/tiny/run-01_1/\n")
 
