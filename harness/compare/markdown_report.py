@@ -15,7 +15,6 @@ from harness.base.errors import UsageError
 from harness.compare.markdown_tables import MarkdownTable, plain, tables_of
 from harness.compare.metric_tables import TableReader, columns_of, headless_table
 from harness.compare.result import MARKDOWN, RunResult, with_transactions
-from harness.report.key_figures import KEY_COLUMNS
 from harness.report.tables import GROUP_TITLES, TRANSACTION_TITLES
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, Verdict
 
@@ -26,7 +25,6 @@ _LOAD_TITLE = "load"
 _RESULTS_HEADING = "results"
 _SUMMARY_TITLES = frozenset({"summary", "summary of transactions", "summary of loads"})
 _TRANSACTIONS_TITLE = "transactions"
-_KEY_HEADS = ("label", *(column.title for column in KEY_COLUMNS))
 _OTHER_TITLES = frozenset(
     {
         *(title.casefold() for title in (*GROUP_TITLES.values(), *TRANSACTION_TITLES.values())),
@@ -48,8 +46,6 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
         result = TableReader(table).result(f"{name}{choice}")
         return replace(result, remarks=(f"Read from {_position(table)}.", *result.remarks))
     every = tables = metric_tables(text)
-    if any(table.title.casefold() == _LOAD_TITLE for table in tables):  # the key table repeats some of its columns
-        tables = [table for table in tables if table.heads != _KEY_HEADS]
     transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
     if is_generated(text):
         loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
@@ -85,23 +81,8 @@ def is_generated(text: str) -> bool:
 
 
 def metric_tables(text: str) -> list[MarkdownTable]:
-    """Return the tables of metrics in a Markdown text, in order; that of rates below one of times is joined to it."""
-    tables: list[MarkdownTable] = []
-    for table in tables_of(text.splitlines()):
-        if columns_of(table):
-            tables.append(table)
-        elif tables and not table.title and _labels(table) == _labels(tables[-1]):
-            rows = zip(tables[-1].rows, table.rows, strict=True)
-            tables[-1] = replace(
-                tables[-1],
-                heads=(*tables[-1].heads, *table.heads[1:]),
-                rows=tuple((*times, *rates[1:]) for times, rates in rows),
-            )
-    return tables
-
-
-def _labels(table: MarkdownTable) -> list[str]:
-    return [table.heads[0], *(row[0] for row in table.rows)]
+    """Return the tables of metrics in a Markdown text, in order."""
+    return [table for table in tables_of(text.splitlines()) if columns_of(table)]
 
 
 def own_table(tables: Sequence[MarkdownTable]) -> MarkdownTable | None:
