@@ -14,7 +14,7 @@ from harness.report.warnings import RunWarning, Severity, WarningCode
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
-_RUN = re.compile(r"(make|lth|\S*scripts/run) ")
+_RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
 # The option with which the warning TOO_SHORT says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
 # Doubts that a longer run removes.

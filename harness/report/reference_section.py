@@ -9,6 +9,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.metrics.metric import Metric, metric_of
 from harness.report.columns import whole_text
+from harness.report.results import Result, headline_line
 from harness.report.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.report.tables import cell, table
 
@@ -55,7 +56,7 @@ def _part(compared_run: ComparedRun, name: str) -> Part:
     link = f"[{cell(names.baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(names.baseline)
     return Part(
         title=f"{link}, {cell(compared_run.role)}",
-        headline=cell(compared_run.headline),
+        headline=headline_line(Result(verdict=compared_run.verdict, headline=compared_run.headline)),
         setting_table=table(heads, settings, text_columns=3) if settings else "",
         total_table=_total_table(compared_run, names) if compared_run.total else "",
         label_tables=tuple(_label_table(compared_run, labels, head, names) for labels, head in tables if labels),

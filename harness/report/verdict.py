@@ -89,7 +89,7 @@ def _cut(text: str, words_most: int) -> str:
         return text
     start = " ".join(words[:words_most])
     clauses = max((start.rpartition(end)[0] for end in (": ", "; ")), key=len)
-    return clauses or f"{start} …"
+    return clauses or f"{start}…"
 
 
 def _measured_text(verdict: Verdict, total: Measured) -> str:

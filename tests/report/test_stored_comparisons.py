@@ -48,7 +48,7 @@ SECTION = """
 
 ### [run-01_1](run-01_1.md), previous run
 
-**REGRESSED: TOTAL: average +50.00 %.**
+❌ **REGRESSED: TOTAL: average +50.00 %.**
 
 <details><summary>Settings, metrics and labels</summary>
 
