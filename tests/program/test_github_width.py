@@ -7,9 +7,20 @@ import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
+from harness.metrics.generators import GeneratorFigures
+from harness.metrics.resource_growth import GROWS, RSS, Growth
+from harness.report import machine
+from harness.report.columns import DEFAULT, Column, columns_of
 from harness.report.files import write_report
+from harness.report.growth import growth_table
+from harness.report.markdown import LOAD_PERCENTILES
+from harness.report.summarise import summarise
+from harness.report.tables import page_tables
+from harness.run.telemetry import MachineFigure
+from harness.system.flight_recording import RecordedUse
 from tests.site.test_every_result import COMMANDS, EXPERIMENTS, made, path_of
 from tests.support.browser import browser
+from tests.support.factories import sample, tally_of
 from tests.support.full_run import add_histograms, add_profile, add_snapshots, full_record, run_directory
 from tests.support.paths import ROOT
 
@@ -28,6 +39,8 @@ th {{ font-weight: 600; }}
 code {{ padding: .2em .4em; font: 85% ui-monospace, SFMono-Regular, "Liberation Mono", monospace;
   white-space: break-spaces; }}
 """
+# The column of a goal for each label.
+EACH = ("each_average_ms", lambda _: 1.0, lambda _: "**missed**")
 # The head of each table that has to be scrolled, and by how many px it is too wide; folded parts are open.
 WIDE = """() => [...document.querySelectorAll("table")].filter(table => table.scrollWidth > table.clientWidth)
   .map(table => [table.scrollWidth - table.clientWidth, table.rows[0].innerText])"""
@@ -82,3 +95,21 @@ def test_the_report_of_a_run_with_everything_has_no_table_wider_than_the_page(tm
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_every_kind_of_report_has_no_table_wider_than_the_page(kind, made, wide_tables):
     assert wide_tables(path_of(kind, made).read_text(encoding="utf-8")) == []
+
+
+def test_the_widest_tables_of_a_run_are_not_wider_than_the_page(wide_tables):
+    process, gb = "a-service-with-a-long-name", 123 * 1024**3
+    use = RecordedUse(process, 600.0, 12_345, 123_456.7, 12_345.6, gb, gb, gb, 0.999, 0.999, 0.999)
+    generator = GeneratorFigures(
+        "generator-10.example:1099", 1_234_567, 123_456, 0.01, {"average_ms": 12_345.6, "p90_ms": 12_345.0},
+        12_345.67, 12_345, 12_345.6, 123_456.7,
+    )  # fmt: skip
+    grown = Growth(process, RSS, 60, gb, 2 * gb, gb, gb / 2, 2 * gb, GROWS, 4 * gb, 48.0, 24.0, 96.0)
+    figures = [MachineFigure(process, one.figure, 123_456_789.0, 1.0, 987_654_321.0) for one in machine.COLUMNS]
+    columns = (*columns_of(DEFAULT, LOAD_PERCENTILES), Column("average ≤ 12345 ms", *EACH))
+    label = summarise(tally_of([sample("Authorize a payment of a customer", elapsed_ms=123_456)]), "x").groups[0]
+    texts = [
+        machine.recorded_table([use]), machine.generator_table([generator]), growth_table([grown]),
+        machine.machine_table(figures), page_tables(label, columns),
+    ]  # fmt: skip
+    assert wide_tables("\n\n".join(texts)) == []
