@@ -231,7 +231,7 @@ def test_a_profiled_run_shows_where_the_time_went(directory):
     assert sections[sections.index("JVM heap") + 1 :][:3] == [
         "Where the time went",
         "Methods, statements and slowest samples",
-        "The system's own metrics",
+        "Metrics that the system publishes",
     ]
     assert "| shop.Cart.sum | 100.0 | 100.0 |" in text
     assert "2.0 per sample of the load" in text
