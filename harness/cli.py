@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, cast
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
+from harness.help_text import HelpFormatter
 from harness.make_variables import add_stored, arguments_of, given_variables
 from harness.run.kinds import EXPERIMENTS, LAST, kind_of
 
@@ -183,24 +184,34 @@ def called_verb(arguments: Sequence[str], program: str) -> Call:
 def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
     called = called_verb(arguments, program)
-    rest = called.arguments
-    name = _known(called.verb, rest, program)
+    name = _known(called.verb, called.arguments, program)
+    target, first = _target(name, called.arguments, program)
+    verb = VERBS.get(target) or DEVELOPMENT[target]
+    parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
+    of_make = arguments_of(name, parser) if program == MAKE else ()
+    words = [*verb.first, *first, *_joined_sort([*called.arguments, *of_make])]
+    if program in (LTH, MAKE) and name in _SAVING and not any(word.startswith(_NOT_SAVED) for word in words):
+        words = ["--save", *(word for word in words if word != "--save")]
+    # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
+    is_plain = "--" in words or target in DEVELOPMENT
+    options = parser.parse_args(words) if is_plain else parser.parse_intermixed_args(words)
+    _complete(options, parser, name, target)
+    return _Parsed(name, _module(verb.module), options)
+
+
+def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[str, ...]]:
+    """Return the verb of VERBS or DEVELOPMENT that a name means, and the arguments in front of others."""
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
         target = OF_AGGREGATE.get(target, target)
-    named = [*rest, given_variables().get("RUN", "")] if program == MAKE else rest
-    if target == "report" and any(kind_of(Path(one).name) for one in named if one[:1] != "-"):
+    named = [*words, given_variables().get("RUN", "")] if program == MAKE else words
+    if target == "report" and any(kind_of(Path(word).name) for word in named if word[:1] != "-"):
         target = "experiment"
-    verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
-    if program == MAKE:
-        rest = [*rest, *arguments_of(name, parser)]
-    rest = [*verb.first, *first, *_joined_sort(rest)]
-    if program in (LTH, MAKE) and name in _SAVING and not any(one.startswith(_NOT_SAVED) for one in rest):
-        rest = ["--save", *(one for one in rest if one != "--save")]
-    # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
-    is_plain = "--" in rest or target in DEVELOPMENT
-    options = parser.parse_args(rest) if is_plain else parser.parse_intermixed_args(rest)
+    return target, first
+
+
+def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name: str, target: str) -> None:
+    """Give the options the plan of the project or the settings of the experiment that is resumed, if not given."""
     resume = getattr(options, "resume", None)
     if name in _OF_ONE_PLAN and not getattr(options, "plan", name) and resume in (None, LAST):
         from harness.base.project import default_plan  # here, because other verbs need no plan
@@ -208,7 +219,6 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
         options.plan = default_plan(options.home)
     if resume:
         _take_settings(options, parser, target, resume)
-    return _Parsed(name, _module(verb.module), options)
 
 
 def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser, target: str, name: str) -> None:
@@ -242,9 +252,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
     """Return the parser of a verb, which is called `name` here."""
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = argparse.ArgumentParser(
-        prog=prog or f"{LTH} {target}", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+    parser = argparse.ArgumentParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser

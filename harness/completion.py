@@ -86,20 +86,20 @@ def markdown() -> str:
         "",
     ]
     for group, title in GROUPS.items():
-        lines += [f"## {title}", "", "| verb | what it does | options |", "| --- | --- | --- |"]
+        lines += [f"## {title}", "", "|verb|what it does|options|", "|---|---|---|"]
         for name, verb in VERBS.items():
             if verb.group == group:
-                lines.append(f"| `{name}` | {_cell(verb.help)} | {', '.join(_shown(name))} |")
+                lines.append(f"|`{name}`|{_cell(verb.help)}|{', '.join(_shown(name))}|")
         lines.append("")
     other = ", ".join(f"`{name}` = `{' '.join([verb, *first])}`" for name, (verb, first) in ALIASES.items())
-    lines += [f"Other names: {other}.", "", "## Options", "", "| option | meaning |", "| --- | --- |"]
+    lines += [f"Other names: {other}.", "", "## Options", "", "|option|meaning|", "|---|---|"]
     for key, option in OPTIONS.items():
         if option.help != argparse.SUPPRESS:
             name, _, where = key.partition("/")
             short = f"`-{option.short}` " if option.short else ""
             value = f" {option.metavar}" if option.metavar else ""
             where = f" ({where})" if where else ""
-            lines.append(f"| {short}`--{name}{value}`{where} | {_cell(option.help)} |")
+            lines.append(f"|{short}`--{name}{value}`{where}|{_cell(option.help)}|")
     return "\n".join(lines) + "\n"
 
 

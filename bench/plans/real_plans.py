@@ -1,9 +1,9 @@
-"""Write docs/real-plans.md: what `make init` makes of the test plans of a folder, from measured results only.
+"""Print what `make init` makes of the test plans of a folder, from measured results only.
 
-usage: .venv/bin/python -m bench.plans.real_plans FOLDER [RESULTS.jsonl] > docs/real-plans.md
+usage: .venv/bin/python -m bench.plans.real_plans FOLDER [RESULTS.jsonl] > PAGE.md
 
-FOLDER contains the JMX files; nothing of it is stored in the project. RESULTS.jsonl is what bench.plans.real_runs
-writes: one JSON object per run of a fixed plan. The last run of a plan and a kind counts.
+docs/real-plans.md sums it up. FOLDER contains the JMX files; nothing of it is stored in the project. RESULTS.jsonl is
+what bench.plans.real_runs writes: one JSON object per run of a fixed plan. The last run of a plan and a kind counts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ repositories have files and properties with placeholders such as `[tenant]`; whe
 file was removed and the property got a value. A plan that takes addresses from responses got the stand-in's as `hosts`.
 All runs shared two cores with other programs, several at once, so many loads are DOUBTFUL and some INVALID for that
 reason.
-`bench/plans/real_runs.py` ran the plans, and `bench/plans/real_plans.py` writes this page.
+`bench/plans/real_runs.py` ran the plans, and `bench/plans/real_plans.py` wrote this page.
 
 {summary}
 

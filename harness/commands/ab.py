@@ -51,7 +51,7 @@ _EXAMPLE = "give two sides, such as A=delay_ms=10 B=delay_ms=11"
 _EPILOG = """\
 examples:
   scripts/ab --plan lb-nginx --a delay_ms=10 --b delay_ms=11 --users 50 --duration 60
-  scripts/ab --plan folio-checkin --a folio-fameflower --b folio-goldenrod two profiles
+  scripts/ab --plan folio-checkin --a folio-fameflower --b folio-goldenrod  two profiles
   scripts/ab --a local --b 'plugin_threads=10 heap_max_mb=1024'            a profile, and the same with other settings
   scripts/ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
   scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits

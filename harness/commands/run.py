@@ -238,12 +238,16 @@ def _attach_recording(options: argparse.Namespace, directory: RunDirectory, cont
         context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {command}")
 
 
-def compare_command(base: str, new: str, reports: Path) -> str:
+def compare_command(baseline: str, contender: str, reports: Path) -> str:
     """Return the command that compares two runs in `reports`, for the current working directory."""
     others = [] if reports == current_project().reports else [shown(reports)]
     if Path.cwd() == CHECKOUT:
-        return " ".join([f"make compare BASE={base} NEW={new}", *(f"REPORTS={shlex.quote(one)}" for one in others)])
-    return tool_command("compare", "--save", base, new, *(word for one in others for word in ("--reports", one)))
+        return " ".join(
+            [f"make compare BASE={baseline} NEW={contender}", *(f"REPORTS={shlex.quote(one)}" for one in others)]
+        )
+    return tool_command(
+        "compare", "--save", baseline, contender, *(word for one in others for word in ("--reports", one))
+    )
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:

@@ -16,7 +16,6 @@ from harness.metrics.figures import LOAD, Group, with_their_causes
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal
-from harness.report.columns import COUNT, ERROR_RATIO
 from harness.report.goals import GoalResult, RunGroups, judge_goals
 from harness.report.key_figures import KEY_COLUMNS
 from harness.report.tables import parts_of
@@ -128,18 +127,23 @@ class LiveState:
     def _users(self) -> int:
         return self._counts.users if self._active_users is None else self._active_users
 
+    @property
+    def passed_s(self) -> float:
+        """How long ago the first sample began, in s."""
+        return self._passed_s
+
+    def clock(self) -> str:
+        """Return how much of the load has passed, and how much is left when that is known."""
+        passed = f"{units.clock_text(self._passed_s)} passed"
+        if self.duration_s is None:
+            return passed
+        return f"{passed}, {units.clock_text(max(0.0, self.duration_s - self._passed_s))} left"
+
     def now(self) -> dict[str, Any]:
         """Return the tables of all samples so far, as texts."""
         groups = self._counts.tally.groups()
         load = next((group for group in groups if group.name == LOAD), None)
-        tiles = [["samples", COUNT.cell(load.total) if load else "0", ""]]
-        if load:
-            tiles.append(["errors", ERROR_RATIO.cell(load.total), "%"])
-        left_s = None if self.duration_s is None else max(0.0, self.duration_s - self._passed_s)
         return {
-            "passed": units.clock_text(self._passed_s),
-            "left": "" if left_s is None else units.clock_text(left_s),
-            "tiles": tiles,
             "heads": [column.title for column in KEY_COLUMNS],
             "labels": self._rows(load) if load else [],
             "goals": self._goals(load, groups) if load else [],

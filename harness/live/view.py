@@ -24,7 +24,7 @@ from harness.report.summary import RunSummary
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord
-from harness.site.body import state_of
+from harness.site.body import tone_of
 from harness.site.files import asset_text, library_scripts
 from harness.site.html import filled
 from harness.site.single import single_page
@@ -34,6 +34,8 @@ _CHANGING = 10
 # The tables of many labels with many different times are made less often than each second: they take at most this share
 # of a core.
 _TABLES_RATIO = 0.02
+# Tables that are older than this, and are not made seldom because they take long, are not sent to a new viewer.
+_CURRENT_S = 2.0
 
 
 class LiveView(Watcher):
@@ -169,7 +171,8 @@ class LiveView(Watcher):
             "run": self._name,
             "from": first,
             "points": run.state.points(first, is_ended=end is not None) if run else [],
-            "now": run.now if run else None,
+            "clock": run.state.clock() if run else "",
+            "now": run.tables() if run else None,
             "end": end,
             "heading": self._heading,
             "starting": self._is_starting,
@@ -185,7 +188,7 @@ class _LiveRun:
         self.result: dict[str, Any] | None = None
         self.is_broken = False
         self._telemetry = TelemetryTail(folder)
-        self._next_s = 0.0
+        self._made_s = self._next_s = 0.0
 
     def add(self, samples: Sequence[Sample], passed_s: float, active_users: int | None, *, is_viewed: bool) -> None:
         """Count samples, and make the tables if somebody sees them and they are due."""
@@ -194,7 +197,13 @@ class _LiveRun:
             began_s = time.thread_time()
             self.state.uses = self._telemetry.uses()
             self.now = self.state.now()
+            self._made_s = passed_s
             self._next_s = passed_s + (time.thread_time() - began_s) / _TABLES_RATIO
+
+    def tables(self) -> dict[str, Any] | None:
+        """Return the newest tables; None while they are those that the last viewer left."""
+        is_current = self.result is not None or self.state.passed_s <= max(self._next_s, self._made_s + _CURRENT_S)
+        return self.now if is_current else None
 
     def end(self, summary: RunSummary, report: str) -> None:
         """Set the last tables, and the verdict, goals and tiles of the report."""
@@ -204,7 +213,7 @@ class _LiveRun:
         stated = result.stated
         self.result = {
             "verdict": stated.headline,
-            "state": state_of(result).replace(" ", "-"),
+            "tone": tone_of(stated, result),
             "goals": goal_rows(summary.verdict.goals),
             "tiles": [[one.name, one.value, one.unit] for one in stated.key_figures],
             "report": report,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.jtl.sample import Sample, generator_of
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import Metric, elapsed_metrics
+from harness.metrics.metric import P95, Metric, elapsed_metrics
 
 WINDOW_S = 10
 
@@ -71,6 +71,8 @@ class LiveTally:
         if samples:
             self._error_count += failures * row_count / len(samples)
             self._is_estimate |= row_count > len(samples)
+        while not self._sample_count and len(self._recent) > 1:  # the time before the first row is not part of the load
+            self._recent.popleft()
         self._sample_count += row_count
         self._recent.append(_Tick(now_s, row_count, histogram))
         oldest_s = self._recent[0].at_s
@@ -85,6 +87,6 @@ class LiveTally:
             error_count=round(self._error_count),
             users=sum(self._users.values()) if active_users is None else active_users,
             rate_per_s=recent_count / passed_s if passed_s > 0 else 0.0,
-            times_ms={metric: metric.of_elapsed(window) for metric in elapsed_metrics()},
+            times_ms={metric: metric.of_elapsed(window) for metric in dict.fromkeys((*elapsed_metrics(), P95))},
             is_estimate=self._is_estimate,
         )

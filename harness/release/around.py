@@ -61,9 +61,9 @@ def _seconds(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp())
 
 
-def around_tables(base: Around, new: Around, names: Sides[str]) -> list[TitledTable]:
+def around_tables(baseline: Around, contender: Around, names: Sides[str]) -> list[TitledTable]:
     """Return the tables of averages before and after the sweeps, one per metric, a row per resource."""
-    sides = [(name, side) for name, side in zip(names, (base, new), strict=True) if side.resources]
+    sides = [(name, side) for name, side in zip(names, (baseline, contender), strict=True) if side.resources]
     tables = []
     for column in COLUMNS:
         rows = []

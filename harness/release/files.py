@@ -186,12 +186,14 @@ def read_around_once(found: FoundSweep, log: Log) -> Around:
     return around_of(found)
 
 
-def page_path(base: FoundSweep, new: FoundSweep) -> Path:
-    """Return the path of the Markdown page: release-<base>-<new>.md beside the new sweep."""
-    assert base.report is not None and new.report is not None
-    folder = base.report.parent
-    baseline_name = base.report.stem if folder == new.report.parent else f"{folder.name}-{base.report.stem}"
-    return new.report.with_name(f"{kinds.RELEASE.named(baseline_name)}-{new.report.stem}.md")
+def page_path(baseline: FoundSweep, contender: FoundSweep) -> Path:
+    """Return the path of the Markdown page: release-<baseline>-<contender>.md beside the contender."""
+    assert baseline.report is not None and contender.report is not None
+    folder = baseline.report.parent
+    baseline_name = (
+        baseline.report.stem if folder == contender.report.parent else f"{folder.name}-{baseline.report.stem}"
+    )
+    return contender.report.with_name(f"{kinds.RELEASE.named(baseline_name)}-{contender.report.stem}.md")
 
 
 def write_release(release: Release, command: str, template: str) -> Written:

@@ -32,9 +32,9 @@ class Infrastructure:
         return {(title, name): value for title, facts in titled for name, value in facts}
 
 
-def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None, names: Sides[str]) -> str:
+def infrastructure_table(baseline: Infrastructure | None, contender: Infrastructure | None, names: Sides[str]) -> str:
     """Return the table of both infrastructures, a row per resource and setting; empty when both are unknown."""
-    sides = [one.facts if one else {} for one in (base, new)]
+    sides = [one.facts if one else {} for one in (baseline, contender)]
     rows = [
         [*map(cell, fact), *(cell(side.get(fact, "")) for side in sides)]
         for fact in dict.fromkeys(fact for side in reversed(sides) for fact in side)
@@ -42,15 +42,15 @@ def infrastructure_table(base: Infrastructure | None, new: Infrastructure | None
     return table(["resource", "setting", *map(cell, names)], rows, text_columns=4) if rows else ""
 
 
-def changed_facts(base: Infrastructure | None, new: Infrastructure | None) -> list[str]:
+def changed_facts(baseline: Infrastructure | None, contender: Infrastructure | None) -> list[str]:
     """Return what differs where both infrastructures are known: resource, setting and both values."""
-    if base is None or new is None:
+    if baseline is None or contender is None:
         return []
-    baseline, contender = base.facts, new.facts
+    earlier, later = baseline.facts, contender.facts
     return [
-        f"{' '.join(fact)}: {baseline.get(fact, 'none')} → {contender.get(fact, 'none')}"
-        for fact in dict.fromkeys((*baseline, *contender))
-        if baseline.get(fact) != contender.get(fact)
+        f"{' '.join(fact)}: {earlier.get(fact, 'none')} → {later.get(fact, 'none')}"
+        for fact in dict.fromkeys((*earlier, *later))
+        if earlier.get(fact) != later.get(fact)
     ]
 
 

@@ -53,25 +53,27 @@ class Release:
 
 
 def release_of(
-    base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool, long: RunSummary | None = None
+    baseline: FoundSweep, contender: FoundSweep, thresholds: Thresholds, *, anyway: bool, long: RunSummary | None = None
 ) -> Release:
     """Return the release. UsageError for sweeps of different plans, or without a common level.
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    baseline_plan, plan = record_of(base).plan, record_of(new).plan
+    baseline_plan, plan = record_of(baseline).plan, record_of(contender).plan
     if baseline_plan != plan:
-        what = f"release: {base.sweep.name} is a sweep of {baseline_plan}, {new.sweep.name} of {plan}"
+        what = f"release: {baseline.sweep.name} is a sweep of {baseline_plan}, {contender.sweep.name} of {plan}"
         raise UsageError(what, "give two sweeps of the same plan")
-    if record_of(base) == record_of(new):
-        raise UsageError(f"release: {new.sweep.name} is both --new and --base", "give the sweeps of two releases")
+    if record_of(baseline) == record_of(contender):
+        raise UsageError(f"release: {contender.sweep.name} is both --new and --base", "give the sweeps of two releases")
     if long is not None and long.run is not None and long.run.plan != plan:
         what = f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plan}"
         raise UsageError(what, "give a run of the same plan with --long, or none")
-    compared = compare_levels(base, new, thresholds, anyway=anyway)
+    compared = compare_levels(baseline, contender, thresholds, anyway=anyway)
     levels = {key.users: comparison for key, comparison in compared.levels.items()}
-    runs = Sides(*({key.users: found for key, found in side.items()} for side in (compared.base, compared.new)))
-    return Release(base, new, _names(base, new), compared.whole, levels, runs, long)
+    runs = Sides(
+        *({key.users: found for key, found in side.items()} for side in (compared.baseline, compared.contender))
+    )
+    return Release(baseline, contender, _names(baseline, contender), compared.whole, levels, runs, long)
 
 
 def record_of(found: FoundSweep) -> SweepRecord:

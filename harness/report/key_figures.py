@@ -117,6 +117,13 @@ class Total(Measured, Protocol):
         """The slowest sample."""
 
 
+def result_of(summary: RunSummary, first_chart: str = "") -> Result:
+    """Return the result of a summary, as its JSON has it."""
+    load = summary.group(LOAD)
+    facts = (summary.source, summary.run, summary.verdict, load.total if load else None, summary.warnings)
+    return run_result(*facts, first_chart)
+
+
 def run_result(
     name: str,
     run: RunRecord | None,

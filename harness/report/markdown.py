@@ -32,7 +32,7 @@ from harness.report.key_figures import (
     key_rows,
     key_warnings,
     left_out_text,
-    run_result,
+    result_of,
 )
 from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -321,10 +321,7 @@ def first_chart(charts: RunCharts) -> Chart | None:
 def _first_screen(summary: RunSummary, chart: str) -> str:
     """Return the first screen: goals, the first chart, the key tables, the first error and the key warnings."""
     verdict, warnings = summary.verdict, key_warnings(summary)
-    load = summary.group(LOAD)
-    result = summary.result or run_result(
-        summary.source, summary.run, verdict, load.total if load else None, summary.warnings
-    )
+    result = summary.result or result_of(summary)
     tables = [(title_of(part), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)]
     titled = [text if number == 0 else f"**{title}**\n\n{text}" for number, (title, text) in enumerate(tables)]
     none = "No sample of the load ended in the measurement window." if summary.whole else "No sample of the load."

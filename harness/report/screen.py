@@ -17,20 +17,29 @@ from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.columns import Column
-from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, key_rows_of, left_out_text
+from harness.report.key_figures import (
+    KEY_COLUMNS,
+    by_importance,
+    first_error,
+    key_rows,
+    key_rows_of,
+    left_out_text,
+    result_of,
+)
+from harness.report.results import TONES, Result, Tone
 from harness.report.selection import View
-from harness.report.stored_comparisons import CANNOT_TELL, OK, REGRESSED
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, answer, further_reasons
+from harness.report.verdict import INVALID, further_reasons
 from harness.run.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
-_STATE_STYLES = {VALID: "bold green", DOUBTFUL: "bold yellow", INVALID: "bold red", INTERRUPTED: "bold red"}
+_TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
+# Shapes as wide as a letter in every terminal, which those of Markdown are not.
+_SHAPES = {Tone.GOOD: "✔ ", Tone.DOUBT: "! ", Tone.BAD: "✘ ", Tone.NONE: ""}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
-_COMPARED_STYLES = {OK: "bold green", CANNOT_TELL: "bold yellow", REGRESSED: "bold red"}
 
 
 def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
@@ -75,8 +84,9 @@ def _show_closing(console: Console, last: Closing) -> None:
 
 def _print_lines(console: Console, lines: Iterable[Line]) -> None:
     """Print lines; they are wrapped between words in a terminal only: programs search the output line by line."""
+    has_shapes = console.encoding.startswith("utf")
     for line in lines:
-        text = Text.assemble(*line.parts)
+        text = Text.assemble(*(part for part in line.parts if has_shapes or part[0] not in _SHAPES.values()))
         if not (line.is_wrapped and console.is_terminal):
             console.print(text, soft_wrap=True)
             continue
@@ -192,17 +202,21 @@ def closing(summary: RunSummary, report_path: str, compare_command: str, width: 
     """
     tables = key_tables(key_rows(summary), width)
     logs = f"{report_path.removesuffix('.md')}/" if summary.verdict.state == INVALID else ""
-    next_steps = (("report:", report_path), ("logs:", logs), ("compare:", compare_command))
-    last = [Line(((f"{name:<9}", "bold"), (text, "")), is_wrapped=False) for name, text in next_steps if text]
-    above = (BLANK, *_verdict(summary), *([BLANK] if tables else []))
+    result = summary.result or result_of(summary)
+    steps = [("next:", ": ".join(filter(None, (step.text, step.command)))) for step in result.next_steps]
+    further = (("report:", report_path), ("logs:", logs), ("compare:", compare_command), *steps)
+    last = [Line(((f"{name:<9}", "bold"), (one_line(text), "")), is_wrapped=False) for name, text in further if text]
+    above = (BLANK, *_verdict(summary, result), *([BLANK] if tables else []))
     return Closing(above, tables, (*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last))
 
 
-def _verdict(summary: RunSummary) -> Iterator[Line]:
-    verdict, load = summary.verdict, summary.group(LOAD)
-    style = _STATE_STYLES.get(verdict.state, "bold")
-    rest = one_line(answer(verdict, load.total if load else None)).removeprefix(verdict.state)
-    yield Line(((f"{summary.source}: ", "bold"), (verdict.state, style), (rest, "")), 2)
+def _verdict(summary: RunSummary, result: Result) -> Iterator[Line]:
+    """Yield the shape of the verdict with the answer, and the goals, those missed first."""
+    verdict = summary.verdict
+    tone = Tone.BAD if verdict.goals_missed else result.tone
+    rest = one_line(result.headline).removeprefix(result.verdict)
+    shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
+    yield Line((shape, name, _verdict_word(result.verdict), (rest, "")), 2)
     for reason in further_reasons(verdict, summary.warnings):
         yield Line(((f"  {one_line(reason)}", ""),), 2)
     goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
@@ -211,6 +225,10 @@ def _verdict(summary: RunSummary) -> Iterator[Line]:
         yield Line(((f"  {word:<8}", word_style), (one_line(goal), "")), 10)
     if len(goals) > _GOALS_MOST:
         yield Line(((f"  {units.plural(len(goals) - _GOALS_MOST, 'more goal')}: see the report.", _QUIET),))
+
+
+def _verdict_word(verdict: str) -> tuple[str, str]:
+    return verdict, _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
 
 
 def _remarks(summary: RunSummary) -> Iterator[Line]:
@@ -248,9 +266,7 @@ def _comparisons(summary: RunSummary) -> Iterator[Line]:
             yield Line((("not ", _WARNING), (one_line(f"{what}{compared_run.problem}"), "")), 2)
         else:
             rest = one_line(compared_run.headline).removeprefix(compared_run.verdict)
-            yield Line(
-                ((what, ""), (compared_run.verdict, _COMPARED_STYLES.get(compared_run.verdict, "bold")), (rest, "")), 2
-            )
+            yield Line(((what, ""), _verdict_word(compared_run.verdict), (rest, "")), 2)
 
 
 def key_tables(parts: Sequence[Rows], width: int) -> tuple[ScreenTable, ...]:

@@ -72,7 +72,7 @@ def answer(verdict: Verdict, total: Measured | None) -> str:
         rest = f", and {units.plural(len(more), f'more {noun}')}" if more else ""
         text = _cut(first, WORDS_MOST - len(f"{verdict.state}{rest}".split())) + rest
     else:
-        text = _measured_text(verdict, total) if total else ""
+        text = _measured_text(verdict, total) if total and verdict.state == VALID else ""
     return f"{': '.join(filter(None, (verdict.state, text)))}."
 
 

@@ -81,6 +81,7 @@ def drive(
     """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
     view = _View(tail, progress, end.duration_s, jmeter.active_users)
     started_s = time.monotonic()
+    view.begin(started_s)
     while jmeter.wait(_PERIOD_S) is None:
         now_s = time.monotonic()
         rows, figures = view.look(now_s)
@@ -130,6 +131,10 @@ class _View:
         self._live = LiveTally()
         self._first_sample_s: float | None = None
         self._active_since_s: float | None = None
+
+    def begin(self, now_s: float) -> None:
+        """Remember when the load begins: the rate of its first rows needs the time before them."""
+        self._live.tick(now_s, [], 0)
 
     def look(self, now_s: float) -> _Look:
         """Return the new rows and the metrics so far, and show them."""

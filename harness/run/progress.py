@@ -22,8 +22,11 @@ from harness.jtl.sample import Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
+from harness.run.progress_line import SPARK_MOST, Part, plain_line, terminal_line
 
 PLAIN_PERIOD_S = 10.0
+# A rate of a shorter time is too uncertain for a bar of the sparkline.
+_RATE_LEAST_S = 0.5
 # Gets all new samples about once a second, the seconds since the first of the run, and JMeter's active users; these
 # are None when only the rows say it.
 Watch = Callable[[Sequence[Sample], float, int | None], None]
@@ -112,23 +115,6 @@ def _of_load(samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if SETUP not in sample.thread_name]
 
 
-def line(figures: LiveFigures, passed_s: float, total_s: float | None) -> str:
-    """Return a progress line; the most important values are first, since a narrow terminal cuts the end."""
-    ratio = figures.error_count / figures.sample_count if figures.sample_count else 0.0
-    about = "about " if figures.is_estimate else ""
-    total = f" of {units.clock_text(total_s)}" if total_s else ""
-    parts = [
-        f"{units.clock_text(passed_s)}{total}",
-        f"users {figures.users}",
-        f"errors {about}{figures.error_count} ({units.percent_text(ratio)} %)",
-        f"samples {figures.sample_count}",
-        f"{figures.rate_per_s:.1f} req/s",
-    ]
-    times = figures.times_ms.items()
-    parts += [f"{metric.phrase} {metric.text(value)} ms" for metric, value in times if value is not None]
-    return " | ".join(parts)
-
-
 class Progress:
     """Prints progress and, with `interim`, one interim table; `log` prints a line, `watch` gets all samples."""
 
@@ -136,8 +122,14 @@ class Progress:
         self.log = log
         self._interim = interim
         self._watch = watch
-        self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        self._next_plain_s = PLAIN_PERIOD_S
+        self._console = console
+        # A dumb terminal cannot replace a line.
+        in_place = console.is_terminal and not console.is_dumb_terminal
+        self._live = Live(console=console, auto_refresh=False, transient=True) if in_place else None
+        self._has_bars = console.encoding.startswith("utf")
+        self._rates_per_s: deque[float] = deque(maxlen=SPARK_MOST)
+        self._last: tuple[float, int] | None = None
+        self._next_plain_s = 0.0
         self._is_waiting = False
 
     def __enter__(self) -> Progress:
@@ -150,10 +142,15 @@ class Progress:
             self._live.stop()
 
     def show(self, figures: LiveFigures, passed_s: float, total_s: float | None) -> None:
-        """Show the current values."""
+        """Show the current values: without a terminal at once, and then every ten seconds."""
         if self._is_waiting:
-            self._is_waiting, self._next_plain_s = False, PLAIN_PERIOD_S
-        self._say(line(figures, passed_s, total_s), passed_s)
+            self._is_waiting, self._next_plain_s = False, 0.0
+        if self._live is None:
+            self._log_at(self._next_plain_s, plain_line(figures, passed_s, total_s), passed_s)
+            return
+        self._add_rate(passed_s, figures.sample_count)
+        rates_per_s = tuple(self._rates_per_s) if self._has_bars else ()
+        self._replace(self._live, *terminal_line(figures, rates_per_s, passed_s, total_s, self._console.width))
 
     def wait(self, active_users: int, passed_s: float, has_setup: bool) -> None:
         """Show that users are active, since so many seconds, and no sample of the load has ended yet.
@@ -162,14 +159,29 @@ class Progress:
         """
         self._is_waiting = True
         what = "only samples of setUp yet" if has_setup else "no sample of the load has ended yet"
-        self._say(f"{units.clock_text(passed_s)} | users {active_users} | {what}", passed_s)
+        text = f"{units.clock_text(passed_s)} | users {active_users} | {what}"
+        if self._live is None:
+            self._log_at(max(self._next_plain_s, PLAIN_PERIOD_S), text, passed_s)
+        else:
+            self._replace(self._live, (text, ""))
 
-    def _say(self, text: str, passed_s: float) -> None:
-        if self._live:
-            self._live.update(Text(text, overflow="ellipsis", no_wrap=True), refresh=True)
-        elif passed_s >= self._next_plain_s:
-            self._next_plain_s += PLAIN_PERIOD_S
+    @staticmethod
+    def _replace(live: Live, *parts: Part) -> None:
+        live.update(Text.assemble(*parts, overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def _log_at(self, at_s: float, text: str, passed_s: float) -> None:
+        """Print a line if it is time, and set the time of the next one."""
+        if passed_s >= at_s:
+            self._next_plain_s = (passed_s // PLAIN_PERIOD_S + 1) * PLAIN_PERIOD_S
             self.log(text)
+
+    def _add_rate(self, passed_s: float, sample_count: int) -> None:
+        """Add the rate since the last call to the sparkline; JMeter's end is watched more often than once a second."""
+        if self._last is None:
+            self._last = (passed_s, sample_count)
+        elif (took_s := passed_s - self._last[0]) >= _RATE_LEAST_S:
+            self._rates_per_s.append((sample_count - self._last[1]) / took_s)
+            self._last = (passed_s, sample_count)
 
     def add(self, rows: NewRows, passed_s: float, active_users: int | None) -> None:
         """Count new rows for the interim table, and print it when it is due."""

@@ -1,34 +1,22 @@
-"""The content of pages: verdict, goals, key metrics as tiles and response times come first, the set-up last."""
+"""The content of pages: the result of a report with its key figures as tiles, then its Markdown as HTML."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import unquote
 
 from markupsafe import Markup
 
-from harness.base import units
 from harness.base.records import to_plain
 from harness.compare.result import LabelResult, RunResult
 from harness.metrics.window import Window
 from harness.report.charts.run_data import ChartData
-from harness.report.key_figures import by_importance
-from harness.report.results import Result, around_headline
+from harness.report.results import Result, Tone, around_headline
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.site.html import ImageOf, LinkOf, filled, prose, prose_parts
-
-# So many warnings are printed below the verdict; the report has all of them.
-_WARNINGS_MOST = 3
-# The colour of a report about several runs, by its verdict.
-_STATES = {
-    "OK": "valid", "VALID": "valid", "IMPROVED": "valid",
-    "REGRESSED": "invalid", "INVALID": "invalid", "FAILED": "invalid",
-    "CANNOT TELL": "doubtful", "DOUBTFUL": "doubtful", "WARNED": "doubtful",
-    "GOAL MISSED": "goal-missed", "INTERRUPTED": "interrupted",
-}  # fmt: skip
 
 
 def state_of(result: RunResult | None) -> str:
@@ -46,37 +34,44 @@ def state_of(result: RunResult | None) -> str:
 def report_body(
     markdown: str, result: Result, link_of: LinkOf, image_of: ImageOf, run: RunResult | None = None
 ) -> Markup:
-    """Return the HTML of a report, with its result from the JSON in the place of its headline.
+    """Return the HTML of a report: title, verdict and answer of its result, key figures, and the rest as it is.
 
-    The key figures and the first chart come before the first section. The page of a `run` has its state and its
-    warnings, too. A report without a result (of 2015, or without readable JSON) stays as it is.
+    The first chart of a report of an earlier version, whose Markdown has it in a later section, comes before the first
+    section. A report without a result (of 2015, or without readable JSON) stays as it is.
     """
     if not result.headline:
         return prose(markdown, link_of, image_of)
-    chart: list[Markup] = []
+    found: list[Markup] = []
+
+    def in_head(source: str, text: str) -> Markup | None:
+        found.append(Markup())
+        return image_of(source, text)
 
     def placed(source: str, text: str) -> Markup | None:
         figure = image_of(source, text)
-        if figure is None or unquote(source) != result.first_chart:
+        if figure is None or found or unquote(source) != result.first_chart:
             return figure
-        chart.append(figure)
-        return Markup("")
+        found.append(figure)
+        return Markup()
 
     before, behind = around_headline(markdown)
-    parts = prose_parts(behind, link_of, placed)
-    warnings = [warning.text for warning in by_importance(run.warnings)] if run else []
+    parts = prose_parts(behind, link_of, in_head, placed)
     return filled(
         "report_body.html.j2",
-        state=state_of(run).replace(" ", "-") if run else _STATES.get(result.verdict, "answer"),
+        tone=tone_of(result, run),
         title=prose(before, link_of, image_of),
         headline=result.headline,
-        warnings=warnings[:_WARNINGS_MOST],
-        more=units.plural(len(warnings) - _WARNINGS_MOST, "more warning") if len(warnings) > _WARNINGS_MOST else "",
         head=parts.head,
         tiles=result.key_figures,
-        chart=Markup("").join(chart),
+        chart=Markup().join(found),
         sections=parts.sections,
     )
+
+
+def tone_of(result: Result, run: RunResult | None = None) -> Tone:
+    """Return what a result means; the goals of a `run` of an earlier version are only in its verdict."""
+    is_missed = run is not None and run.verdict is not None and bool(run.verdict.goals_missed)
+    return replace(result, is_missed=result.is_missed or is_missed).tone
 
 
 def chart_script(identity: str, window: Window | None, charts: Sequence[ChartData], more: Mapping[str, Any]) -> str:

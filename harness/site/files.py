@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
 from harness.site.single import LIMIT_BYTES, embedded, single_page, smaller
+from harness.site.trend import trends
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
@@ -89,7 +91,8 @@ def _write_pages(
         path.relative_to(reports_dir).as_posix() for path in reports_dir.glob(f"*/*/{FLAME_GRAPHS}")
     )
     site = Site(catalogue, images, flame_graphs)
-    _write(site.index(summary_notes(reports_dir)), reports_dir, target)
+    found = trends(catalogue.entries, thresholds_of, partial(_whole_result, reports_dir=reports_dir))
+    _write(site.index(summary_notes(reports_dir), found), reports_dir, target)
     _write(site.compare(), reports_dir, target)
     for document in catalogue.documents:
         markdown = (reports_dir / document.path).read_text(encoding="utf-8", errors="replace")
@@ -285,10 +288,10 @@ def _licence(library: Path) -> Path:
     return library.parents[1] / "LICENSE.md"
 
 
-def comparison_json(base: RunResult, new: RunResult, thresholds: Thresholds) -> dict[str, Any]:
+def comparison_json(baseline: RunResult, contender: RunResult, thresholds: Thresholds) -> dict[str, Any]:
     """Return headline, warnings and, by label and metric, what became worse or better."""
     try:
-        comparison = compare([base], [new], thresholds)
+        comparison = compare([baseline], [contender], thresholds)
     except UsageError as error:
         return {"headline": f"Not judged: {error.what}.", "caveats": [], "marks": {}}
     rows = [*([comparison.total] if comparison.total else []), *comparison.labels]

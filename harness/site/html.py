@@ -50,23 +50,25 @@ def prose(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Markup:
     return Markup("").join(prose_parts(markdown, link_of, image_of))
 
 
-def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf) -> Prose:
+def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf, image_of_sections: ImageOf | None = None) -> Prose:
     """Return the HTML of Markdown with its tables and footnotes.
 
     `link_of` gets every relative link; a link that it does not know becomes plain text. `image_of` gets the address and
-    the alternative text of every image; an image that it does not know becomes this text.
+    the alternative text of every image, `image_of_sections` those behind the head if it is another one; an image that
+    is not known becomes this text.
     """
     reader = _reader()
-    tokens = _placed(reader.parse(_COMMENT.sub("", markdown)), link_of, image_of)
-    first = next((at for at, token in enumerate(tokens) if _begins_section(token)), len(tokens))
-    return Prose(
-        *(Markup(reader.renderer.render(part, reader.options, {})) for part in (tokens[:first], tokens[first:]))
-    )
+    tokens = reader.parse(_COMMENT.sub("", markdown))
+    first = next((at for at, _ in enumerate(tokens) if _begins_section(tokens, at)), len(tokens))
+    head = _placed(tokens[:first], link_of, image_of)
+    sections = _placed(tokens[first:], link_of, image_of_sections or image_of)
+    return Prose(*(Markup(reader.renderer.render(part, reader.options, {})) for part in (head, sections)))
 
 
-def _begins_section(token: Token) -> bool:
-    is_fold = token.type == "html_block" and token.content.startswith("<details")
-    return is_fold or (token.type == "heading_open" and token.tag == "h2")
+def _begins_section(tokens: Sequence[Token], at: int) -> bool:
+    token = tokens[at]
+    is_fold = token.type == "paragraph_open" and _FOLD.fullmatch(tokens[at + 1].content)
+    return bool(is_fold) or (token.type == "heading_open" and token.tag == "h2")
 
 
 @cache
@@ -141,8 +143,9 @@ def _fold(title: str | None) -> str:
     """Return the HTML that begins a folded part with a title, or ends one."""
     if title is None:
         return "</details>\n"
-    anchor = f' id="{_ANCHORS[title]}"' if title in _ANCHORS else ""
-    return f"<details{anchor}><summary>{escape(title)}</summary>\n"
+    # A link to what is inside opens the part.
+    anchor = f'<span id="{_ANCHORS[title]}"></span>\n' if title in _ANCHORS else ""
+    return f"<details><summary>{escape(title)}</summary>\n{anchor}"
 
 
 def _html(html: str) -> Token:

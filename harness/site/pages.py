@@ -23,7 +23,7 @@ from harness.report.verdict import DOUBTFUL, headline
 from harness.run import kinds
 from harness.site.body import chart_script, label_data, report_body, state_of
 from harness.site.html import ImageOf, LinkOf, filled, prose
-from harness.site.trend import METRIC, trends
+from harness.site.trend import CHANGES, METRIC, Trend
 
 INDEX, COMPARE = "index.html", "compare.html"
 DATA, ASSETS = "data", "assets"
@@ -91,16 +91,17 @@ class Site:
         """All runs, the newest first."""
         return sorted(self.catalogue.entries, key=lambda entry: entry.order_key, reverse=True)
 
-    def index(self, notes: str) -> Page:
-        """Return the list of all runs; `notes` is the text of the notes block in SUMMARY.md."""
+    def index(self, notes: str, found: Sequence[Trend]) -> Page:
+        """Return what changed in each plan and the list of all runs; `notes` are those of SUMMARY.md."""
         rows = [self._row(entry) for entry in self.newest_first]
         html = filled(
             "index.html.j2",
             root="",
             title="Load test runs",
             count=count_line(self.catalogue.entries),
-            trends=trends(self.catalogue.entries),
+            trends=[_trend_row(trend) for trend in found],
             metric=METRIC.phrase,
+            changes=[metric.phrase for metric in CHANGES],
             notes=self._prose(notes, "") if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
@@ -221,6 +222,14 @@ class Site:
             return Markup('<img src="{}" alt="{}">').format(there, text)
 
         return _Targets(link_of, image_of, shown)
+
+
+def _trend_row(trend: Trend) -> dict[str, object]:
+    """Return what the template needs of a trend, with addresses of its runs."""
+    newest, against = (
+        {"name": posixpath.basename(run), "href": quote(page_path(run))} for run in (trend.newest, trend.against)
+    )
+    return {"about": trend, "newest": newest, "against": against}
 
 
 def _result_of(entry: Entry, markdown: str) -> Result:

@@ -1,21 +1,33 @@
-"""The trend of each plan in the index: p90 of its newest runs that can be compared, as a small chart."""
+"""What changed in each plan, for the index: its newest run against that of a week before, and p95 as a small chart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from markupsafe import Markup
 
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.compare.comparison import CANNOT_TELL, Comparison
 from harness.compare.conditions import Conditions
+from harness.compare.decision import compare
+from harness.compare.result import RunResult
 from harness.history.catalogue import Entry
-from harness.metrics.metric import METRICS
+from harness.metrics.metric import ERRORS, P95, THROUGHPUT, Metric
+from harness.plan.thresholds import Thresholds
+from harness.report.results import TONES, Tone
 from harness.report.setup import load_text
 from harness.report.verdict import DOUBTFUL
 
-METRIC = next(metric for metric in METRICS if metric.percentile == "90")
+METRIC = P95
 POINTS_MOST = 30
+# What the table shows the change of.
+CHANGES = (P95, THROUGHPUT, ERRORS)
+_WEEK = timedelta(days=7)
+# Reads the result of a run with its batches; None when it cannot be read.
+WholeOf = Callable[[Entry], RunResult | None]
 _WIDTH, _HEIGHT, _EDGE = 220, 44, 5
 
 
@@ -31,41 +43,83 @@ class Point:
 
 @dataclass(frozen=True)
 class Trend:
-    """The newest runs of a plan under the conditions of its newest one, oldest first.
+    """The newest runs of a plan under the conditions of its newest one, oldest first, and what changed in a week.
 
-    `newest` and `before` are texts: the value of the newest run, and the median of the VALID runs before it.
+    `verdict` is that of the newest run against `against`, the newest VALID run that is at least seven days older, or
+    else the oldest one; both are empty without such a run. `changes` are texts for CHANGES.
     """
 
     plan: str
     load: str
     newest: str
-    before: str
+    state: str
+    value: str
     chart: Markup
+    against: str = ""
+    ago: str = ""
+    verdict: str = ""
+    changes: tuple[str, ...] = ("",) * len(CHANGES)
+
+    @property
+    def tone(self) -> Tone:
+        """What the verdict means."""
+        return TONES.get(self.verdict, Tone.NONE)
 
 
-def trends(entries: Iterable[Entry]) -> tuple[Trend, ...]:
-    """Return the trend of each plan that has a run with metrics, by the name of the plan."""
+def trends(
+    entries: Iterable[Entry], thresholds_of: Callable[[str], Thresholds], whole_of: WholeOf
+) -> tuple[Trend, ...]:
+    """Return the trend of each plan that has a run with metrics: what is worse comes first, then by name.
+
+    `thresholds_of` returns the least changes that matter for a plan, `whole_of` the result of a run with its batches.
+    """
     plans: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.order_key):
         if entry.run and entry.result and entry.result.verdict:
             plans.setdefault(entry.plan, []).append(entry)
-    return tuple(_trend(plan, plans[plan]) for plan in sorted(plans))
+    found = [_trend(plan, listed, thresholds_of(plan), whole_of) for plan, listed in sorted(plans.items())]
+    return tuple(sorted(found, key=lambda trend: (Tone.BAD, Tone.GOOD, Tone.DOUBT, Tone.NONE).index(trend.tone)))
 
 
-def _trend(plan: str, entries: Sequence[Entry]) -> Trend:
-    last = entries[-1].run
-    assert last
-    alike = [entry for entry in entries if entry.run and Conditions.of(entry.run) == Conditions.of(last)]
+def _trend(plan: str, entries: Sequence[Entry], thresholds: Thresholds, whole_of: WholeOf) -> Trend:
+    newest = entries[-1]
+    assert newest.run
+    conditions = Conditions.of(newest.run)
+    alike = [entry for entry in entries if entry.run and Conditions.of(entry.run) == conditions]
     points = [_point(entry) for entry in alike[-POINTS_MOST:]]
-    before = [point.value for point in points[:-1] if point.is_valid and point.value is not None]
-    newest = points[-1]
-    return Trend(
-        plan=plan,
-        load=load_text(last.load),
-        newest=f"{_text(newest.value)}{'' if newest.is_valid else f', {newest.state}'}",
-        before=f"{_text(median(before))} ({len(before)} VALID)" if before else "",
-        chart=chart(points),
-    )
+    trend = Trend(plan, load_text(newest.run.load), newest.id, points[-1].state, _text(points[-1].value), chart(points))
+    baseline = _week_before(newest, alike[:-1])
+    return _changed(trend, baseline, newest, thresholds, whole_of) if baseline else trend
+
+
+def _week_before(newest: Entry, before: Sequence[Entry]) -> Entry | None:
+    valid = [entry for entry in before if entry.result and entry.result.is_valid]
+    limit = datetime.fromisoformat(newest.started_at) - _WEEK
+    older = [entry for entry in valid if datetime.fromisoformat(entry.started_at) <= limit]
+    return older[-1] if older else valid[0] if valid else None
+
+
+def _changed(trend: Trend, baseline: Entry, newest: Entry, thresholds: Thresholds, whole_of: WholeOf) -> Trend:
+    passed = datetime.fromisoformat(newest.started_at) - datetime.fromisoformat(baseline.started_at)
+    ago = units.plural(round(passed / timedelta(days=1)), "day")
+    trend = replace(trend, against=baseline.id, ago=ago, verdict=CANNOT_TELL)
+    sides = whole_of(baseline), whole_of(newest)
+    if sides[0] is None or sides[1] is None:
+        return trend
+    try:
+        comparison = compare([sides[0]], [sides[1]], thresholds)
+    except UsageError:
+        return trend
+    changes = tuple(_change(comparison, metric) for metric in CHANGES)
+    return replace(trend, verdict=comparison.verdict, changes=changes)
+
+
+def _change(comparison: Comparison, metric: Metric) -> str:
+    found = comparison.total.of(metric) if comparison.total else None
+    if found is None or found.change_ratio is None:
+        return ""
+    points = " points" if metric.is_share else ""
+    return f"{units.signed_percent(found.change_ratio)} %{points}"
 
 
 def _point(entry: Entry) -> Point:

@@ -36,29 +36,31 @@ _JUDGED = {
 class ComparedLevels:
     """Two compared sweeps: `whole` has the verdict over all levels, `levels` the comparison of the runs of each.
 
-    `base` and `new` are the results of the runs by level, also of levels that only one side has.
+    `baseline` and `contender` are the results of the runs by level, also of levels that only one side has.
     """
 
     whole: SweepComparison
     levels: Mapping[LevelKey, Comparison]
-    base: Mapping[LevelKey, Sequence[RunResult]]
-    new: Mapping[LevelKey, Sequence[RunResult]]
+    baseline: Mapping[LevelKey, Sequence[RunResult]]
+    contender: Mapping[LevelKey, Sequence[RunResult]]
 
 
-def compare_levels(base: FoundSweep, new: FoundSweep, thresholds: Thresholds, *, anyway: bool) -> ComparedLevels:
+def compare_levels(
+    baseline: FoundSweep, contender: FoundSweep, thresholds: Thresholds, *, anyway: bool
+) -> ComparedLevels:
     """Return the comparison of two sweeps with its verdict. UsageError when they have no level in common.
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    comparison = compare_sweeps(base.sweep, new.sweep)
-    contender_keys = {level.key for level in new.sweep.levels}
-    common = [level.key for level in base.sweep.levels if level.key in contender_keys]
+    comparison = compare_sweeps(baseline.sweep, contender.sweep)
+    contender_keys = {level.key for level in contender.sweep.levels}
+    common = [level.key for level in baseline.sweep.levels if level.key in contender_keys]
     if not common:
-        levels = " against ".join(levels_text(one.sweep.levels) for one in (base, new))
-        what = f"{base.sweep.name} and {new.sweep.name} have no level in common ({levels})"
-        same = "values" if base.sweep.is_of_setting else "USERS"
+        levels = " against ".join(levels_text(one.sweep.levels) for one in (baseline, contender))
+        what = f"{baseline.sweep.name} and {contender.sweep.name} have no level in common ({levels})"
+        same = "values" if baseline.sweep.is_of_setting else "USERS"
         raise UsageError(what, f"compare sweeps over some of the same {same}")
-    baseline_results, contender_results = _results(base), _results(new)
+    baseline_results, contender_results = _results(baseline), _results(contender)
     levels_compared = {
         key: compare(baseline_results[key], contender_results[key], thresholds, anyway) for key in common
     }

@@ -104,9 +104,11 @@ class SweepComparison:
     optional: ClassVar = ("only_base_settings", "only_new_settings", "is_doubtful")
 
 
-def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
+def compare_sweeps(baseline: Sweep, contender: Sweep) -> SweepComparison:
     """Return the differences at the common levels; they are unknown at levels with an INVALID run."""
-    baseline_levels, contender_levels = ({level.key: level for level in sweep.levels} for sweep in (base, new))
+    baseline_levels, contender_levels = (
+        {level.key: level for level in sweep.levels} for sweep in (baseline, contender)
+    )
     common = [key for key in baseline_levels if key in contender_levels]
     figures = [
         _figure(metric.key, [_delta(metric.key, baseline_levels[key], contender_levels[key]) for key in common])
@@ -117,8 +119,8 @@ def compare_sweeps(base: Sweep, new: Sweep) -> SweepComparison:
         for one, other in ((baseline_levels, contender_levels), (contender_levels, baseline_levels))
     )
     return SweepComparison(
-        base=base.name,
-        new=new.name,
+        base=baseline.name,
+        new=contender.name,
         figures=tuple(figure for figure in figures if figure.level_count),
         only_base=tuple(key.users for key in only_baseline if not key.setting),
         only_new=tuple(key.users for key in only_contender if not key.setting),

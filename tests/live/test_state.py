@@ -33,7 +33,7 @@ def test_a_row_that_is_written_late_counts_in_its_own_second():
     one.add([sample(elapsed_ms=10, start_ms=1_099_000)], 99.0)
     one.add([late], 99.0)
     assert one.points(0)[0][2] == 2  # too late for a point
-    assert one.now()["tiles"][0] == ["samples", "5", ""]
+    assert one.now()["labels"][-1][:2] == ["TOTAL", "5"]
 
 
 def test_while_requests_hang_the_users_are_those_of_jmeter_and_each_second_has_a_point():
@@ -78,9 +78,11 @@ def test_the_totals_are_those_of_the_report_of_the_same_samples():
     assert total["count"] == str(load.total.sample_count) == "3007"
     assert total["p50 ms"] == f"{load.total.percentiles_ms['50']:.0f}"
     assert total["p95 ms"] == f"{load.total.percentiles_ms['95']:.0f}"
-    assert now["tiles"] == [["samples", "3007", ""], ["errors", "0.23", "%"]]  # 7 of 3007
+    assert total["errors %"] == "0.23"  # 7 of 3007
     assert now["causes"] == [["Pay", "402", "expected 201", "7"]]
-    assert sum(point[2] for point in one.points(0, is_ended=True)) == 3007
+    # The page adds up the points for its share of errors.
+    points = one.points(0, is_ended=True)
+    assert [sum(point[column] for point in points) for column in (2, 3)] == [3007, 7]
 
 
 @pytest.mark.parametrize(("limit_ms", "result"), [(100, "met"), (99, "missed")])
@@ -91,14 +93,16 @@ def test_goals_have_their_state_so_far(limit_ms, result):
 
 
 def test_before_the_first_sample_there_are_no_tables():
-    now = state().now()
-    assert (now["labels"], now["goals"], now["causes"], now["left"]) == ([], [], [], "1:00")
+    one = state()
+    now = one.now()
+    assert (now["labels"], now["goals"], now["causes"]) == ([], [], [])
+    assert one.clock() == "0:00 passed, 1:00 left"
 
 
 def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
     one = state(duration_s=None, uses={"web": Use("web", 0.25, 50 * 1024 * 1024)})
     one.add([sample()], 61.0)
-    assert (one.now()["passed"], one.now()["left"]) == ("1:01", "")
+    assert one.clock() == "1:01 passed"
     assert one.now()["uses"] == [["web", "25", "50"]]
 
 

@@ -14,6 +14,7 @@ from harness.plan.goal import Goal
 from harness.report.charts.run_charts import CHARTS
 from harness.run.directory import RunDirectory
 from tests.support.factories import closed_load, failed, record, sample, two_users
+from tests.support.processes import wait_for
 from tests.support.summaries import summary_of
 
 
@@ -139,6 +140,23 @@ def test_one_address_shows_each_run_of_a_series_and_the_results_before_it(tmp_pa
     assert during["earlier"] == [["sweep-01: level 1 of 2, 5 users", "run-01_1: VALID, p90 1000 ms"]]
     assert "tiny/run-01_2" in page_of(view)
     assert len(view.lines) == 1  # the address is printed once
+
+
+def test_a_new_viewer_gets_the_clock_of_now_and_no_tables_that_the_last_viewer_left(tmp_path, view, spec):
+    view.begin(directory(tmp_path), spec)
+    viewer = http.client.HTTPConnection("127.0.0.1", port_of(view), timeout=10)
+    viewer.request("GET", "/events")
+    answer = viewer.getresponse()
+    view.add([sample()], 5.0)
+    shown = json.loads(next(line for line in answer if b'"TOTAL"' in line).removeprefix(b"data:"))
+    assert (shown["clock"], shown["now"]["labels"][-1][:2]) == ("0:05 passed, 1:35 left", ["TOTAL", "1"])
+    answer.close()
+    viewer.close()
+    server = view._server
+    wait_for(lambda: server.publish() or server.viewer_count == 0)  # a write fails: the viewer is gone
+    view.add([sample()], 9.0)
+    message = message_of(view)
+    assert (message["clock"], message["now"]) == ("0:09 passed, 1:31 left", None)
 
 
 def test_a_run_that_failed_is_listed_with_its_line(view):

@@ -1,10 +1,6 @@
-import io
-
-from rich.console import Console
-
-from harness.metrics.live import LiveFigures, LiveTally
-from harness.metrics.metric import AVERAGE, metric_of
-from harness.run.progress import JtlTail, Progress, line
+from harness.metrics.live import LiveTally
+from harness.run.progress import JtlTail
+from harness.run.progress_line import plain_line
 from tests.support.factories import failed, sample
 
 HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"
@@ -16,7 +12,19 @@ def test_rates_and_times_cover_the_last_ten_seconds_and_counts_the_whole_run():
     for second in range(1, 21):
         figures = tally.tick(float(second), [sample(elapsed_ms=100 if second <= 10 else 900, all_threads=7)] * 5, 5)
     assert (figures.sample_count, figures.users, figures.rate_per_s) == (100, 7, 5.0)
-    assert [(metric.name, ms) for metric, ms in figures.times_ms.items()] == [("average", 900.0), ("p90", 900)]
+    assert [(metric.name, ms) for metric, ms in figures.times_ms.items()] == [
+        ("average", 900.0),
+        ("p90", 900),
+        ("p95", 900),
+    ]
+
+
+def test_the_rate_of_the_first_seconds_does_not_count_the_time_before_them():
+    tally = LiveTally()
+    for second in range(5):
+        tally.tick(float(second), [], 0)
+    assert tally.tick(5.0, [sample()] * 30, 30).rate_per_s == 30.0
+    assert tally.tick(6.0, [], 0).rate_per_s == 15.0
 
 
 def test_the_users_of_several_generators_add_up():
@@ -42,7 +50,7 @@ def test_errors_of_a_part_of_the_rows_are_scaled_up_and_marked_as_an_estimate():
     tally.tick(0.0, [], 0)
     figures = tally.tick(1.0, [failed(), sample(), sample(), sample()], 1000)
     assert (figures.sample_count, figures.error_count, figures.rate_per_s) == (1000, 250, 1000.0)
-    assert "errors about 250 (25.00 %)" in line(figures, 1, 100)
+    assert "errors about 250 (25.00 %)" in plain_line(figures, 1, 100)
 
 
 def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
@@ -107,13 +115,6 @@ def test_setup_samples_are_never_counted(tmp_path):
     assert ([found.elapsed_ms for found in rows.samples], rows.row_count) == ([3], 1)
 
 
-def test_a_progress_line_shows_time_users_rate_times_and_errors():
-    figures = LiveFigures(1200, 12, 50, 81.25, {AVERAGE: 577.4, metric_of("p90"): 1010})
-    assert line(figures, 61, 100) == (
-        "1:01 of 1:40 | users 50 | errors 12 (1.00 %) | samples 1200 | 81.2 req/s | average 577 ms | p90 1010 ms"
-    )
-
-
 def test_the_tail_of_a_growing_file_yields_every_complete_row_once(tmp_path):
     path = tmp_path / "samples.jtl"
     tail = JtlTail(path)
@@ -130,13 +131,3 @@ def test_the_tail_of_a_growing_file_yields_every_complete_row_once(tmp_path):
             out.flush()
             seen.append([found.elapsed_ms for found in tail.new_rows().samples])
     assert seen == [[10], [20], [], [30]]
-
-
-def test_without_a_terminal_a_plain_line_is_printed_every_ten_seconds():
-    out = io.StringIO()
-    console = Console(file=out, width=200)
-    with Progress(console, console.print) as progress:
-        for second in range(1, 26):
-            progress.show(LiveFigures(second, 0, 1, 1.0, {}), float(second), 30.0)
-    assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == ["0:10 of 0:30", "0:20 of 0:30"]
-    assert "\x1b" not in out.getvalue()

@@ -18,14 +18,14 @@ from harness.report.summarise import summarise
 from harness.report.tables import page_tables
 from harness.run.telemetry import MachineFigure
 from harness.system.flight_recording import RecordedUse
-from tests.site.test_every_result import COMMANDS, EXPERIMENTS, made, path_of
 from tests.support.browser import browser
+from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.factories import sample, tally_of
 from tests.support.full_run import add_histograms, add_profile, add_snapshots, full_record, run_directory
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.real
-__all__ = ["browser", "made"]
+__all__ = ["browser"]
 # What decides the width of a table in GitHub's style sheet; a page of a repository is at most so wide.
 PAGE_PX = 1012
 STYLE = f"""
@@ -51,6 +51,14 @@ def rendered(markdown: str) -> str:
     reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).use(footnote_plugin)
     body = reader.render(markdown).replace("<details>", "<details open>")
     return f"<!DOCTYPE html><meta charset=utf-8><style>{STYLE}</style><article>{body}</article>"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a report of every kind."""
+    folder = tmp_path_factory.mktemp("made")
+    make_reports(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +102,7 @@ def test_the_report_of_a_run_with_everything_has_no_table_wider_than_the_page(tm
 
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_every_kind_of_report_has_no_table_wider_than_the_page(kind, made, wide_tables):
-    assert wide_tables(path_of(kind, made).read_text(encoding="utf-8")) == []
+    assert wide_tables(report_path(kind, made).read_text(encoding="utf-8")) == []
 
 
 def test_the_widest_tables_of_a_run_are_not_wider_than_the_page(wide_tables):

@@ -231,7 +231,7 @@ def test_every_package_is_in_the_order():
 
 
 def test_modules_without_a_package_are_imported_by_no_package():
-    top = {"harness.cli", "harness.completion", "harness.entry", "harness.make_variables", "harness.program"}
+    top = {f"harness.{name}" for name in ("cli", "completion", "entry", "help_text", "make_variables", "program")}
     found = {name for name, source in sources().items() if package_of(name) and source.imports & top}
     assert found == set()
 

@@ -1,16 +1,11 @@
 """aggregate.py table as a user calls it."""
 
 import csv
-import fcntl
 import io
 import json
-import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -21,6 +16,7 @@ from tests.support.factories import closed_load
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.paths import ROOT
 from tests.support.report_folder import run_folder
+from tests.support.terminals import in_terminal
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"
 COMMAND = [sys.executable, str(ROOT / "aggregate.py"), "table"]
@@ -54,28 +50,9 @@ def table(*arguments: object, **environment: str) -> subprocess.CompletedProcess
 
 def in_a_terminal(columns: int, *arguments: object, **environment: str) -> str:
     """Return what the command writes on a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    variables = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-    with subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        env={**variables, "TERM": "xterm-256color", **environment},
-    ) as process:
-        os.close(theirs)
-        written = b""
-        while True:
-            try:
-                part = os.read(ours, 65536)
-            except OSError:  # how Linux reports that the other end is closed
-                break
-            if not part:
-                break
-            written += part
-    os.close(ours)
-    assert process.returncode == 0
-    return written.decode().replace("\r\n", "\n")
+    done = in_terminal(columns, [*COMMAND, *arguments], **environment)
+    assert done.exit_code == 0
+    return done.text
 
 
 def test_a_pipe_gets_plain_markdown_with_warnings_below(samples):

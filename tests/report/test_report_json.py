@@ -100,12 +100,6 @@ def test_the_schema_is_the_one_that_the_types_give():
     )
 
 
-def test_the_format_page_describes_every_key_of_the_schema():
-    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-    names = {name for schema in objects_of(SCHEMA) for name in schema["properties"]}
-    assert sorted(name for name in names if f"`{name}`" not in text) == []
-
-
 def test_the_schema_lists_exactly_the_existing_warning_codes():
     codes = SCHEMA["properties"]["caveats"]["items"]["properties"]["code"]["enum"]
     assert sorted(codes) == sorted(WarningCode)

@@ -11,7 +11,7 @@ from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
 from harness.report.charts.run_charts import run_charts
 from harness.report.jtls import summary_of_jtls
-from harness.report.key_figures import LABELS_MOST, run_result
+from harness.report.key_figures import LABELS_MOST, result_of, run_result
 from harness.report.markdown import report
 from harness.report.results import MARKS, Tone
 from harness.report.summarise import summarise
@@ -32,11 +32,6 @@ PARTS = (
 
 def summary(samples, run):
     return summarise(tally_of(samples, run.once_labels), "tiny/run-01_1", run)
-
-
-def result_of(made: RunSummary):
-    load = made.group(LOAD)
-    return run_result(made.source, made.run, made.verdict, load.total if load else None, made.warnings)
 
 
 def first_screen(made: RunSummary) -> str:

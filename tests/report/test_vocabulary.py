@@ -10,10 +10,9 @@ from harness.metrics.metric import METRICS, metric_of
 from harness.report.columns import CLASSIC, LAYOUTS, WIDE, columns_of, parse_sort
 from harness.report.files import write_report
 from harness.report.results import MARKS, TONES
-from tests.site.test_every_result import COMMANDS, EXPERIMENTS, made, path_of
+from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.full_run import add_histograms, add_profile, add_snapshots, full_record, run_directory
 
-__all__ = ["made"]
 VERDICTS = frozenset(
     {
         # a run; a comparison; a test of an overload; an experiment with settings
@@ -59,6 +58,14 @@ def capitals_of(page: str) -> set[str]:
     return set(re.findall(r"\b[A-Z]{2,}(?: [A-Z]{2,})*\b", prose))
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a report of every kind."""
+    folder = tmp_path_factory.mktemp("made")
+    make_reports(folder)
+    return folder
+
+
 @pytest.fixture
 def run_page(tmp_path):
     run = run_directory(tmp_path, full_record())
@@ -84,7 +91,7 @@ def test_the_older_words_are_found():
 @pytest.mark.real
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_the_columns_and_verdicts_of_every_kind_of_report_use_the_same_words(kind, made):
-    page = path_of(kind, made).read_text(encoding="utf-8")
+    page = report_path(kind, made).read_text(encoding="utf-8")
     assert [title for title in titles_of(page) if OLDER.search(title)] == []
     assert capitals_of(page) - VERDICTS - ABBREVIATIONS == set()
 

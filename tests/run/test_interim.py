@@ -72,7 +72,7 @@ def test_progress_prints_the_interim_table_between_its_lines():
             progress.show(LiveFigures(number, 0, 1, 1.0, {}), float(number), 100.0)
             progress.add(NewRows(second(number), 10), float(number), None)
     assert [text.split(" | ")[0] for text in out.getvalue().splitlines()] == [
-        "0:10 of 1:40", "0:20 of 1:40", "the table", "0:30 of 1:40", "0:40 of 1:40",
+        "0:01 of 1:40", "0:10 of 1:40", "0:20 of 1:40", "the table", "0:30 of 1:40", "0:40 of 1:40",
     ]  # fmt: skip
 
 
@@ -90,6 +90,7 @@ def test_progress_names_the_users_who_wait_before_the_first_sample(tmp_path):
             view.look(1000.0 + second_s)
     assert [line.split(" | ")[:3] for line in out.getvalue().splitlines()] == [
         ["0:10", "users 150", "no sample of the load has ended yet"],
+        ["0:00 of 1:00", "users 151", "errors 0 (0.00 %)"],
         ["0:10 of 1:00", "users 151", "errors 0 (0.00 %)"],
     ]
 

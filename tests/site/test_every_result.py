@@ -3,14 +3,12 @@
 import json
 import re
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.base.records import to_plain
-from harness.cli import main
 from harness.commands.comment import read_report
 from harness.compare.result import RunResult
 from harness.forge.comment import Subject, comment_text, status_of
@@ -23,27 +21,9 @@ from harness.report.results import Result, headline_line, stated_result
 from harness.report.tables import cell
 from harness.run.directory import RunDirectory
 from harness.site.files import write_report_page, write_run_page, write_site
-from tests.support.paths import ROOT
-from tests.support.releases import save_release
+from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.report_folder import add_run
 
-_SIDES = ("tiny/sweep-01", "tiny/sweep-02")
-# How each report about runs or sweeps is written: the command, and the path of the report.
-COMMANDS = {
-    "compare": (("compare", "tiny/run-07_1", "tiny/run-07_2", "--save"), "tiny/compare-run-07_1-run-07_2.md"),
-    "compare-sweeps": (("compare", *_SIDES, "--save"), "tiny/compare-sweep-01-sweep-02.md"),
-    "sweeps": (("sweep", *_SIDES), "sweeps/tiny-sweep-01-tiny-sweep-02.md"),
-    "release": (("release", f"--base={_SIDES[0]}", f"--new={_SIDES[1]}"), "tiny/release-sweep-01-sweep-02.md"),
-    "history": (("history", "--plan=tiny", "--save"), "tiny/history-TOTAL-average.md"),
-}
-EXPERIMENTS = {
-    "ab": ("tiny/ab-01", "REGRESSED"),
-    "tune": ("tiny/tune-01", "FOUND"),
-    "nightly": ("2026-11-24", "GOAL MISSED"),
-    "sweep": ("tiny/sweep-01", "CANNOT TELL"),
-    "capacity": ("tiny/sweep-01", "CANNOT TELL"),
-    "overload": ("tiny/overload-01", "GRACEFUL"),
-}
 VERDICTS = {
     "compare": "CANNOT TELL",
     "compare-sweeps": "REGRESSED",
@@ -55,28 +35,10 @@ VERDICTS = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A folder with the runs and sweeps of the commands, and the experiments that an earlier version stored."""
+    """A folder with a report of every kind."""
     folder = tmp_path_factory.mktemp("results")
-    reports = folder / "reports"
-    for number in (1, 2):
-        add_run(reports, f"tiny/run-07_{number}", samples=6_000, seconds=120)
-    save_release(reports, "01")
-    save_release(reports, "02", {"Search": 30.0, "Pay": 65.0}, profile="new", started_at="2026-02-01T00:00:00Z")
-    for arguments, report in COMMANDS.values():
-        (reports / report).parent.mkdir(exist_ok=True)
-        where = [str(reports)] if arguments[0] == "history" else [f"--reports={reports}"]
-        main([*arguments, *where], "aggregate.py")
-    with tarfile.open(ROOT / "tests" / "data" / "experiments.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    for kind, (name, _) in EXPERIMENTS.items():
-        verb = "sweep" if kind in ("sweep", "capacity") else "experiment"
-        given = f"{folder / kind / name}.md" if kind in ("sweep", "capacity", "overload") else name
-        main([verb, given, f"--reports={folder / kind}"], "aggregate.py")
+    make_reports(folder)
     return folder
-
-
-def path_of(kind: str, made: Path) -> Path:
-    return made / "reports" / COMMANDS[kind][1] if kind in COMMANDS else made / kind / f"{EXPERIMENTS[kind][0]}.md"
 
 
 def assert_shown(result: Result, report: Path) -> None:
@@ -94,7 +56,7 @@ def assert_shown(result: Result, report: Path) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, made):
-    report = path_of(kind, made)
+    report = report_path(kind, made)
     result = stated_result(report)
     assert json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"] == to_plain(result)
     assert result.kind == kind
@@ -155,7 +117,7 @@ def changed(report: Path) -> str:
 
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_path, charts):
-    source = path_of(kind, made)
+    source = report_path(kind, made)
     folder = made / ("reports" if kind in COMMANDS else kind)
     reports = shutil.copytree(folder, tmp_path / "reports" / "nightly" if kind == "nightly" else tmp_path / "reports")
     report = reports / source.relative_to(folder)
@@ -189,7 +151,7 @@ def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tm
 def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(made, tmp_path):
     report = tmp_path / "ab-01.md"
     for suffix in (".md", ".json"):
-        shutil.copyfile(path_of("ab", made).with_suffix(suffix), report.with_suffix(suffix))
+        shutil.copyfile(report_path("ab", made).with_suffix(suffix), report.with_suffix(suffix))
     old = stated_result(report).headline
     changed(report)
     found, subject = read_report(report), Subject("performance")
@@ -197,4 +159,4 @@ def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(ma
     assert "\n\n❌ **CHANGED: \\*a\\* \\< b.**\n\n- A: delay" in text
     assert old not in text
     assert status_of(found, subject).text == "REGRESSED: CHANGED: *a* < b."
-    assert replace(found.result, headline=old) == stated_result(path_of("ab", made))
+    assert replace(found.result, headline=old) == stated_result(report_path("ab", made))

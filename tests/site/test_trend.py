@@ -1,8 +1,10 @@
-"""The trend of each plan in the index: which runs it has, and what it does not claim."""
+"""What changed in each plan, in the index: which runs are compared, which are drawn, and what is not claimed."""
 
 import re
 
+from harness.compare.sources import read_result
 from harness.history.files import read_catalogue
+from harness.plan.thresholds import Thresholds
 from harness.site.trend import Point, chart, trends
 from tests.support.report_folder import add_run
 
@@ -23,25 +25,55 @@ def test_the_line_connects_valid_runs_and_others_are_marked():
         ("valid", "215.0", "30.5"),
     ]
     assert "<title>run-01_3: no value, INVALID</title></path>" in drawn
-    assert 'aria-label="p90: 100 ms, 200 ms, no value, 50 ms"' in drawn
+    assert 'aria-label="p95: 100 ms, 200 ms, no value, 50 ms"' in drawn
 
 
 def test_a_single_run_is_a_point_and_zero_is_no_division():
     assert 'cx="5.0" cy="39.0"' in str(chart([Point("run-01_1", "VALID", 0.0, True)]))
 
 
+LONG = {"samples": 1200, "seconds": 600}
+
+
+def trends_of(reports):
+    return trends(
+        read_catalogue(reports).entries,
+        lambda _plan: Thresholds(),
+        lambda entry: read_result(reports / entry.plan / entry.name),
+    )
+
+
 def test_only_runs_under_the_conditions_of_the_newest_are_in_a_trend(tmp_path):
-    long = {"samples": 1200, "seconds": 600}
-    add_run(tmp_path, "tiny/run-01_1", elapsed_ms=100, started_at="2026-01-01T00:00:00Z", **long)
-    add_run(tmp_path, "tiny/run-01_2", elapsed_ms=900, users=9, started_at="2026-01-02T00:00:00Z", **long)
-    add_run(tmp_path, "tiny/run-01_3", elapsed_ms=110, started_at="2026-01-03T00:00:00Z", **long)
-    add_run(tmp_path, "tiny/run-01_4", elapsed_ms=105, started_at="2026-01-04T00:00:00Z", **long)
+    add_run(tmp_path, "tiny/run-01_1", elapsed_ms=100, started_at="2026-01-01T00:00:00Z", **LONG)
+    add_run(tmp_path, "tiny/run-01_2", elapsed_ms=900, users=9, started_at="2026-01-02T00:00:00Z", **LONG)
+    add_run(tmp_path, "tiny/run-01_3", elapsed_ms=110, started_at="2026-01-03T00:00:00Z", **LONG)
+    add_run(tmp_path, "tiny/run-01_4", elapsed_ms=105, started_at="2026-01-04T00:00:00Z", **LONG)
     add_run(tmp_path, "big/run-01_1", samples=99)
-    big, tiny = trends(read_catalogue(tmp_path).entries)
-    assert (big.plan, big.newest, big.before) == ("big", "102 ms, DOUBTFUL", "")
-    # of three times 100, 101, 102 ms, p90 is 102; of 110, 111, 112 it is 112; the median of both is 107
-    assert (tiny.newest, tiny.before) == ("107 ms", "107 ms (2 VALID)")
+    big, tiny = sorted(trends_of(tmp_path), key=lambda trend: trend.plan)
+    assert (big.plan, big.value, big.state, big.against, big.verdict) == ("big", "102 ms", "DOUBTFUL", "", "")
+    # Of three times 105, 106, 107 ms p95 is 107. No run is a week old: the oldest is the baseline.
+    assert (tiny.value, tiny.state, tiny.against, tiny.ago) == ("107 ms", "VALID", "tiny/run-01_1", "3 days")
     assert tiny.chart.count("<circle") == 3
+
+
+def test_the_newest_run_is_compared_with_the_newest_valid_one_that_is_a_week_older(tmp_path):
+    for plan, times_ms in (("same", (100, 100, 100)), ("slow", (100, 100, 150)), ("fast", (100, 100, 60))):
+        for day, elapsed_ms in zip((1, 3, 11), times_ms, strict=True):
+            started = f"2026-01-{day:02}T00:00:00Z"
+            add_run(tmp_path, f"{plan}/run-01_{day}", elapsed_ms=elapsed_ms, started_at=started, **LONG)
+        # INVALID, and nearer to a week before.
+        started = "2026-01-04T00:00:00Z"
+        add_run(tmp_path, f"{plan}/run-01_4", failures=1200, started_at=started, **LONG)
+    found = trends_of(tmp_path)
+    assert [trend.plan for trend in found] == ["slow", "fast", "same"]  # what is worse comes first
+    assert {(trend.against, trend.ago) for trend in found} == {
+        (f"{plan}/run-01_3", "8 days") for plan in ("slow", "fast", "same")
+    }
+    slow, fast, same = found
+    assert slow.verdict == "REGRESSED"
+    assert slow.changes[0] == "+49.02 %"  # 102 to 152 ms
+    assert "REGRESSED" not in (fast.verdict, same.verdict)
+    assert (fast.changes[0], same.changes[0]) == ("-39.22 %", "0.00 %")
 
 
 def test_a_name_is_text_in_the_chart():

@@ -71,12 +71,12 @@ def _of_runs(folder: Path) -> dict[str, str]:
 
 def _progress() -> str:
     from harness.metrics.live import LiveTally
-    from harness.run.progress import line
+    from harness.run.progress_line import plain_line
     from tests.support.factories import sample
 
     tally = LiveTally()
     tally.tick(0.0, [], 0)
-    return line(tally.tick(1.0, [sample(elapsed_ms=7)], 1), 1.0, None)
+    return plain_line(tally.tick(1.0, [sample(elapsed_ms=7)], 1), 1.0, None)
 
 
 def _of_several_runs(folder: Path) -> dict[str, str]:

@@ -186,7 +186,7 @@ def test_the_sweeps_of_runs_are_found(reports):
 
 @pytest.mark.real
 def test_a_running_jvm_writes_its_heap_so_far(tmp_path):
-    command, own = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
+    command, own = garbage_command(tmp_path, "Serial", 2**31 - 1)
     folder = tmp_path / "run with a blank"
     folder.mkdir()
     copy = folder / "shop.jfr"

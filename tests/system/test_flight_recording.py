@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,16 +21,12 @@ from harness.system.flight_recording import (
 )
 from harness.system.heap import AFTER, BEFORE, HeapPoint, read_heaps
 from harness.system.jfr import add_recording
-from tests.support.garbage import GARBAGE
-from tests.support.java_program import java_command
+from tests.support.garbage import printed_heap, printed_recording, record_garbage
 from tests.support.report_folder import add_run
 
 MB = 1024 * 1024
-# What jfr of OpenJDK 17 prints of the three events.
-PRINTED = """\
-{
-  "recording": {
-    "events": [{
+PRINTED = printed_recording(
+    """{
       "type": "jdk.CPULoad",
       "values": {
         "startTime": "1970-01-01T00:00:01.0Z",
@@ -39,22 +34,9 @@ PRINTED = """\
         "jvmSystem": 0.05,
         "machineTotal": 0.8
       }
-    }, {
-      "type": "jdk.GCHeapSummary",
-      "values": {
-        "startTime": "1970-01-01T00:00:02.0Z",
-        "gcId": 2,
-        "when": "Before GC",
-        "heapSpace": {
-          "start": 4026531840,
-          "committedEnd": 4095737856,
-          "committedSize": 69206016,
-          "reservedEnd": 4294967296,
-          "reservedSize": 268435456
-        },
-        "heapUsed": 19947152
-      }
-    }, {
+    }""",
+    printed_heap("1970-01-01T00:00:02.0Z", "Before GC", 19947152),
+    """{
       "type": "jdk.GarbageCollection",
       "values": {
         "startTime": "1970-01-01T00:00:02.0Z",
@@ -65,17 +47,16 @@ PRINTED = """\
         "sumOfPauses": "PT1M0.0125S",
         "longestPause": "PT0.0121S"
       }
-    }, {
+    }""",
+    """{
       "type": "jdk.GarbageCollection",
       "values": {
         "startTime": "1970-01-01T00:00:03.0Z",
         "sumOfPauses": "soon",
         "longestPause": "PT0.0121S"
       }
-    }]
-  }
-}
-"""
+    }""",
+)
 EVENTS = (
     RecordedEvent(1_000, CPU, jvm_cpu_ratio=0.2, machine_cpu_ratio=0.5),
     RecordedEvent(2_000, BEFORE, 300 * MB, point=HeapPoint(2_000, 300 * MB, 512 * MB, 1024 * MB)),
@@ -132,11 +113,8 @@ def test_what_is_no_recording_is_one_clear_error(tmp_path: Path, name: str, text
 def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     """A recording of a JVM that made garbage, with the JDK's own settings, and when it began (epoch ms)."""
     folder = tmp_path_factory.mktemp("recording")
-    options = ["-XX:+UseSerialGC", "-Xmx64m", f"-XX:StartFlightRecording=filename={folder / 'my shop.jfr'}"]
-    command = [*java_command("Garbage", GARBAGE, *options), "4000"]
     began = time.time()
-    subprocess.run(command, capture_output=True, check=True, cwd=folder)
-    return folder / "my shop.jfr", round(began) * 1000
+    return record_garbage(folder, "Serial", 4000, "my shop", enabled=None), round(began) * 1000
 
 
 @pytest.mark.real

@@ -26,46 +26,14 @@ from harness.system.heap import (
 )
 from harness.system.jfr import write_heap
 from tests.support.factories import record
-from tests.support.garbage import garbage_command
+from tests.support.garbage import garbage_command, printed_heap, printed_recording, record_garbage
 from tests.support.processes import wait_for
 
-# What jfr of OpenJDK 17 prints, with a blank behind most commas.
-PRINTED = """\
-{
-  "recording": {
-    "events": [{
-      "type": "jdk.GCHeapSummary", 
-      "values": {
-        "startTime": "1970-01-01T00:00:01.604991943Z", 
-        "gcId": 2, 
-        "when": "Before GC", 
-        "heapSpace": {
-          "start": 4026531840, 
-          "committedEnd": 4095737856, 
-          "committedSize": 69206016, 
-          "reservedEnd": 4294967296, 
-          "reservedSize": 268435456
-        }, 
-        "heapUsed": 19947152
-      }
-    }, {
-      "type": "jdk.GCHeapSummary", 
-      "values": {
-        "startTime": "1970-01-01T01:00:02.5+01:00", 
-        "gcId": 2, 
-        "when": "After GC", 
-        "heapSpace": {
-          "start": 4026531840, 
-          "committedEnd": 4095737856, 
-          "committedSize": 69206016, 
-          "reservedEnd": 4294967296, 
-          "reservedSize": 268435456
-        }, 
-        "heapUsed": 3297160
-      }
-    }]
-  }
-}"""  # noqa: W291
+# With a blank behind most commas, as some versions print it.
+PRINTED = printed_recording(
+    printed_heap("1970-01-01T00:00:01.604991943Z", "Before GC", 19947152),
+    printed_heap("1970-01-01T01:00:02.5+01:00", "After GC", 3297160),
+).replace(",\n", ", \n")
 BEFORE, AFTER = HeapPoint(1605, 19947152, 69206016, 268435456), HeapPoint(2500, 3297160, 69206016, 268435456, True)
 
 HEAP_CSV = """\
@@ -238,7 +206,7 @@ def test_a_recording_that_takes_too_long_to_read_is_reported(tmp_path: Path, mon
 @pytest.mark.real
 @pytest.mark.parametrize("collector", ["G1", "Parallel", "Serial", "Z", "Shenandoah"])
 def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, collector: str) -> None:
-    recording = record_garbage(tmp_path, collector, "true")
+    recording = record_garbage(tmp_path, collector, 2000)
     assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == ()
     with (tmp_path / "heap.csv").open() as lines:
         (use,) = heap_uses(read_heaps(lines), 0, 2**63)
@@ -251,7 +219,7 @@ def test_every_collector_of_java_leaves_its_heap_in_a_recording(tmp_path: Path, 
 
 @pytest.mark.real
 def test_a_recording_without_the_heap_is_reported(tmp_path: Path) -> None:
-    recording = record_garbage(tmp_path, "Serial", "false")
+    recording = record_garbage(tmp_path, "Serial", 2000, enabled="false")
     assert write_heap(tmp_path / "heap.csv", {"shop": recording}, {}) == (
         (
             "shop",
@@ -262,15 +230,9 @@ def test_a_recording_without_the_heap_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_jvm_that_was_killed_leaves_an_empty_recording(tmp_path: Path) -> None:
-    command, recording = garbage_command(tmp_path, "Serial", "true", round_count=2**31 - 1)
+    command, recording = garbage_command(tmp_path, "Serial", 2**31 - 1)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as jvm:
         wait_for(recording.exists)
         jvm.kill()
     ((_, reason),) = write_heap(tmp_path / "heap.csv", {"shop": recording}, {})
     assert reason == "not known: shop.jfr is empty: its JVM was probably killed before writing it"
-
-
-def record_garbage(folder: Path, collector: str, enabled: str) -> Path:
-    command, recording = garbage_command(folder, collector, enabled, round_count=2000)
-    subprocess.run(command, capture_output=True, check=True)
-    return recording

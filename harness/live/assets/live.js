@@ -6,6 +6,7 @@ function startLive(about) {
   const drawn = []; // each {spec, one, values}
   let width = 10; // s, of all charts
   let last = null; // the newest point
+  const counts = []; // each second's samples and errors
 
   for (const { key, title, unit, lines } of about.charts) {
     const figure = element("figure", { className: "chart" });
@@ -19,6 +20,7 @@ function startLive(about) {
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
   function set(point) {
     const at = point[0];
+    counts[at] = [point[2], point[3]];
     for (const { spec, one, values } of drawn) {
       values.forEach((value, line) => {
         spec.lines[line].x[at] = at;
@@ -67,16 +69,21 @@ function startLive(about) {
   }
 
   function tiles(all) {
+    byId("tiles").className = `tiles of-${all.length}`;
     byId("tiles").replaceChildren(...all.map(([title, value, unit]) => element("div", {},
       element("dt", { textContent: title }), element("dd", {}, `${value} `, element("span", { textContent: unit })))));
   }
 
+  // The numbers of the newest second, and the errors of all seconds.
+  function current() {
+    const [samples, errors] = counts.reduce((sums, one) => [sums[0] + one[0], sums[1] + one[1]], [0, 0]);
+    const p95 = last[4 + about.times.indexOf("p95")];
+    tiles([["users", plainNumber(last[1]), ""], ["requests, last second", plainNumber(last[2]), "req/s"],
+      ["p95, last second", p95 == null ? "–" : plainNumber(p95), p95 == null ? "" : "ms"],
+      ["errors so far", samples ? (100 * errors / samples).toFixed(2) : "–", samples ? "%" : ""]]);
+  }
+
   function tables(now) {
-    const timeText = (value) => (value == null ? "–" : plainNumber(value));
-    const current = last ? [["users", plainNumber(last[1]), ""], ["throughput, last second", plainNumber(last[2]), "samples/s"],
-      ...about.times.map((name, at) => [`${name}, last second`, timeText(last[4 + at]), "ms"])] : [];
-    tiles([...now.tiles, ...current]);
-    byId("clock").textContent = now.left ? `${now.passed} passed, ${now.left} left.` : `${now.passed} passed.`;
     table("goals", ["goal", "measured", "result"], now.goals);
     table("labels", ["label", ...now.heads], now.labels);
     table("causes", ["label", "code", "cause", "count"], now.causes);
@@ -85,8 +92,8 @@ function startLive(about) {
 
   function ended(end) {
     byId("state").textContent = end.verdict;
-    byId("head").className = `judged ${end.state}`;
-    byId("clock").textContent = `The load has ended; the tiles are those of the report ${end.report}.`;
+    byId("head").className = `judged ${end.tone}`;
+    byId("clock").textContent = `The numbers are those of the report ${end.report}.`;
     table("goals", ["goal", "measured", "result"], end.goals);
     byId("whole").hidden = true;
     tiles(end.tiles);
@@ -103,8 +110,12 @@ function startLive(about) {
       return;
     }
     points(message.points);
-    if (last) byId("state").textContent = "running";
-    else if (message.starting) byId("state").textContent = "starting";
+    byId("clock").textContent = message.clock;
+    if (last) {
+      byId("state").textContent = "running";
+      current();
+    }
+    if (message.starting && !last) byId("state").textContent = "starting";
     byId("heading").textContent = message.heading && `${message.starting ? "Next" : "Now"}: ${message.heading}.`;
     if (message.now) tables(message.now);
     if (message.end) ended(message.end);

@@ -1,0 +1,61 @@
+"""The documentation: its links lead somewhere, its generated page is current, and all of it stays short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support import json_page
+from tests.support.paths import ROOT
+
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*DOCS, ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("plans/*.md")), *sorted(ROOT.glob("systems/*/*.md"))]
+WORDS_MOST = 45_000
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """Return a page without its code."""
+    return re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("&lt;", "<").replace("&gt;", ">")
+        slug = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+        number = next(n for n in range(99) if (slug if n == 0 else f"{slug}-{n}") not in found)
+        found.add(slug if number == 0 else f"{slug}-{number}")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for path, anchor in LINK.findall(prose(page)):
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            broken.append(f"{path}#{anchor}")
+    assert broken == []
+
+
+def test_the_page_of_the_json_keys_is_what_the_types_give() -> None:
+    assert json_page.PAGE.read_text(encoding="utf-8") == json_page.page(), "run: python -m tests.support.json_page"
+
+
+def test_the_index_links_every_page() -> None:
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in DOCS[1:] if page.name != "README.md" and f"({page.name}" not in text] == []
+
+
+def test_readme_and_documentation_stay_short() -> None:
+    """Count words: neither the bars and rules of tables nor other signs that stand alone."""
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+    words = [word for page in DOCS for word in page.read_text(encoding="utf-8").split()]
+    assert sum(re.search(r"\w", word) is not None for word in words) <= WORDS_MOST
