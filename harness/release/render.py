@@ -32,7 +32,7 @@ from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
-from harness.report.verdict import state_line
+from harness.report.verdict import headline
 from harness.sweep.overlay import KEYS, comparison_table, with_names
 from harness.sweep.processes import growth_note, growth_section
 from harness.sweep.render import Page
@@ -137,7 +137,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     lines = [("run", summary.source)]
     if summary.run:
         lines.append(("load", load_text(summary.run.load)))
-    lines.append(("verdict", state_line(summary.verdict)))
+    lines.append(("verdict", headline(summary.verdict)))
     if load := summary.group(LOAD):
         values = [(metric, metric.of(load.total)) for metric in COLUMNS]
         texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]

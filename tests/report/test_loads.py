@@ -80,7 +80,7 @@ def test_each_load_has_its_labels_users_and_law() -> None:
 def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:
     summary = summary_of([*browsing(), *user("Buy", 1, 1, 500)], BROWSE, BUY)
     text = report(summary, run_charts(summary), "", "run-01_1")
-    part = text.split("## Summary\n")[1].split("## Results\n")[0].split("**Summary of loads**\n")[1]
+    part = text.split("## Results\n")[0].split("**Loads**\n")[1]
     assert [row.split(" | ")[:2] for row in part.splitlines() if row.startswith("| B")] == [
         ["| Browse", "120"],
         ["| Buy", "120"],

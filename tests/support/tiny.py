@@ -197,7 +197,7 @@ def report(reports: Path, name: str = "run-01_1") -> str:
 
 def is_whole(tmp_path: Path) -> bool:
     """Whether the run finished and was judged: on a busy machine it may be DOUBTFUL."""
-    return run_json(tmp_path / "reports")["state"] == "finished" and "Goals met" in report(tmp_path / "reports")
+    return run_json(tmp_path / "reports")["state"] == "finished" and "goals met." in report(tmp_path / "reports")
 
 
 def sweep_json(tmp_path: Path) -> dict:
