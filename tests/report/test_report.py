@@ -158,7 +158,7 @@ def test_the_first_screen_has_verdict_goals_metrics_and_warnings(text):
         "- The load generator used 85 % of the 2 cores",
         "- Other programs used 12 % of this machine's CPU",
         "- 1 record of the JTL could not be used",
-        "- 2 more warnings: see Warnings.",
+        "- 1 more warning: see Warnings.",
     ):
         assert line in plain, line
     assert "[^" not in plain

@@ -64,7 +64,7 @@ SECTION = """
 
 | label (samples) | metric | run-01_1 | run-01_2 | change | verdict |
 | --- | --- | ---: | ---: | ---: | ---: |
-| Pay \\| x (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | OK, better |
+| Pay \\| x (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | IMPROVED |
 | Pay \\| x (120 → 118) | errors % | 0.00 | 0.00 | 0.00 points | OK |
 
 | transaction (samples) | metric | run-01_1 | run-01_2 | change | verdict |

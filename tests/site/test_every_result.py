@@ -102,7 +102,8 @@ def test_the_page_of_a_run_without_json_has_the_headline_of_its_markdown_with_it
     write_site(tmp_path / "reports", tmp_path / "site", charts)
     page = (tmp_path / "site" / "tiny" / "run-07_1.html").read_text(encoding="utf-8")
     answer = "VALID: p95 102 ms at 50.00 req/s, no errors."
-    assert f'<header class="judged valid">\n<p><strong>{answer}</strong></p>\n</header>' in page
+    mark = '<span class="mark" aria-hidden="true"></span>'
+    assert f'<header class="judged good">\n<p>{mark} <strong>{answer}</strong></p>\n</header>' in page
     assert page.count("<strong>VALID") == 1
     assert "<dt>throughput</dt>\n<dd>50.00 <span>req/s</span></dd>" in page
 
@@ -124,7 +125,7 @@ def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_pat
     old = stated_result(report).headline
     assert changed(report) == "CHANGED: *a* < b."
     page = write_report_page(report).read_text(encoding="utf-8")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page
     assert f"<strong>{old}" not in page
     if kind == "nightly":
         return  # listed elsewhere
@@ -133,7 +134,7 @@ def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_pat
     write_site(reports, tmp_path / "site", charts)
     assert "CHANGED: *a* &lt; b." in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     page = tmp_path / "site" / report.relative_to(reports).with_suffix(".html")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page.read_text(encoding="utf-8")
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page.read_text(encoding="utf-8")
 
 
 def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tmp_path, charts):
@@ -143,7 +144,7 @@ def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tm
     data["result"]["key_figures"] = [{"name": "a figure", "value": "7", "unit": "s", "warning_count": 0}]
     run.summary_json.write_text(json.dumps(data))
     page = write_run_page(RunDirectory(run.path), charts).read_text(encoding="utf-8")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page
     assert "<strong>VALID" not in page
     assert re.findall("<dt>(.*)</dt>\n<dd>(.*)</dd>", page) == [("a figure", "7 <span>s</span>")]
 

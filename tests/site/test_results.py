@@ -125,7 +125,10 @@ def test_summary_and_site_print_the_result_of_a_sweep_from_its_json(sweep, tmp_p
 def test_the_colour_of_the_banner_is_that_of_the_verdict_in_the_json(tmp_path):
     report = store(tmp_path / "ab-01.md", state="finished", verdict="REGRESSED", headline="worse")
     page = write_report_page(report).read_text()
-    assert '<header class="judged invalid">\n<p><strong>worse</strong></p>' in page
+    assert (
+        '<header class="judged bad">\n<p><span class="mark" aria-hidden="true"></span> <strong>worse</strong></p>'
+        in page
+    )
     assert "IMPROVED" not in page
 
 

@@ -211,7 +211,7 @@ def test_labels_and_notes_cannot_end_a_script_or_an_attribute(tmp_path, charts):
 def test_an_empty_catalogue_has_an_index(tmp_path, charts):
     (tmp_path / "reports").mkdir()
     catalogue = write_site(tmp_path / "reports", tmp_path / "site", charts)
-    assert "0 runs." in Site(catalogue, frozenset()).index("").html
+    assert "0 runs." in Site(catalogue, frozenset()).index("", ()).html
 
 
 def data_of(path):

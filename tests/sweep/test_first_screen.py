@@ -9,6 +9,7 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.metric import MEDIAN
 from harness.plan.goal import Goal, GoalRule, metric_text
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.report.warnings import RunWarning
 from harness.sweep.analysis import analyse
 from harness.sweep.answer import result_of
 from harness.sweep.level_tables import key_table
@@ -38,7 +39,9 @@ def run_of(p90_ms, verdict=FINE, *codes, count=0):
         times_ms = [round(p90_ms * (0.5 + 0.55 * index / (count - 1))) for index in range(count)]
         total = replace(label_result("TOTAL", 200.0), histogram=Histogram.of(times_ms))
     figures = Figures(rate_per_s=5.0, percentiles_ms={"50": 90.0, "90": p90_ms, "95": p90_ms + 9}, error_ratio=0.0)
-    return LevelRun("tiny/run-07_1", figures, verdict, record(), codes, total=total)
+    return LevelRun(
+        "tiny/run-07_1", figures, verdict, record(), tuple(RunWarning(code, f"{code}.") for code in codes), total=total
+    )
 
 
 def sweep_of(*runs, **changes):
