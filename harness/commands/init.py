@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
     is_address = what.startswith(("http://", "https://"))
     if what and not is_address:
         if options.jmx:
-            raise UsageError(f"{what} and --jmx exclude each other", "give one")
+            raise UsageError(f"{what} and --jmx cannot be used together", "give one")
         options.jmx = Path(what)
     if CHECKOUT and options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
         options.home = Path.cwd()  # no project yet: it is made here

@@ -145,9 +145,11 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
 def _check_exclusions(names: Names) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
-        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+        raise UsageError(f"TARGET and PORT={names.port} cannot be used together", "give one")
     if names.target and names.is_profiled:
-        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
+        raise UsageError(
+            "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
+        )
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD
-from harness.report.charts.distribution import distribution_line
 from harness.report.charts.run_charts import plotted
 from harness.report.charts.run_data import ChartSource
 from harness.report.summary import FORMAT_VERSION
@@ -71,32 +70,18 @@ def test_a_chart_alone_is_a_block():
     assert html_of("![near](a.svg)\n\nafter", images=("a.svg",)).startswith('<img src="a.svg"')
 
 
-def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_axis():
-    line = distribution_line({1: 5, 100: 3, 101: 2})
-    edges, heights = (list(values) for values in zip(*line.points, strict=True))
-    # 1 ms is in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
-    assert edges[0] == 0.5
-    assert heights[0] == pytest.approx(50 / 11.5267, rel=1e-4)
-    assert heights[-1] == 0
-    full = [(edge, height) for edge, height in zip(edges, heights, strict=True) if height]
-    assert len(full) == 2  # 100 and 101 ms share one: 1.1 to the 48th is 97.02, to the 49th 106.7
-    assert full[1][0] == 96.5
-
-
-def test_bars_of_zero_times_and_of_no_samples():
-    line = distribution_line({0: 4})
-    edges, heights = (list(values) for values in zip(*line.points, strict=True))
-    assert (edges, heights) == ([0.25, 0.5], [pytest.approx(100 * 0.09531 / 0.693147, rel=1e-4), 0.0])
-    assert distribution_line({}).points == ()
-
-
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
     charts = {chart.key: chart for chart in chart_data_of(data)}
-    assert list(charts) == ["response-time", "throughput", "errors", "users", "distribution"]
+    assert list(charts) == ["response-time", "throughput", "errors", "distribution"]
     # a sample a second; the last second is covered in part only
     assert charts["throughput"].lines[0].points == (*((0.5 + second, 1.0) for second in range(19)), (19.5, None))
+    heat = charts["response-time"].to_plain()["cells"]
+    assert (heat["from"], heat["step"], sum(map(sum, heat["columns"]))) == (0, 1, 20)
+    assert [line.name for line in charts["response-time"].lines] == ["p50", "p95"]
+    marks = charts["distribution"].to_plain()["marks"]
+    assert [name for name, _, _ in marks] == ["p50", "p90", "p95", "p99", "p99.9"]
     assert charts["errors"].lines[0].points[:3] == ((0.5, 1.0), (1.5, 1.0), (2.5, 0.0))
 
 
@@ -226,7 +211,7 @@ def test_labels_and_notes_cannot_end_a_script_or_an_attribute(tmp_path, charts):
 def test_an_empty_catalogue_has_an_index(tmp_path, charts):
     (tmp_path / "reports").mkdir()
     catalogue = write_site(tmp_path / "reports", tmp_path / "site", charts)
-    assert "0 runs." in Site(catalogue, frozenset()).index("").html
+    assert "0 runs." in Site(catalogue, frozenset()).index("", ()).html
 
 
 def data_of(path):
@@ -242,21 +227,21 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     data = tmp_path / "site" / "data" / "tiny"
     third, fourth, fifth = (data_of(data / f"run-01_{number}.js") for number in (3, 4, 5))
     forward, backward = third["against"]["tiny/run-01_1"]
-    assert forward["headline"].startswith("REGRESSED: TOTAL: average +99.")
+    assert forward["headline"].startswith("REGRESSED: average 101 → 201 ms (+99.0 %)")
     assert forward["marks"]["TOTAL"]["average"] == "worse"
     assert forward["marks"]["Pay"]["average"] == "worse"
     assert backward["marks"]["TOTAL"]["average"] == "better"
     # Twice the time of a run that is DOUBTFUL is not called worse.
     doubtful, _ = fourth["against"]["tiny/run-01_1"]
     assert (doubtful["headline"], doubtful["marks"]) == (
-        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL: too few samples.",
+        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL. Seen: average +99.0 %, p95 +98.0 %.",
         {},
     )
-    assert "tiny/run-01_4: Only " in "\n".join(doubtful["caveats"])
-    assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["too few samples"])
+    assert "tiny/run-01_4: Too few samples: 97 " in "\n".join(doubtful["caveats"])
+    assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["Too few samples: 97 measured, 100 needed"])
     other, _ = fifth["against"]["tiny/run-01_1"]
     assert (other["headline"], other["marks"]) == (
-        "Not judged: these runs are not comparable: users is 2 in the baseline, 3 in the contender.",
+        "Not judged: the runs are not alike: users: 2 in the baseline, 3 in the contender.",
         {},
     )
 
@@ -265,12 +250,12 @@ def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-01_1", samples=99)
     write_site(tmp_path / "reports", tmp_path / "site", charts)
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert 'class="state doubtful" title="DOUBTFUL: too few samples">doubtful</span>' in index
-    assert '<div class="why">too few samples</div>' in index
+    assert 'class="state doubtful" title="DOUBTFUL: Too few samples: 97 measured, 100 needed">doubtful</span>' in index
+    assert '<div class="why">Too few samples: 97 measured, 100 needed</div>' in index
     assert "<option>doubtful</option>" in index
     page = (tmp_path / "site" / "tiny" / "run-01_1.html").read_text(encoding="utf-8")
     assert '<span class="state doubtful">doubtful</span>' in page
-    assert "<strong>DOUBTFUL: too few samples." in page
+    assert "<strong>DOUBTFUL: Too few samples: 97 measured, 100 needed." in page
     css = (tmp_path / "site" / "assets" / "site.css").read_text(encoding="utf-8")
     assert ".state.doubtful {" in css
 

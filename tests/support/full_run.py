@@ -1,6 +1,7 @@
 """A run directory with everything that a run leaves, and what its report consists of."""
 
 import gzip
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ START_MS = 1_700_000_000_000
 HEAD = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
 )
-CHARTS = ("response-time", "throughput", "errors", "users", "distribution", "cpu", "memory", "heap")
+CHARTS = ("response-time", "throughput", "errors", "distribution", "cpu", "memory", "heap")
 LOG = """INFO started
 java.lang.IllegalStateException: no card 4711
 \tat shop.Till.pay(Till.java:7)
@@ -146,4 +147,5 @@ def files_of(directory):
 
 
 def sections_of(markdown):
-    return [line.removeprefix("## ") for line in markdown.splitlines() if line.startswith("## ")]
+    """Return the titles of the sections and folded parts, in order."""
+    return re.findall(r"^(?:## |<details><summary>)(.+?)(?:</summary>)?$", markdown, re.MULTILINE)
