@@ -130,13 +130,11 @@ def _pauses(node: Node, values: Values) -> bool:
 
 def _at_once(checked: Checked) -> Iterator[str]:
     load = checked.load
-    if not load.loads and load.users > 1 and not load.ramp_s(load.users):
+    if not load.loads and load.users > 1 and not load.ramp_s(load.users) and not load.is_paced:
         yield f"{load.users} users"
-    yield from (
-        f"{one.group}: {one.users} users"
-        for one in load.loads
-        if (one.users or 0) > 1 and not one.ramp_s and not one.is_shaped
-    )
+    for one in load.loads:
+        if (one.users or 0) > 1 and not (one.ramp_s or one.is_shaped or one.is_paced):
+            yield f"{one.group}: {one.users} users"
 
 
 def _same_data(checked: Checked) -> Iterator[str]:
@@ -209,7 +207,9 @@ def _endless(checked: Checked) -> Iterator[str]:
         loops = checked.values.known(node.value("LoopController.loops")) or ""
         is_loop = node.kind == "LoopController" or node.kind in SIDE_GROUPS
         condition = checked.values.known(node.value("WhileController.condition"))
-        if (is_loop and loops.strip() == "-1") or (node.kind == "WhileController" and condition == "true"):
+        has_end = any(one.kind == "TestAction" and one.value("ActionProcessor.action") != _PAUSE for one in node.walk())
+        is_endless = (is_loop and loops.strip() == "-1") or (node.kind == "WhileController" and condition == "true")
+        if is_endless and not has_end:
             yield node.name
 
 

@@ -74,6 +74,8 @@ def codes(tmp_path: Path):
 
 
 PAUSE = element("ConstantTimer", "Think", text("ConstantTimer.delay", "500"))
+PACE = element("ConstantThroughputTimer", "Pace", text("throughput", "60"))
+STOP = element("TestAction", "Stop", text("ActionProcessor.action", "0"))
 NO_PAUSE = element("ConstantTimer", "Think", text("ConstantTimer.delay", "0"))
 WHILE = element("WhileController", "While", text("WhileController.condition", "true"))
 IMAGES = request(flag("HTTPSampler.image_parser"), below=READ)
@@ -83,6 +85,7 @@ def get(path: str) -> str:
     return request(path=path, below=READ)
 
 
+STOPPED = f"<hashTree>{STOP}</hashTree>"
 UUID = "3b2afd06-a904-4880-96d5-12968c50fb43"
 ROWS = data("three.csv")
 OWN = sent(note="${__UUID}")
@@ -93,7 +96,11 @@ FLAWS = {
         ({"think_time": 0, "beside": NO_PAUSE}, {"think_time": 0, "beside": PAUSE}),
         ({"think_time": 0}, {"think_time": 0, "users": 1, "length": "loops = 1"}),
     ],
-    "no-ramp": [({"ramp": 0}, {"ramp": 0.1}), ({"ramp": 0}, {"ramp": 0, "users": 1})],
+    "no-ramp": [
+        ({"ramp": 0}, {"ramp": 0.1}),
+        ({"ramp": 0}, {"ramp": 0, "users": 1}),
+        ({"ramp": 0}, {"ramp": 0, "beside": PACE}),
+    ],
     "same-data": [
         ({"inside": sent(user="ann", password="x")}, {"inside": sent(user="${user}", password="x") + ROWS}),
         ({"inside": sent(q="shoes")}, {"inside": OWN}),
@@ -118,6 +125,7 @@ FLAWS = {
     "endless-loop": [
         ({"beside": SETUP.format(loops=-1)}, {"beside": SETUP.format(loops=2)}),
         ({"inside": LOOP + get("/"), "length": "loops = 5"}, {"inside": LOOP + get("/")}),
+        ({"beside": SETUP.format(loops=-1)}, {"beside": SETUP.format(loops=-1).replace("<hashTree/>", STOPPED)}),
         ({"inside": WHILE + get("/"), "length": "loops = 5"}, {"inside": WHILE + get("/")}),
     ],
     "few-rows": [
