@@ -130,7 +130,10 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                 names[value] = name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
-                    mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
+                    raw = text.text or ""
+                    # In a text with a reference JMeter reads a backslash as an escape.
+                    parts = [part if "${" in raw else part.replace("\\", "\\\\") for part in raw.split(value)]
+                    mapping.draft.set_text(text, read.join(parts), Fix.SECRETS)
 
 
 def secret_name(plan_name: str, key: str, taken: Collection[str]) -> str:

@@ -19,7 +19,7 @@ from harness.plan.adopt.files import write_adopted
 from harness.plan.headers import checked_headers, jmx_read, jmx_text, resolved, variables_in
 from harness.plan.jmx import Node, parse, tree_of
 from harness.plan.spec import Target, parse_target
-from harness.plan.thread_groups import add_string, jmx_bytes
+from harness.plan.thread_groups import add_string, written
 
 _TEMPLATE = Path(__file__).with_name("new.jmx")
 _NAME_MOST = 80
@@ -111,9 +111,11 @@ def _label(request: OneRequest) -> str:
 
 def _jmx(request: OneRequest, label: str) -> bytes:
     """Return the template of a new plan with the request."""
-    root = parse(_TEMPLATE).getroot()
-    sampler = next(node for node in tree_of(root, {}).walk_all() if node.kind == "HTTPSamplerProxy")
-    sampler.element.set("testname", label)
+    tree = parse(_TEMPLATE)
+    plan = tree_of(tree.getroot(), {})
+    sampler = next(node for node in plan.walk_all() if node.kind == "HTTPSamplerProxy")
+    for node in (plan, sampler):
+        node.element.set("testname", label)
     parts = urlsplit(request.url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     path = resolved(path, jmx_read, lambda part: part.replace("${", "%24{"))
@@ -129,7 +131,7 @@ def _jmx(request: OneRequest, label: str) -> bytes:
         _add_argument(arguments, name, text)
     for flag in _FORM_FLAGS if request.form else ("postBodyRaw",) if request.body is not None else ():
         ElementTree.SubElement(sampler.element, "boolProp", name=f"HTTPSampler.{flag}").text = "true"
-    return jmx_bytes(root)
+    return written(tree)
 
 
 def _property(node: Node, name: str) -> ElementTree.Element:
