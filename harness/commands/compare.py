@@ -40,7 +40,7 @@ from harness.options import take, take_argument
 from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
-from harness.report.charts.distribution import NamedCounts, overlaid_chart
+from harness.report.charts.distribution import NamedCounts, compared_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.report.results import write_result
@@ -229,7 +229,7 @@ def _chart(baseline: Sequence[Found], contender: Sequence[Found], output: Path) 
             together.merge(histogram.counts)
         name = f"{role}: {side[0].result.name}" + (f" and {len(side) - 1} more" if len(side) > 1 else "")
         sides.append(NamedCounts(name, together.counts))
-    svg = overlaid_chart("Distribution of response times", sides[0], sides[1])
+    svg = compared_chart("Distribution of response times", sides[0], sides[1])
     return Chart(output.with_suffix(".svg").name, svg)
 
 

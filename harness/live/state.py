@@ -9,11 +9,13 @@ from typing import Any
 
 from harness.base import units
 from harness.base.secrecy import masked
-from harness.jtl.sample import Sample
+from harness.jtl.sample import ELAPSED_MAX_MS, Sample
 from harness.live.counts import EndedSamples, LiveCounts
 from harness.live.telemetry_tail import Use
 from harness.metrics.figures import LOAD, Group, with_their_causes
+from harness.metrics.heat_map import column_text
 from harness.metrics.histogram import Histogram
+from harness.metrics.instruments import BOUNDS_MS
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal
 from harness.report.goals import GoalResult, RunGroups, judge_goals
@@ -23,7 +25,11 @@ from harness.report.tables import parts_of
 # The response times of a second, by the names of their lines.
 TIMES = tuple(metric for metric in METRICS if metric.percentile in ("50", "90", "95", "99"))
 # The values of each second.
-SECOND = ("second", "users", "samples", "errors", *(metric.phrase for metric in TIMES))
+SECOND = ("second", "users", "samples", "errors", *(metric.name for metric in TIMES), "cells")
+# The rows of the heat map; the cells of a second are a column of it.
+CELL_EDGES_MS = (0, *(bound_ms + 1 for bound_ms in BOUNDS_MS), ELAPSED_MAX_MS + 1)
+# A point: numbers, times in ms or None, and the cells as text.
+Point = list[float | str | None]
 # So many kinds of error and labels are listed.
 _CAUSES_MOST, _LABELS_MOST = 10, 100
 # JMeter writes a row up to some seconds after the sample ended; a later one is in the totals only.
@@ -61,7 +67,7 @@ class LiveState:
         self._has_requests = False
         self._passed_s = 0.0
         self._origin_s: int | None = None
-        self._points: list[list[float | None]] = []
+        self._points: list[Point] = []
         self._recent: dict[int, _Second] = {}
         secrets = with_their_causes(self.hidden)
         # The search for secrets takes long, and the texts are few.
@@ -83,8 +89,8 @@ class LiveState:
         for second in [second for second in self._recent if second < len(self._points) - _LATE_S]:
             del self._recent[second]
 
-    def points(self, first: int, *, is_ended: bool = False) -> list[list[float | None]]:
-        """Return the points from a number on, each with the values of a SECOND: numbers, times in ms or None.
+    def points(self, first: int, *, is_ended: bool = False) -> list[Point]:
+        """Return the points from a number on, each with the values of a SECOND.
 
         The newest second is left out until the run has ended, because it is not complete.
         """
@@ -115,13 +121,14 @@ class LiveState:
         self._fill(second)
         counts = self._recent[second]
         times = counts.histogram.quantiles_ms([metric.ratio for metric in TIMES])
-        self._points[second] = [second, counts.users, counts.histogram.count, counts.error_count, *times]
+        cells = column_text(counts.histogram, CELL_EDGES_MS)
+        self._points[second] = [second, counts.users, counts.histogram.count, counts.error_count, *times, cells]
 
     def _fill(self, second: int) -> None:
         """Add an empty point for each second up to this one."""
         while len(self._points) <= second:
             users = self._users if self._active_users is not None else self._points[-1][1] if self._points else 0
-            self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES)])
+            self._points.append([len(self._points), users, 0, 0, *[None] * len(TIMES), ""])
 
     @property
     def _users(self) -> int:

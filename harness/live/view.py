@@ -14,7 +14,7 @@ from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
-from harness.live.state import SECOND, TIMES, LiveState, goal_rows
+from harness.live.state import CELL_EDGES_MS, SECOND, TIMES, LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
 from harness.plan.load import LoadRecord, load_record
 from harness.plan.spec import RunSpec
@@ -139,11 +139,13 @@ class LiveView(Watcher):
                 "title": kind.title,
                 "unit": kind.unit,
                 "lines": {name: SECOND.index(name) for name in kind.live},
+                "cells": SECOND.index("cells") if kind.has_cells else None,
             }
             for kind in CHARTS
             if kind.live
         ]
-        about = {"run": name, "stops": self._stops, "token": server.stop_token, "times": times, "charts": drawn}
+        own_names = {"run": name, "stops": self._stops, "token": server.stop_token}
+        about = {**own_names, "times": times, "charts": drawn, "edges": CELL_EDGES_MS}
         # A script cannot be ended by what has no "<".
         start = f"startLive({json.dumps(about)});\n".replace("<", "\\u003c")
         own = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.metrics.heat_map import HeatMap
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
@@ -28,7 +29,7 @@ class Timeline:
     """Metrics per `bucket_s` seconds from `start_s` (s since 1970) on; a sample counts when it ends.
 
     `times_ms` are average and percentiles by the metric's key. A bucket in which no sample ended has None for times,
-    and for users until the first are seen.
+    and for users until the first are seen. `heat_map` begins at `start_s`; files of earlier versions have none.
     """
 
     start_s: int
@@ -37,6 +38,7 @@ class Timeline:
     error_count: tuple[int, ...]
     times_ms: Mapping[str, tuple[float | None, ...]]
     active_users: tuple[int | None, ...]
+    heat_map: HeatMap | None = None
     spread: ClassVar = "times_ms"
     spread_keys: ClassVar = TIME_KEYS
 
@@ -233,4 +235,5 @@ class SecondSeries:
                 max((value for value in users[index : index + self.bucket_s] if value is not None), default=None)
                 for index in range(0, len(users), self.bucket_s)
             ),
+            heat_map=HeatMap.of(buckets, self.bucket_s),
         )

@@ -198,11 +198,12 @@ def goodput_chart(record: OverloadRecord) -> Chart | None:
     if not levels_by_name:
         return None
     offered = tuple((round(100 * one.offered_ratio), one.offered_per_s) for one in next(iter(levels_by_name.values())))
-    marks = Marks(curve=offered, curve_name="offered", range_text="95 % interval")
+    marks = Marks(curve=offered, curve_name="offered")
     lines = []
     for name, levels in levels_by_name.items():
         at = [(round(100 * level.offered_ratio), level) for level in levels]
         ranges = tuple(Range(x, level.interval.low_per_s, level.interval.high_per_s) for x, level in at)
-        lines.append(Line(name, tuple((x, level.goodput.value) for x, level in at), ranges))
+        points = tuple((x, level.goodput.value) for x, level in at)
+        lines.append(Line(name, points, ranges, range_text="95 % interval"))
     unit = "requests/s answered within the goal"
     return Chart(CHART_NAME, chart("Goodput", unit, lines, marks, LevelAxis("load % of the capacity")))

@@ -8,21 +8,22 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.base import units
-from harness.metrics.metric import Table, times_of
+from harness.metrics.metric import MEDIAN, P95, Metric, Table, times_of
 from harness.plan.goal import Goal
 from harness.report.charts import svg
 from harness.report.charts.axes import value_axis
 from harness.report.charts.chart import Chart
+from harness.report.charts.goals import ChartGoal, GoalLines
 from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.levels import Level, Range, Sweep
+from harness.sweep.level_ranges import ERRORS, OF_REPEATS, RATE, level_ranges
+from harness.sweep.levels import Level, Sweep
 from harness.sweep.throughput_curve import Cliff, Plateau
 
 # The chart files that a report may have.
 FILE_NAME = re.compile(r"(throughput|response-time|average|p[\d.]+|errors|(jvm-)?cpu|memory|heap(-\d+)?)\.svg")
-RATE, ERRORS = "success_rate_per_s", "error_ratio"
 # Markers distinguish lines without colour.
 _MARKERS = (
     "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -33,56 +34,43 @@ _MARKERS = (
     "m-5.2-1.8h10.4v3.6h-10.4z",
 )
 _CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
-# A triangle on the axis.
-_DOUBTFUL = "m0-9l5 9h-10z"
 _CURVE_POINTS = 120
 _CAP_PX = 3
-# A goal above this multiple of all values is not drawn, because it would flatten the lines; the legend names it.
-_GOAL_ROOM = 2.0
-_GOAL_DASHES = ("8 4", "2 3")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line over levels: its name, its points (x, value) and the ranges of repeats."""
+    """A line over levels: its name, its points (x, value), bars with what they are, and the x of DOUBTFUL levels."""
 
     name: str
     points: tuple[tuple[float, float], ...]
     ranges: tuple[svg.Range, ...] = ()
+    doubtful: frozenset[float] = frozenset()
+    range_text: str = OF_REPEATS
 
 
 @dataclass(frozen=True)
 class Marks:
     """The marks of a chart, as far as they are known.
 
-    `knee` is its position: users, throughput. `invalid` and `doubtful` are x of levels, `curve` is a curve with its
-    name, `goals` are texts with limits, `within` is the greatest number of users within the goal, `range_text` is the
-    name of the ranges of the lines.
+    `knee` is its position: users, throughput. `invalid` are x of levels, `curve` is a curve with its name, `goals` are
+    texts with limits, `within` is the greatest number of users within the goal.
     """
 
     plateau: Plateau | None = None
     cliff: Cliff | None = None
     knee: tuple[float, float] | None = None
     invalid: tuple[float, ...] = ()
-    doubtful: tuple[float, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
     curve_name: str = ""
-    goals: tuple[tuple[str, float], ...] = ()
+    goals: tuple[ChartGoal, ...] = ()
     within: int | None = None
-    range_text: str = "least to greatest of the repeats"
 
 
 def sweep_charts(sweep: Sweep, analysis: SweepAnalysis) -> tuple[Chart, ...]:
     """Return the charts of one sweep, without those that have no values."""
     levels, over = sweep.levels, LevelAxis.of(sweep.levels)
-    quality = Marks(
-        invalid=tuple(over.x(level) for level in levels if level.invalid),
-        doubtful=tuple(
-            over.x(level)
-            for level in levels
-            if any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
-        ),
-    )
+    quality = Marks(invalid=tuple(over.x(level) for level in levels if level.invalid))
     marks = replace(quality, plateau=analysis.plateau)
     limits = _limits(analysis.goal)
     has_errors = any(level.figures.error_ratio for level in levels)
@@ -113,20 +101,27 @@ def _throughput_chart(levels: Sequence[Level], analysis: SweepAnalysis, marks: M
 
 
 def _time_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
-    metrics = times_of(Table.BRIEF)
+    metrics = _time_metrics(levels, limits)
     goals = tuple(
-        (f"goal: {metric.short_title} ≤ {limits[metric.key]:g} ms", limits[metric.key])
+        ChartGoal(f"goal: {metric.name} ≤ {limits[metric.key]:g} ms", limits[metric.key])
         for metric in metrics
         if metric.key in limits
     )
-    lines = [_line(levels, metric.key, metric.short_title) for metric in metrics]
+    lines = [_line(levels, metric.key, metric.name) for metric in metrics]
     marks = replace(marks, goals=goals)
     return named_chart("response-time.svg", "Response time", "ms", lines, marks, LevelAxis.of(levels))
 
 
+def _time_metrics(levels: Sequence[Level], limits: Mapping[str, float]) -> list[Metric]:
+    """Return p50, p95 and the metrics with a goal; the average and p90 of published numbers that have neither."""
+    known = [metric for metric in times_of(Table.SWEEP) if any(level.figures.of(metric.key) for level in levels)]
+    drawn = [metric for metric in known if metric in (MEDIAN, P95) or metric.key in limits]
+    return drawn if {MEDIAN, P95} & {*drawn} else [metric for metric in known if Table.BRIEF in metric.tables]
+
+
 def _errors_chart(levels: Sequence[Level], limits: Mapping[str, float], marks: Marks) -> Chart | None:
     if ERRORS in limits:
-        goal = (f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
+        goal = ChartGoal(f"goal: ≤ {units.percent_text(limits[ERRORS])} %", limits[ERRORS] * 100)
         marks = replace(marks, goals=(goal,))
     lines = [_line(levels, ERRORS, "errors", 100)]
     return named_chart("errors.svg", "Errors", "% of samples", lines, marks, LevelAxis.of(levels))
@@ -148,13 +143,13 @@ def overlay_charts(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -
     has_errors = any(level.figures.error_ratio for sweep in sweeps for level in sweep.levels)
     over = LevelAxis.of([level for sweep in sweeps for level in sweep.levels])
     charts = []
-    times = ((f"{one.name}.svg", one.key, f"Response time: {one.phrase}", "ms") for one in times_of(Table.BRIEF))
+    times = ((f"{one.name}.svg", one.key, f"Response time: {one.name}", "ms") for one in times_of(Table.BRIEF))
     for name, figure, title, unit in (
         ("throughput.svg", RATE, "Throughput", "successful req/s" if has_errors else "req/s"),
         *times,
     ):
         lines = [_line(sweep.levels, figure, sweep.name, over=over) for sweep in sweeps]
-        marks = Marks(goals=((f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
+        marks = Marks(goals=(ChartGoal(f"goal: ≤ {limits[figure]:g} ms", limits[figure]),) if figure in limits else ())
         charts.append(named_chart(name, title, unit, lines, marks, over))
     return tuple(one for one in charts if one)
 
@@ -164,9 +159,19 @@ def _line(levels: Sequence[Level], figure: str, name: str, factor: float = 1.0, 
     points = tuple(
         (over.x(level), value * factor) for level in levels if (value := level.figures.of(figure)) is not None
     )
-    ranges = (Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels)
+    text, ranges = level_ranges(levels, figure)
     found = [(over.x(level), ends) for level, ends in zip(levels, ranges, strict=True) if ends]
-    return Line(name, points, tuple(svg.Range(x, ends.least * factor, ends.greatest * factor) for x, ends in found))
+    drawn = tuple(svg.Range(x, ends.least * factor, ends.greatest * factor) for x, ends in found)
+    return Line(name, points, drawn, doubtful_x(levels, over), text)
+
+
+def doubtful_x(levels: Sequence[Level], over: LevelAxis) -> frozenset[float]:
+    """Return the positions of the levels with a DOUBTFUL run."""
+    return frozenset(
+        over.x(level)
+        for level in levels
+        if any(run.verdict is not None and run.verdict.state == DOUBTFUL for run in level.counted)
+    )
 
 
 def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: LevelAxis) -> str:
@@ -174,12 +179,15 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     positions = [x for line in lines for x, _ in line.points] + list(marks.invalid)
     values = [value for line in lines for _, value in line.points] + [one.most for line in lines for one in line.ranges]
     greatest = max(values, default=0.0)
-    goals = [goal for goal in marks.goals if goal[1] <= _GOAL_ROOM * greatest]
-    beyond = [goal for goal in marks.goals if goal not in goals]
+    goals = GoalLines.of(marks.goals, greatest)
     x = over.axis(positions)
-    y = value_axis([*values, *(limit for _, limit in goals), *(value for _, value in marks.curve)])
+    y = value_axis([*values, *goals.limits, *(value for _, value in marks.curve)])
     keys = [_key(line.name, index) for index, line in enumerate(lines)] if len(lines) > 1 or marks.curve else []
-    keys += _mark_keys(marks, goals, beyond, any(line.ranges for line in lines))
+    keys += [Key(text, _range_swatch) for text in dict.fromkeys(line.range_text for line in lines if line.ranges)]
+    keys += _mark_keys(marks, goals)
+    doubtful = sorted({at for line in lines for at, _ in line.points if at in line.doubtful})
+    if doubtful:
+        keys.append(_marker_key("hollow: DOUBTFUL", _MARKERS[0], "hollow c0"))
     legend = svg.legend(keys, svg.HEAD_PX)
     plot = Plot(x, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
     within_px = [plot.x_px(marks.within)] if marks.within is not None and marks.goals else []
@@ -188,25 +196,21 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
         *_band(plot, marks.plateau),
         plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
-        *(_level_line(plot, limit, _GOAL_DASHES[index % 2]) for index, (_, limit) in enumerate(goals)),
+        *goals.drawn(plot),
         *(svg.straight(at, plot.top, at, plot.bottom, "mark") for at in within_px),
         *(part for index, line in enumerate(lines) for part in _drawn(plot, line, index, is_joined=not over.texts)),
         *_cliff(plot, marks.cliff, lines),
         *(_marker(plot.x_px(users), plot.y_px(0.0), _CROSS, f"line c{svg.WARNING}") for users in marks.invalid),
-        *(_marker(plot.x_px(users), plot.bottom, _DOUBTFUL, f"bar c{svg.WARNING}") for users in marks.doubtful),
         *([_ring(plot.x_px(knee[0]), plot.y_px(knee[1]), 8)] if (knee := marks.knee) else []),
     ]
     about = f"{unit} over {over.title}. " + " ".join(_line_text(line, over) for line in lines)
-    about += "".join(f" {key.name}." for key in _mark_keys(marks, goals, beyond, False))
+    about += "".join(f" {key.name}." for key in _mark_keys(marks, goals))
+    about += f" DOUBTFUL at {', '.join(map(over.text, doubtful))}." if doubtful else ""
     return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
-def _mark_keys(
-    marks: Marks, goals: Sequence[tuple[str, float]], beyond: Sequence[tuple[str, float]], has_ranges: bool
-) -> list[Key]:
+def _mark_keys(marks: Marks, goals: GoalLines) -> list[Key]:
     keys = []
-    if has_ranges:
-        keys.append(Key(marks.range_text, _range_swatch))
     if marks.curve:
         keys.append(svg.line_key(marks.curve_name, svg.CONTEXT, svg.DASHES[1]))
     if marks.plateau:
@@ -218,14 +222,11 @@ def _mark_keys(
     if marks.knee is not None:
         text = f"knee: N* = {marks.knee[0]:.3g} users"
         keys.append(Key(text, lambda x, y: _ring(x + svg.SWATCH_PX / 2, y, 7)))
-    keys += [_goal_key(text, _GOAL_DASHES[index % 2]) for index, (text, _) in enumerate(goals)]
-    keys += [_goal_key(f"{text}, above the chart", _GOAL_DASHES[1]) for text, _ in beyond]
+    keys += goals.keys
     if marks.within is not None and marks.goals:
-        keys.append(_goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
+        keys.append(svg.goal_key(f"within the goal up to {units.plural(marks.within, 'user')}", ""))
     if marks.invalid:
         keys.append(_marker_key("INVALID", _CROSS, f"line c{svg.WARNING}"))
-    if marks.doubtful:
-        keys.append(_marker_key("DOUBTFUL", _DOUBTFUL, f"bar c{svg.WARNING}"))
     return keys
 
 
@@ -252,13 +253,6 @@ def _key(name: str, index: int) -> Key:
     return Key(name, lambda x, y: line.swatch(x, y) + dot.swatch(x, y))
 
 
-def _goal_key(name: str, dash: str) -> Key:
-    return Key(
-        name,
-        lambda x, y: f'<path class="mark" d="M{svg.number(x)} {svg.number(y)}h{svg.SWATCH_PX}"{svg.dashed(dash)}/>',
-    )
-
-
 def _range_swatch(x: float, y: float) -> str:
     middle = svg.number(x + svg.SWATCH_PX / 2)
     return f'<path class="line c0" d="M{middle} {svg.number(y - 7)}m-3 0h6m-3 0v14m-3 0h6"/>'
@@ -280,8 +274,10 @@ def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
     style = _style(index)
     parts = [plot.line(line.points, style.colour, style.dashes)] if len(line.points) > 1 and is_joined else []
     parts += [plot.whisker(ends, style.colour, _CAP_PX) for ends in line.ranges]
-    points = ((plot.x_px(x), plot.y_px(value)) for x, value in line.points)
-    return parts + [_marker(x_px, y_px, style.marker, f"bar c{style.colour}") for x_px, y_px in points]
+    for x, value in line.points:
+        look = "hollow" if x in line.doubtful else "bar"
+        parts.append(_marker(plot.x_px(x), plot.y_px(value), style.marker, f"{look} c{style.colour}"))
+    return parts
 
 
 def _band(plot: Plot, plateau: Plateau | None) -> list[str]:
@@ -292,11 +288,6 @@ def _band(plot: Plot, plateau: Plateau | None) -> list[str]:
         svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
         *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
     ]
-
-
-def _level_line(plot: Plot, value: float, dash: str) -> str:
-    y = svg.number(plot.y_px(value))
-    return f'<path class="mark" d="M{svg.LEFT} {y}H{svg.RIGHT}"{svg.dashed(dash)}/>'
 
 
 def _cliff(plot: Plot, cliff: Cliff | None, lines: Sequence[Line]) -> list[str]:

@@ -11,6 +11,7 @@ H. A. David, H. N. Nagaraja, "Order Statistics", Wiley, 2003, 7.1.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -86,7 +87,7 @@ def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
 
 def _binomial_quantile(probability: float, count: int, ratio: float) -> int:
     """Return the smallest number of samples below a percentile with at least this cumulative probability."""
-    return next(below for below in range(count + 1) if binomial_at_most(below, count, ratio) >= probability)
+    return bisect_left(range(count + 1), probability, key=lambda below: binomial_at_most(below, count, ratio))
 
 
 def _average(run: LabelResult) -> Estimate | None:

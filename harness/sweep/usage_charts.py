@@ -9,7 +9,7 @@ from harness.base.units import BYTES_PER_MB
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Range
 from harness.run.telemetry import HOST, STOLEN, process_title
-from harness.sweep.charts import Line, Marks, named_chart
+from harness.sweep.charts import Line, Marks, doubtful_x, named_chart
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Level
 
@@ -72,4 +72,4 @@ def _line(levels: Sequence[Level], title: str, uses: str, process: str, mean: st
             points.append((over.x(level), median(values)))
         if len(values) > 1:
             ranges.append(Range(over.x(level), min(values), max(values)))
-    return Line(process_title(title), tuple(points), tuple(ranges))
+    return Line(process_title(title), tuple(points), tuple(ranges), doubtful_x(levels, over))

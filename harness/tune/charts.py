@@ -138,13 +138,12 @@ def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric
     y = _axis([point.mean for points in lines for point in points])
     x_axis = Axis(-0.5, len(factor.values) - 0.5, tuple((float(x), value) for x, value in enumerate(factor.values)))
     plot = Plot(x_axis, y, legend.end + 12, max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX))
-    body = [legend.rows, plot.axes(factor.name)]
+    body = [legend.rows, plot.axes(f"{factor.name}; bars: 95 % intervals")]
     for points, look in zip(lines, looks, strict=True):
         body += _line(plot, points, *look)
     about = " ".join(_line_text(factor, other.assignment(level), points) for level, points in enumerate(lines))
     title = f"{metric.phrase} with {factor.name} and {other.name}"
-    unit = f"{metric.unit}, logarithmic, with 95 % intervals"
-    return svg.document(title, unit, about, plot.bottom + svg.FOOT_PX, body)
+    return svg.document(title, f"{metric.unit}, logarithmic", about, plot.bottom + svg.FOOT_PX, body)
 
 
 def _line_text(one: Factor, name: str, points: Sequence[Point]) -> str:

@@ -1,6 +1,5 @@
 """The report of a comparison, from literal findings."""
 
-import re
 from dataclasses import replace
 
 from harness.compare.comparison import (
@@ -18,7 +17,7 @@ from harness.compare.setup_diff import Difference
 from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
-from harness.report.charts.distribution import NamedCounts, overlaid_chart
+from harness.report.charts.distribution import NamedCounts, compared_chart
 from tests.support.markdown_rows import cells_of, rows_of
 
 
@@ -211,27 +210,12 @@ def test_the_json_has_the_same_values_in_full_precision():
     assert data["thresholds"]["p99"] == 0.1
 
 
-def test_two_distributions_overlap_as_shares_of_their_own_samples():
-    chart = overlaid_chart(
-        "Times", NamedCounts("baseline: a", {250: 500, 1000: 500}), NamedCounts("contender: b", {450: 10})
-    )
-    assert "a: 1,000 samples from 250 to 1,000 ms; contender: b: 10 samples from 450 to 450 ms." in chart
-    # Of the 164 px between the axes the baseline's two bars take half each, all of the contender's samples the whole.
-    assert 'class="bar c4" d="M266.4 242v-82h36.5v82zM813.5 242v-82h36.5v82z"' in chart
-    assert 'class="line c1" d="M412.3 242l0-164 36.5 0 0 164"' in chart
-
-
-def test_separate_bars_are_outlined_down_to_0_between_them():
-    chart = overlaid_chart("Times", NamedCounts("a", {0: 1}), NamedCounts("b", {0: 5, 1000: 5}))
-    (steps,) = re.findall(r'class="line c1" d="M84 242l0-82 ([^"]+)"', chart)
-    # Half of the samples: 82 px up, along and down, along the axis, and the same again.
-    assert steps == "63.8 0 0 82 638.3 0 0-81.9 63.9 0 0 81.9"
-
-
 def test_the_report_shows_the_chart():
-    chart = overlaid_chart("t", NamedCounts("a", {1: 2}), NamedCounts("b", {2: 3}))
+    chart = compared_chart("t", NamedCounts("a", {1: 2}), NamedCounts("b", {2: 3}))
     text = report(compared(label("TOTAL", metric())), "", Chart("compare.svg", chart))
-    assert "\n![t: a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms.](compare.svg)\n" in text
+    sides = "a: 2 samples from 1 to 1 ms; b: 3 samples from 2 to 2 ms"
+    shifts = "p50 +100.0 % (1 → 2 ms), p95 +100.0 % (1 → 2 ms)"
+    assert f"\n![t: {sides}; {shifts}.](compare.svg)\n" in text
 
 
 def test_transactions_have_a_table_of_their_own():

@@ -18,7 +18,9 @@ def test_a_point_has_users_samples_errors_and_the_percentiles_of_the_second_in_w
     one.add([sample(elapsed_ms=ms, all_threads=3) for ms in range(1, 101)], 1.0)
     one.add([failed(elapsed_ms=7, start_ms=1_002_500, all_threads=4)], 2.0)
     # JMeter's rule: rank max(1, ⌊n·p + 0.5⌋). In the second of 1,001,000 ms no sample ended.
-    points = [[0, 3, 100, 0, 50, 90, 95, 99], [1, 3, 0, 0, *[None] * 4], [2, 4, 1, 1, 7, 7, 7, 7]]
+    # The rows of the heat map end at 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, … ms.
+    cells = "0: 1 1 1 1 1 1 2 2 2 4 4 5 7 8 10 13 17 20"
+    points = [[0, 3, 100, 0, 50, 90, 95, 99, cells], [1, 3, 0, 0, *[None] * 4, ""], [2, 4, 1, 1, 7, 7, 7, 7, "6: 1"]]
     assert one.points(0, is_ended=True) == points
     assert one.points(0) == points[:2]  # the newest second is not complete
     assert one.points(1) == points[1:2]

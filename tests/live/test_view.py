@@ -184,5 +184,13 @@ def test_the_page_draws_the_charts_of_the_table_that_are_live(tmp_path, view, sp
     start = page_of(view).rpartition("startLive(")[2].partition(");\n")[0]
     *others, last = json.loads(start)["charts"]
     assert [chart["title"] for chart in others] == ["Response time", "Throughput", "Errors", "Users"]
-    assert last == {"key": added.name, "title": "Failures <", "unit": "per s", "lines": {"errors": 3, "p99": 7}}
+    assert last == {
+        "key": added.name,
+        "title": "Failures <",
+        "unit": "per s",
+        "lines": {"errors": 3, "p99": 7},
+        "cells": None,
+    }
+    assert others[0]["lines"] == {"p50": 4, "p95": 6}
+    assert others[0]["cells"] == SECOND.index("cells") == 8
     assert (SECOND[3], SECOND[7]) == ("errors", "p99")

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from harness.metrics.heat_map import HeatMap
+from harness.metrics.histogram import Histogram
 from harness.metrics.timeline import Timeline
 from harness.report.charts import svg
 from harness.report.charts.axes import log_axis, number_tick, time_axis, value_axis
-from harness.report.charts.distribution import distribution_chart
+from harness.report.charts.distribution import NamedCounts, compared_chart, distribution_chart
+from harness.report.charts.heat import Cells, heat_chart
 from harness.report.charts.over_time import (
     Band,
     Frame,
@@ -17,6 +20,7 @@ from harness.report.charts.over_time import (
     line_chart,
     series,
 )
+from harness.report.goals import GoalResult
 from harness.run.telemetry import UsageSeries
 from harness.system.heap import HeapSeries
 from tests.support.run_charts import drawn, source
@@ -32,7 +36,6 @@ from tests.support.svg_elements import (
     texts,
 )
 
-PERCENTILES = ("median", "p90", "p95", "p99")
 ERRORS = Frame("Errors", "per second")
 
 
@@ -46,6 +49,19 @@ def line_graph(title, unit, drawn_lines, **options):
 
 def rates(xs, values, **options):
     return line_graph("Throughput", "samples/s", [series("samples/s", xs, values)], **options)
+
+
+def cells_of(seconds):
+    """Return the cells of counts by elapsed_ms, one for each second."""
+    return Cells(0.0, HeatMap.of([Histogram(counts) for counts in seconds], 1))
+
+
+def heat_lines(seconds):
+    cells = cells_of(seconds)
+    return [
+        series(name, cells.middles_s, times)
+        for name, times in (("p50", cells.heat_map.p50_ms), ("p95", cells.heat_map.p95_ms))
+    ]
 
 
 def luminance(colour):
@@ -76,14 +92,18 @@ ODD_CHARTS = {
     ),
     "negative seconds": lambda: line_graph("t", "ms", [Series("a", tuple((x, x + 9) for x in range(-9, 600)))]),
     "many points": lambda: line_graph("t", "ms", [minute([x % 7 for x in range(40_000)])], band=Band(30, 39_000)),
-    "no errors": lambda: error_chart(replace(ERRORS, band=Band(30, 290)), range(300), [0] * 300, [60] * 300, 1.0),
-    "no buckets": lambda: error_chart(ERRORS, [], [], [], 1.0),
-    "no samples": lambda: distribution_chart("t", {}, []),
-    "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}, [("median", 0)]),
-    "all the same": lambda: distribution_chart("t", {300: 9}, [(name, 300) for name in PERCENTILES]),
-    "far tail": lambda: distribution_chart("t", {0: 5, 40: 900, 90_000: 1}, [(name, 40) for name in PERCENTILES]),
-    "hours": lambda: distribution_chart(
-        "t", {3_600_000: 9, 3_700_000: 3}, [(f"{n} %", 3_600_000 + n) for n in range(90, 100)]
+    "few errors": lambda: error_chart(
+        replace(ERRORS, band=Band(30, 290)), range(300), [1] + [0] * 299, [60] * 300, 1.0
+    ),
+    "no samples": lambda: distribution_chart("t", {}),
+    "one sample of 0 ms": lambda: distribution_chart("t", {0: 1}),
+    "all the same": lambda: distribution_chart("t", {300: 9}),
+    "far tail": lambda: distribution_chart("t", {0: 5, 40: 900, 90_000: 1}),
+    "hours": lambda: distribution_chart("t", {3_600_000: 9, 3_700_000: 3}),
+    "two sides that are apart": lambda: compared_chart("t", NamedCounts("a", {1: 9}), NamedCounts("b", {90_000: 9})),
+    "one cell": lambda: heat_chart(Frame("t", "ms"), cells_of([{0: 1}]), heat_lines([{0: 1}])),
+    "long heat map": lambda: heat_chart(
+        Frame("t", "ms", Band(10, 500)), cells_of([{1: 1, 90_000: 5}] * 600), heat_lines([{1: 1, 90_000: 5}] * 600)
     ),
 }
 
@@ -127,7 +147,7 @@ def test_a_chart_follows_the_readers_colour_scheme_and_is_opaque():
     assert ".card{fill:#ffffff" in light
     assert ".card{fill:#0d1117" in dark
     first = next(element for element in parsed(chart) if element.tag == f"{SVG}rect")
-    assert (first.get("class"), first.get("width"), first.get("height")) == ("card", "879", "299")
+    assert (first.get("class"), first.get("width"), first.get("height")) == ("card", "639", "299")
 
 
 @pytest.mark.parametrize(
@@ -151,12 +171,12 @@ def test_a_value_axis_begins_at_0_and_has_round_ticks(greatest, ticks):
 @pytest.mark.parametrize(
     ("last_s", "unit", "first_ticks"),
     [
-        (0.5, "s", ["0", "0.05", "0.10"]),
-        (60, "s", ["0", "5", "10"]),
-        (119, "s", ["0", "10", "20"]),
-        (600, "m:ss", ["0:00", "1:00", "2:00"]),
-        (3599, "m:ss", ["0:00", "5:00", "10:00"]),
-        (14400, "h:mm", ["0:00", "0:20", "0:40"]),
+        (0.5, "s", ["0", "0.1", "0.2"]),
+        (60, "s", ["0", "10", "20"]),
+        (119, "s", ["0", "20", "40"]),
+        (600, "m:ss", ["0:00", "2:00", "4:00"]),
+        (3599, "m:ss", ["0:00", "10:00", "20:00"]),
+        (14400, "h:mm", ["0:00", "0:30", "1:00"]),
         (30 * 86400, "h:mm", ["0:00", "120:00", "240:00"]),
     ],
 )
@@ -171,9 +191,14 @@ def test_a_time_before_the_first_sample_is_negative():
 
 
 def test_a_logarithmic_axis_has_a_position_for_0():
-    axis = log_axis(-0.5, 999.5)
-    assert [label for _, label in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200", "500"]
+    axis = log_axis(-0.5, 499.5)
+    assert [label for _, label in axis.ticks] == ["0", "1", "2", "5", "10", "20", "50", "100", "200"]
     assert 0 < axis.share(0) < axis.share(1) < axis.share(10) < 1
+
+
+def test_a_short_logarithmic_axis_has_ticks_at_equal_distances():
+    assert [label for _, label in log_axis(199.5, 240.5).ticks] == ["200", "210", "220", "230", "240"]
+    assert [label for _, label in log_axis(6.5, 7.5).ticks] == ["7"]
 
 
 def test_ticks_of_an_extreme_range_stay_short():
@@ -182,9 +207,9 @@ def test_ticks_of_an_extreme_range_stay_short():
 
 
 def test_a_line_runs_from_the_left_axis_to_the_right_end_and_from_0_to_the_top_tick():
-    # The plot is 84 to 850 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
+    # The plot is 84 to 616 px wide; it begins 12 px below the head's 44 and ends 58 px above the card's 300.
     (line,) = lines(line_graph("t", "ms", [Series("a", ((0, 0), (5, 100), (10, 50)))]))
-    assert points_of(line) == [(84, 242), (467, 56), (850, 149)]
+    assert points_of(line) == [(84, 242), (350, 56), (616, 149)]
 
 
 def test_an_unknown_value_is_a_gap_and_not_0():
@@ -194,7 +219,7 @@ def test_an_unknown_value_is_a_gap_and_not_0():
     assert [len(points_of(line)) for line in lines(chart)] == [2, 2]
     assert {y for line in lines(chart) for _, y in points_of(line)} == {56}
     (dot,) = elements(chart, "circle", "bar")  # second 3 alone, between two gaps
-    assert (dot.get("cx"), dot.get("cy")) == ("467", "56")
+    assert (dot.get("cx"), dot.get("cy")) == ("350", "56")
     assert "a: least 10, most 10, last 10; 2 of 7 points without a value." in description(chart)
 
 
@@ -214,8 +239,8 @@ def test_the_measurement_window_is_shaded_and_named():
     chart = rates(range(601), [5] * 601, band=Band(60, 540))
     assert "window: 1:00 to 9:00" in texts(chart)
     shaded = elements(chart, "rect", "band")[-1]
-    # 84 + 766 * 60/600, and 766 * 480/600 wide
-    assert (shaded.get("x"), shaded.get("width")) == ("160.6", "612.8")
+    # 84 + 532 * 60/600, and 532 * 480/600 wide
+    assert (shaded.get("x"), shaded.get("width")) == ("137.2", "425.6")
 
 
 def test_a_window_outside_the_chart_is_not_shaded_and_one_beyond_its_ends_is_cut():
@@ -230,7 +255,7 @@ def test_counts_are_divided_by_the_length_of_their_interval_and_a_part_of_one_is
     charts = drawn(source(timeline=timeline))
     assert list(charts) == ["response-time", "throughput", "errors", "users"]
     assert "samples/s: least 0.4, most 1.2, last 0.4." in description(charts["throughput"])
-    assert texts(charts["response-time"])[1:3] == ["average", "p90"]
+    assert texts(charts["response-time"])[1:3] == ["average", "p90"]  # of a file without a heat map
     assert "errors: 5 of 70 samples" in description(charts["errors"])
     assert "users: least 1, most 2, last 2; 1 of 4 points without a value." in description(charts["users"])
 
@@ -244,10 +269,61 @@ def test_cores_become_percent_and_bytes_megabytes():
     assert "used: least 1, most 2, last 2. committed: least 3" in description(charts["heap"])
 
 
-def test_a_run_without_errors_states_it_and_draws_none():
-    chart = error_chart(ERRORS, [0, 1, 2], [0, 0, 0], [60, 61, 62], 1.0)
-    assert "no errors in 183 samples" in texts(chart)
-    assert elements(chart, "path", "bar") == []
+def timeline_of(**columns):
+    """Return a timeline of four intervals of 25 s, for a run of 90 s: steady users and no errors."""
+    columns = {"sample_count": (9,) * 4, "error_count": (0,) * 4, "active_users": (5,) * 4, **columns}
+    return Timeline(0, 25, times_ms={"average_ms": (5.0,) * 4}, **columns)
+
+
+def test_the_errors_have_a_chart_only_when_there_are_some():
+    assert "errors" not in drawn(source(timeline=timeline_of()))
+    assert "errors" in drawn(source(timeline=timeline_of(error_count=(0, 0, 1, 0))))
+
+
+@pytest.mark.parametrize(
+    ("users", "has_chart"),
+    [
+        ((5, 5, 5, 5), False),
+        ((None,) * 4, False),
+        ((1, 5, 5, 2), False),  # ramp-up and tail are outside the window
+        ((5, 5, 6, 5), True),
+    ],
+)
+def test_the_users_have_a_chart_only_when_they_change_within_the_window(users, has_chart):
+    charts = drawn(source(25, 75, timeline=timeline_of(active_users=users)))
+    assert ("users" in charts) is has_chart
+
+
+def goal_of_rate(**limits):
+    values = {"label": None, "max": None, "min": None, "load": "", **limits}
+    rest = {"measured": 1.0, "measured_label": None, "label_count": 0, "missed_count": 0, "is_met": True}
+    return GoalResult(metric="rate_per_s", text="", **values, **rest)
+
+
+def test_a_goal_for_throughput_is_a_line_across_its_chart():
+    # 9 samples in 25 s are 0.36 per s; the axis ends at 0.6, and the plot from 242 px up to 78 px.
+    chart = drawn(source(timeline=timeline_of(), goals=[goal_of_rate(min=0.6)]))["throughput"]
+    assert "goal: throughput ≥ 0.6 req/s" in texts(chart)
+    assert [path.get("d") for path in elements(chart, "path", "mark")][-1] == "M84 78H616"
+    others = [goal_of_rate(min=0.6, label="Pay"), goal_of_rate(min=0.6, load="buyers")]
+    assert elements(drawn(source(timeline=timeline_of(), goals=others))["throughput"], "path", "mark") == []
+
+
+def test_the_heat_map_has_a_cell_where_samples_ended_and_its_shade_grows_with_their_number():
+    seconds = [{10: 1}, {}, {10: 100, 1000: 10}]
+    chart = heat_chart(Frame("t", "ms", end_s=3), cells_of(seconds), heat_lines(seconds))
+    found = {}
+    for path in elements(chart, "path", "cell"):
+        shade = int(path.get("class").split()[-1].removeprefix("s"))
+        for left, top in re.findall(r"M([\d.]+) ([\d.]+)h", path.get("d")):
+            found[float(left), float(top) < 150] = shade  # in the upper half of the plot or not
+    # Seconds 0 and 2 of 3 between 84 and 616 px; 1, 10 and 100 samples are equal steps of a logarithmic scale.
+    assert found == {(84.0, False): 0, (438.7, True): 2, (438.7, False): 5}
+    assert "1 to 100 samples" in texts(chart)
+    assert description(chart).endswith(
+        "111 samples. p50: least 10, most 10, last 10; 1 of 3 points without a value. "
+        "p95: least 10, most 1,000, last 1,000; 1 of 3 points without a value."
+    )
 
 
 def test_one_error_among_a_million_samples_is_visible():

@@ -107,3 +107,12 @@ def test_a_transaction_that_fails_with_its_samples_does_not_repeat_their_causes(
     alone = report(summary_of([checkout], record()), "")
     assert message in alone
     assert "Transaction Controllers that failed" not in alone
+
+
+def test_the_length_of_an_interval_is_stated_and_that_of_the_heat_map_where_it_is_longer():
+    def text_of(seconds):
+        samples = [sample(start_ms=1_000_000 + 50 * number) for number in range(20 * seconds)]
+        return report(summary_of(samples), "")
+
+    assert "each point covers 1 s.\n" in text_of(119)
+    assert "each point covers 1 s, of the response times 2 s.\n" in text_of(130)

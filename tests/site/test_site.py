@@ -101,9 +101,9 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
     assert page.locator("h1").inner_text() == "shop/run-07_2"
     assert page.locator("article strong").first.inner_text().startswith("VALID")
     charts = page.locator("figure.chart")
-    assert charts.count() == 4  # response times, throughput, errors, distribution
+    assert charts.count() == 3  # response times, throughput, distribution
     ranges = charts.locator("output")
-    becomes(ranges.all_inner_texts, [""] * 4)
+    becomes(ranges.all_inner_texts, [""] * 3)
     charts.first.scroll_into_view_if_needed()
     box = charts.first.locator("canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
@@ -117,9 +117,9 @@ def test_a_run_has_its_report_and_charts_that_zoom_together(page, site):
         int(minutes) * 60 + int(seconds) for minutes, seconds in (end.split(":") for end in first.split(" to "))
     )
     assert 15 < low < 30 < high < 45  # of 60 s
-    becomes(ranges.all_inner_texts, [first] * 3 + [""])  # the distribution is not over time
+    becomes(ranges.all_inner_texts, [first] * 2 + [""])  # the distribution is not over time
     page.get_by_role("button", name="Throughput: show all").click()
-    becomes(ranges.all_inner_texts, [""] * 4)
+    becomes(ranges.all_inner_texts, [""] * 3)
 
 
 def test_charts_can_be_zoomed_and_moved_with_the_keyboard_alone(page, site):
@@ -155,7 +155,7 @@ def test_two_runs_chosen_in_the_list_are_side_by_side_with_their_change(page, si
     assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
     setup = page.locator("section", has_text="Set-up differences").locator("tbody tr")
     becomes(setup.all_inner_texts, ["heap\t512 MB\t1024 MB"])
-    becomes(page.locator("figure.chart canvas").count, 5)
+    becomes(page.locator("figure.chart canvas").count, 4)  # p50, p95, throughput, distribution
     page.get_by_role("button", name="Swap").click()
     page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
 
@@ -198,9 +198,10 @@ def test_a_sweep_is_linked_and_has_a_page(page, site):
 def test_the_dark_scheme_applies_to_page_and_charts(page, site):
     page.goto(f"{site}/shop/run-07_1.html")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
-    assert page.evaluate("shown[0].chart.data.datasets[0].borderColor") == "#4493f8"
+    colours = page.evaluate("shown[0].chart.data.datasets.map((line) => line.borderColor)")
+    assert colours == ["#f0f6fc", "#f28c45"]
     page.emulate_media(color_scheme="light")
-    becomes(lambda: page.evaluate("shown[0].chart.data.datasets[0].borderColor"), "#1673c4")
+    becomes(lambda: page.evaluate("shown[0].chart.data.datasets[1].borderColor"), "#d9620b")
 
 
 def test_tables_work_without_javascript(browser, site):

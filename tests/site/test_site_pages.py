@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD
-from harness.report.charts.distribution import distribution_line
 from harness.report.charts.run_charts import plotted
 from harness.report.charts.run_data import ChartSource
 from harness.report.summary import FORMAT_VERSION
@@ -71,32 +70,18 @@ def test_a_chart_alone_is_a_block():
     assert html_of("![near](a.svg)\n\nafter", images=("a.svg",)).startswith('<img src="a.svg"')
 
 
-def test_bars_contain_all_samples_and_areas_are_proportional_on_a_logarithmic_axis():
-    line = distribution_line({1: 5, 100: 3, 101: 2})
-    edges, heights = (list(values) for values in zip(*line.points, strict=True))
-    # 1 ms is in the bar from 0.5 to 1.5 ms, which is ln(3) / ln(1.1) = 11.53 bars wide and as much lower
-    assert edges[0] == 0.5
-    assert heights[0] == pytest.approx(50 / 11.5267, rel=1e-4)
-    assert heights[-1] == 0
-    full = [(edge, height) for edge, height in zip(edges, heights, strict=True) if height]
-    assert len(full) == 2  # 100 and 101 ms share one: 1.1 to the 48th is 97.02, to the 49th 106.7
-    assert full[1][0] == 96.5
-
-
-def test_bars_of_zero_times_and_of_no_samples():
-    line = distribution_line({0: 4})
-    edges, heights = (list(values) for values in zip(*line.points, strict=True))
-    assert (edges, heights) == ([0.25, 0.5], [pytest.approx(100 * 0.09531 / 0.693147, rel=1e-4), 0.0])
-    assert distribution_line({}).points == ()
-
-
 def test_the_charts_of_a_run_are_those_of_its_report_with_the_same_points(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=20, failures=2, all_threads=2)
     data = read_json(run.summary_json, FORMAT_VERSION)
     charts = {chart.key: chart for chart in chart_data_of(data)}
-    assert list(charts) == ["response-time", "throughput", "errors", "users", "distribution"]
+    assert list(charts) == ["response-time", "throughput", "errors", "distribution"]
     # a sample a second; the last second is covered in part only
     assert charts["throughput"].lines[0].points == (*((0.5 + second, 1.0) for second in range(19)), (19.5, None))
+    heat = charts["response-time"].to_plain()["cells"]
+    assert (heat["from"], heat["step"], sum(map(sum, heat["columns"]))) == (0, 1, 20)
+    assert [line.name for line in charts["response-time"].lines] == ["p50", "p95"]
+    marks = charts["distribution"].to_plain()["marks"]
+    assert [name for name, _, _ in marks] == ["p50", "p90", "p95", "p99", "p99.9"]
     assert charts["errors"].lines[0].points[:3] == ((0.5, 1.0), (1.5, 1.0), (2.5, 0.0))
 
 

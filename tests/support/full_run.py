@@ -14,7 +14,7 @@ START_MS = 1_700_000_000_000
 HEAD = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,allThreads"
 )
-CHARTS = ("response-time", "throughput", "errors", "users", "distribution", "cpu", "memory", "heap")
+CHARTS = ("response-time", "throughput", "errors", "distribution", "cpu", "memory", "heap")
 LOG = """INFO started
 java.lang.IllegalStateException: no card 4711
 \tat shop.Till.pay(Till.java:7)

@@ -186,7 +186,7 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     )
     found = Sweep("x", doubted)
     [chart] = [one.svg for one in sweep_charts(found, analyse(doubted, None)) if one.name == "throughput.svg"]
-    assert "DOUBTFUL" in chart
+    assert "hollow: DOUBTFUL" in chart
     assert "DOUBTFUL at 2 users: not steady." in warnings_of(found, analyse(doubted, None))
     assert answer_text(found, analyse(doubted, None)).endswith("DOUBTFUL at 2 users: not steady.")
 

@@ -4,17 +4,20 @@
 function startLive(about) {
   const byId = (id) => document.getElementById(id);
   const drawn = []; // each {spec, one, values}
+  const heats = []; // of each chart the cells of each second, null without a heat map
   let width = 10; // s, of all charts
   let last = null; // the newest point
   const counts = []; // each second's samples and errors
 
-  for (const { key, title, unit, lines } of about.charts) {
+  for (const { key, title, unit, lines, cells } of about.charts) {
     const figure = element("figure", { className: "chart" });
     byId("charts").append(figure);
     const spec = { key, title: unit === "ms" ? `${title} per second` : title, unit, xUnit: "s", extent: [0, width], band: null };
     spec.lines = Object.keys(lines).map((name) => ({ name, x: [], y: [] }));
+    if (cells !== null) spec.cells = { from: 0, step: 1, edges: [1, 1000], columns: [] };
     drawChart(figure, spec);
     drawn.push({ spec, one: shown[shown.length - 1], values: Object.values(lines) });
+    heats.push(cells === null ? null : { at: cells, columns: [] });
   }
 
   // Set the values of one second. The lines store them too, because a change of the colours draws the chart again.
@@ -28,10 +31,34 @@ function startLive(about) {
         one.chart.data.datasets[line].data[at] = { x: at, y: point[value] };
       });
     }
+    for (const one of heats) if (one) one.columns[at] = countsOf(point[one.at]);
+  }
+
+  // The counts of a column by row: "7: 12 0 3" are those of rows 7 to 9.
+  function countsOf(text) {
+    const [first, counts] = text.split(": ");
+    return text ? [...Array(Number(first)).fill(0), ...counts.split(" ").map(Number)] : [];
+  }
+
+  // Set the heat map of a chart: at most 120 columns, and the rows that have samples.
+  function join(spec, one, columns) {
+    const step = Math.max(1, Math.ceil(columns.length / 120));
+    const joined = [];
+    columns.forEach((counts, at) => {
+      const into = joined[Math.floor(at / step)] ??= [];
+      counts.forEach((count, row) => { into[row] = (into[row] ?? 0) + count; });
+    });
+    const rows = joined.flatMap((counts) => counts.flatMap((count, row) => (count ? [row] : [])));
+    if (!rows.length) return;
+    const [low, high] = [Math.min(...rows), Math.max(...rows) + 1];
+    const edges = about.edges.slice(low, high + 1);
+    spec.cells = { from: 0, step, edges, columns: joined.map((counts) => counts.slice(low)) };
+    Object.assign(one.chart.options.scales.y, timeRange(edges));
   }
 
   function grow(seconds) {
-    for (const { spec, one } of drawn) {
+    for (const [at, { spec, one }] of drawn.entries()) {
+      if (heats[at]) join(spec, one, heats[at].columns);
       const scale = one.chart.options.scales.x;
       const isWhole = scale.max === spec.extent[1] && scale.min === 0;
       spec.extent[1] = Math.max(width, seconds);

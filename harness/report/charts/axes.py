@@ -81,7 +81,7 @@ def near_axis(values: Iterable[float], most: int = 5) -> Axis:
     return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))
 
 
-def time_axis(seconds: Iterable[float], most: int = 12) -> Axis:
+def time_axis(seconds: Iterable[float], most: int = 9) -> Axis:
     """Return an axis of seconds from 0, or the first second before it, to the last; texts are s, m:ss or h:mm."""
     known = list(seconds)
     low = min(0.0, min(known, default=0.0))
@@ -107,10 +107,17 @@ def _clock_tick(seconds: float, is_long: bool) -> str:
 
 
 def log_axis(low: float, high: float) -> Axis:
-    """Return a logarithmic axis: ticks at powers of ten, and at 2 and 5 between them while there are few."""
-    powers = range(math.floor(math.log10(max(low, LOG_FLOOR))), math.ceil(math.log10(high)) + 1)
-    factors = (1, 2, 5) if math.log10(high / max(low, LOG_FLOOR)) < 3.5 else (1,)
-    values = [factor * 10.0**power for power in powers for factor in factors]
+    """Return a logarithmic axis: ticks at powers of ten, and at 2 and 5 between them while there are few.
+
+    A short axis, of less than a power of ten, has ticks at equal distances, at whole values.
+    """
+    decades = math.log10(high / max(low, LOG_FLOOR))
+    if decades < 1:
+        step = max(1.0, nice_step(high - low, 5))
+        values = ticks_between(low, high, step)
+    else:
+        powers = range(math.floor(math.log10(max(low, LOG_FLOOR))), math.ceil(math.log10(high)) + 1)
+        values = [factor * 10.0**power for power in powers for factor in ((1, 2, 5) if decades < 3 else (1,))]
     ticks = [(value, f"{value:,.0f}") for value in values if value >= 1 and low <= value <= high]
     if low <= 0:
         ticks.insert(0, (0.0, "0"))

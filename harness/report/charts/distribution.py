@@ -1,209 +1,171 @@
-"""Distributions of response times: a histogram with marks and two overlaid ones as SVG text, and one as a line."""
+"""Distributions of response times as cumulative curves: one with its percentiles marked, and two over each other."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from harness.metrics.histogram import Histogram
+from harness.metrics.metric import MEDIAN, P90, P95, P99, P99_9, Metric
 from harness.report.charts import svg
-from harness.report.charts.axes import Axis, log_axis, nice_step, number_tick, ticks_between, value_axis
+from harness.report.charts.axes import Axis, log_axis, ticks_between
 from harness.report.charts.over_time import Series
-from harness.report.charts.svg import Bar, LeastSize, Plot
+from harness.report.charts.svg import Plot
 
-LOG_FROM_RATIO = 10  # greatest ÷ median; above it nearly all samples would fall into a few bars of equal width
-LOG_FACTORS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0)
-# Bars of a line grow by this factor. It is the same for every run, so that two runs can be overlaid.
-_LINE_FACTOR = 1.1
-_MOST_BARS, _FEWEST_BARS = 150, 12
-_LABEL_PX = 18  # one of the two lines of a mark's label
+X_TITLE = "response time, ms, logarithmic"
+UNIT = "% of samples up to a time"
+MARKED = (MEDIAN, P90, P95, P99, P99_9)
+_SHIFTED = (MEDIAN, P95)
+# A curve has a point for each of so many equal steps of the axis, and for each mark.
+_STEPS = 200
+_LABEL_PX = 19  # one of the two lines of a mark's label
 _LABEL_GAP_PX = 14
 _LEADER_PX = 14
-_LEAST_BAR = LeastSize(0.0, 1.5)  # one slow sample in a million is visible
+_DOT_PX = 4
+_CAP_PX = 6
+_MIDDLE_PERCENT = 50
+_SHARES = Axis(0.0, 100.0, tuple((value, f"{value:g}") for value in ticks_between(0.0, 100.0, 20.0)))
 
 
-class _Scale(NamedTuple):
-    """How response times are assigned to bars: bar i covers edges_ms[i] up to, not including, edges_ms[i + 1].
+class Mark(NamedTuple):
+    """A marked percentile: its name (p95), its value in ms, and the share of samples up to it, in %."""
 
-    Bars are drawn half a millisecond earlier, so that a whole millisecond is in the middle of its bar.
-    `bar_width` is the width of a bar in positions of the axis, `bar_text` the same as text.
-    """
-
-    edges_ms: tuple[int, ...]
-    axis: Axis
-    bar_width: float
-    bar_text: str
+    name: str
+    value_ms: int
+    percent: float
 
 
-def distribution_chart(title: str, counts: Mapping[int, int], marks: Sequence[tuple[str, float]]) -> str:
-    """Return the histogram of sample counts by elapsed_ms; `marks` are named values in ms: ("p90", 1134).
+def marks_of(counts: Mapping[int, int], metrics: Sequence[Metric] = MARKED) -> tuple[Mark, ...]:
+    """Return the percentiles of sample counts by elapsed_ms, as in the tables; none without samples."""
+    if not any(counts.values()):
+        return ()
+    values = Histogram(dict(counts)).quantiles_ms([metric.ratio for metric in metrics])
+    return tuple(Mark(one.name, value, 100 * one.ratio) for one, value in zip(metrics, values, strict=True))
 
-    The x axis is logarithmic, and labelled so, if the greatest value is far above the median. Heights are % of all
-    samples per bar. Bars that are wider than the others because of whole milliseconds are lower by the same factor, so
-    that areas are correct.
+
+def cumulative_line(counts: Mapping[int, int]) -> Series:
+    """Return the % of samples up to each response time (ms): a step at each point, from 0 at the first one.
+
+    Of many distinct times the steps in a small interval are one; the marked percentiles keep theirs.
     """
     pairs = sorted((value_ms, count) for value_ms, count in counts.items() if count)
-    total = sum(count for _, count in pairs)
-    labels = _labels(marks) if pairs else []
-    top = svg.HEAD_PX + (2 * _LABEL_PX + _LEADER_PX if labels else 12)
-    bottom = svg.HEIGHT - svg.FOOT_PX
     if not pairs:
-        plot = Plot(_linear([(0, 1)]).axis, value_axis([]), top, bottom)
-        nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (top + bottom) / 2, "no samples", "muted middle")
-        return svg.document(title, "", "No samples.", svg.HEIGHT, [plot.axes("response time, ms"), nothing])
-    scale = _scale_of(pairs)
-    bars = _bars(pairs, scale, total)
-    plot = Plot(scale.axis, value_axis([bar.value for bar in bars]), top, bottom)
-    body = [
-        plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
-        plot.bars(bars, svg.MAIN, _LEAST_BAR),
-        *_mark_lines(plot, labels),
+        return Series("samples", ())
+    sums = accumulate(count for _, count in pairs)
+    total = sum(count for _, count in pairs)
+    points = [(value_ms, 100 * up_to / total) for (value_ms, _), up_to in zip(pairs, sums, strict=True)]
+    first, last = (max(0.5, value_ms) for value_ms in (pairs[0][0], pairs[-1][0]))
+    per_step = math.log(last / first) / _STEPS or 1.0
+    marked = {mark.value_ms for mark in marks_of(counts)}
+    kept = [
+        point
+        for point, after in pairwise([*points, (math.inf, 100.0)])
+        if point[0] in marked or after[0] == math.inf or _step(point[0], per_step) != _step(after[0], per_step)
     ]
-    named = "".join(f", {name} {svg.figure(value_ms)} ms" for name, value_ms in marks)
-    about = f"{total:,} samples from {pairs[0][0]:,} to {pairs[-1][0]:,} ms{named}."
-    return svg.document(title, f"% of samples per {scale.bar_text}", about, svg.HEIGHT, body)
+    return Series("samples", ((float(pairs[0][0]), 0.0), *((float(x), y) for x, y in kept)))
+
+
+def _step(value_ms: float, per_step: float) -> int:
+    return math.floor(math.log(max(0.5, value_ms)) / per_step)
+
+
+def distribution_chart(title: str, counts: Mapping[int, int]) -> str:
+    """Return the cumulative curve of sample counts by elapsed_ms, with its percentiles marked."""
+    marks = marks_of(counts)
+    labels = _labels(marks)
+    plot = Plot(_times(counts), _SHARES, svg.HEAD_PX + 2 * _LABEL_PX + _LEADER_PX, svg.HEIGHT - svg.FOOT_PX)
+    if not marks:
+        nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no samples", "muted middle")
+        return svg.document(title, UNIT, "No samples.", svg.HEIGHT, [plot.axes(X_TITLE), nothing])
+    body = [
+        plot.axes(X_TITLE),
+        *_mark_lines(plot, labels),
+        plot.line(_stepped(cumulative_line(counts)), svg.MAIN, ""),
+        *(_dot(plot, mark) for mark in marks),
+    ]
+    named = "".join(f", {mark.name} {mark.value_ms:,} ms" for mark in marks)
+    return svg.document(title, UNIT, f"{_range_text(counts)}{named}.", svg.HEIGHT, body)
 
 
 @dataclass(frozen=True)
 class NamedCounts:
-    """The sample counts by elapsed_ms of one side of an overlaid chart, and its name in the legend."""
+    """The sample counts by elapsed_ms of one side of a comparison, and its name in the legend."""
 
     name: str
     counts: Mapping[int, int]
 
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The counts that are not 0, in ascending order of elapsed_ms."""
-        return sorted((value_ms, count) for value_ms, count in self.counts.items() if count)
 
-
-def overlaid_chart(title: str, base: NamedCounts, new: NamedCounts) -> str:
-    """Return two overlaid histograms: that of the baseline is filled, that of the contender an outline.
-
-    Heights are % of the samples of each side, so that a longer run is not higher than a shorter one.
-    """
-    scale = _scale_of(sorted([*base.pairs, *new.pairs]))
-    filled, outlined = (_bars(side.pairs, scale, sum(side.counts.values())) for side in (base, new))
-    keys = [svg.box_key(base.name, f"bar c{svg.CONTEXT}"), svg.line_key(new.name, svg.WARNING, "")]
-    legend = svg.legend(keys, svg.HEAD_PX)
+def compared_chart(title: str, base: NamedCounts, new: NamedCounts) -> str:
+    """Return the cumulative curves of baseline and contender, with the shifts of p50 and p95 marked."""
+    sides = ((base, svg.CONTEXT, svg.DASHES[1]), (new, svg.MAIN, ""))
+    legend = svg.legend([svg.line_key(side.name, colour, dash) for side, colour, dash in sides], svg.HEAD_PX)
     bottom = max(legend.end + 12 + svg.LEAST_PLOT_PX, svg.HEIGHT - svg.FOOT_PX)
-    plot = Plot(scale.axis, value_axis(bar.value for bar in (*filled, *outlined)), legend.end + 12, bottom)
+    plot = Plot(_times({**base.counts, **new.counts}), _SHARES, legend.end + 12, bottom)
+    pairs = list(zip(*(marks_of(side.counts, _SHIFTED) for side in (base, new)), strict=True))
     body = [
         legend.rows,
-        plot.axes("response time, ms, logarithmic" if scale.axis.is_log else "response time, ms"),
-        plot.bars(filled, svg.CONTEXT, _LEAST_BAR),
-        plot.line(_outline(outlined), svg.WARNING, ""),
+        plot.axes(X_TITLE),
+        *(plot.line(_stepped(cumulative_line(side.counts)), colour, dash) for side, colour, dash in sides),
+        *(part for before, after in pairs for part in _shift(plot, before, after)),
     ]
-    about = "; ".join(
-        f"{side.name}: {sum(side.counts.values()):,} samples from {side.pairs[0][0]:,} to {side.pairs[-1][0]:,} ms"
-        for side in (base, new)
-    )
-    return svg.document(title, f"% of samples per {scale.bar_text}", f"{about}.", bottom + svg.FOOT_PX, body)
+    about = "; ".join(f"{side.name}: {_range_text(side.counts)}" for side in (base, new))
+    shifts = ", ".join(f"{_shift_text(*pair)} ({pair[0].value_ms:,} → {pair[1].value_ms:,} ms)" for pair in pairs)
+    return svg.document(title, UNIT, f"{about}; {shifts}.", bottom + svg.FOOT_PX, body)
 
 
-def _outline(bars: Sequence[Bar]) -> list[tuple[float, float]]:
-    """Return the outline of bars; it is 0 between them."""
-    points: list[tuple[float, float]] = []
-    for bar in bars:
-        if not points or points[-1][0] != bar.start:
-            points += [(points[-1][0], 0.0)] if points else []
-            points.append((bar.start, 0.0))
-        points += [(bar.start, bar.value), (bar.end, bar.value)]
-    return [*points, (bars[-1].end, 0.0)]
+def _times(counts: Mapping[int, int]) -> Axis:
+    """Return the axis from half a millisecond below the least time to half a millisecond above the greatest."""
+    known = [value_ms for value_ms, count in counts.items() if count] or [1]
+    return log_axis(min(known) - 0.5, max(known) + 0.5)
 
 
-def _scale_of(pairs: Sequence[tuple[int, int]]) -> _Scale:
-    half, seen = sum(count for _, count in pairs) / 2, accumulate(count for _, count in pairs)
-    median_ms = next(value_ms for (value_ms, _), count in zip(pairs, seen, strict=True) if count >= half)
-    return _logarithmic(pairs) if pairs[-1][0] > LOG_FROM_RATIO * max(1, median_ms) else _linear(pairs)
+def _range_text(counts: Mapping[int, int]) -> str:
+    known = [value_ms for value_ms, count in counts.items() if count]
+    return f"{sum(counts.values()):,} samples from {min(known):,} to {max(known):,} ms"
 
 
-def _bar_limit(pairs: Sequence[tuple[int, int]]) -> int:
-    """Return how many bars the samples can fill without random holes: three times the cube root of their number."""
-    return min(_MOST_BARS, max(_FEWEST_BARS, round(3 * math.cbrt(sum(count for _, count in pairs)))))
+def _stepped(line: Series) -> list[tuple[float, float]]:
+    """Return the corners of a curve: along to each point, then up to it."""
+    points = [(x, y) for x, y in line.points if y is not None]
+    corners = [corner for (_, before), (x, y) in pairwise(points) for corner in ((x, before), (x, y))]
+    return [points[0], *corners]
 
 
-def _linear(pairs: Sequence[tuple[int, int]]) -> _Scale:
-    """Return bars of equal whole milliseconds, from 0 unless all samples are far from 0."""
-    low, high = pairs[0][0], pairs[-1][0]
-    first = min(0, low) if low < 0.4 * high else low
-    width_ms = max(1, round(nice_step(max(1, high - first), _bar_limit(pairs))))
-    start_ms = first // width_ms * width_ms
-    bar_count = (high - start_ms) // width_ms + 1
-    if bar_count < _FEWEST_BARS:
-        start_ms = max(min(0, start_ms), start_ms - (_FEWEST_BARS - bar_count) // 2 * width_ms)
-        bar_count = _FEWEST_BARS
-    end_ms = start_ms + bar_count * width_ms
-    step_ms = max(1.0, nice_step(end_ms - start_ms, 8))
-    ticks = tuple((at, number_tick(at, step_ms, end_ms)) for at in ticks_between(start_ms, end_ms - 0.5, step_ms))
-    edges_ms = tuple(range(start_ms, end_ms + 1, width_ms))
-    axis = Axis(start_ms - 0.5, end_ms - 0.5, ticks)
-    return _Scale(edges_ms, axis, width_ms, f"{width_ms:,} ms")
+def _shift(plot: Plot, before: Mark, after: Mark) -> list[str]:
+    """Return the shift of a percentile: a line between both curves, and its size beside it, where no curve is.
 
-
-def _logarithmic(pairs: Sequence[tuple[int, int]]) -> _Scale:
-    """Return bars of an equal factor, as far as whole milliseconds allow; 0 ms has one of its own."""
-    low, high = pairs[0][0], pairs[-1][0] + 1
-    first, limit = max(1, low), _bar_limit(pairs)
-    factor = next((factor for factor in LOG_FACTORS if first * factor**limit >= high), LOG_FACTORS[-1])
-    edges_ms = [low, first] if low < first else [first]
-    power = 0
-    while edges_ms[-1] < high:
-        power += 1
-        edges_ms.append(max(edges_ms[-1], round(first * factor**power)))
-    edges_ms = sorted(set(edges_ms))
-    axis = log_axis(edges_ms[0] - 0.5, edges_ms[-1] - 0.5)
-    return _Scale(tuple(edges_ms), axis, math.log10(factor), f"factor of {factor:g}")
-
-
-def _bars(pairs: Sequence[tuple[int, int]], scale: _Scale, total: int) -> list[Bar]:
-    """Return the bars that contain samples, from ms to ms; values are % of samples per bar of the scale's width."""
-    counts = [0] * (len(scale.edges_ms) - 1)
-    for value_ms, count in pairs:
-        counts[bisect_right(scale.edges_ms, value_ms) - 1] += count
-    drawn = pairwise(edge_ms - 0.5 for edge_ms in scale.edges_ms)
-    width_of = scale.axis.position
-    return [
-        Bar(start, end, 100 * count / total * scale.bar_width / (width_of(end) - width_of(start)))
-        for (start, end), count in zip(drawn, counts, strict=True)
-        if count
-    ]
-
-
-def distribution_line(counts: Mapping[int, int]) -> Series:
-    """Return bars as a line: x are their left edges (ms), y their heights (% of all samples).
-
-    The last height, 0, ends the last bar.
-
-    The right edge of a bar is 1.1 times the left one. A bar that is wider because of whole milliseconds is
-    lower by the same factor, so that areas are correct on a logarithmic axis. Bars begin half a millisecond early, so
-    that a whole millisecond is inside its bar; the bar of 0 ms, which a logarithmic axis cannot show, begins at 0.25.
+    Above the middle that is to the left of the curves if there is room, else to the right. Without room at both sides
+    it is above the line.
     """
-    total = sum(counts.values())
-    if not total:
-        return Series("share of samples", ())
-    edges_ms = _line_edges_ms(max(counts))
-    bars = [0] * (len(edges_ms) - 1)
-    for elapsed_ms, count in counts.items():
-        bars[bisect_right(edges_ms, elapsed_ms) - 1] += count
-    first = next(index for index, count in enumerate(bars) if count)
-    lefts = [edge_ms - 0.5 if edge_ms else 0.25 for edge_ms in edges_ms[first:]]
-    heights = [
-        100 * count / total * math.log(_LINE_FACTOR) / math.log(right / left)
-        for count, (left, right) in zip(bars[first:], pairwise(lefts), strict=True)
+    ends = sorted((plot.x_px(before.value_ms), plot.x_px(after.value_ms)))
+    y, content, style = plot.y_px(before.percent), _shift_text(before, after), f"shift c{svg.WARNING}"
+    width = svg.text_width(content) + _LABEL_GAP_PX
+    fits_left, fits_right = ends[0] - width >= svg.LEFT, ends[1] + width <= svg.RIGHT
+    is_left = fits_left and (before.percent > _MIDDLE_PERCENT or not fits_right)
+    label = svg.text(sum(ends) / 2, y - _CAP_PX - 4, content, "middle")
+    if is_left:
+        label = svg.text(ends[0] - _LABEL_GAP_PX, y + 5, content, "end")
+    elif fits_right:
+        label = svg.text(ends[1] + _LABEL_GAP_PX, y + 5, content)
+    return [
+        svg.straight(ends[0], y, ends[1], y, style),
+        *(svg.straight(x, y - _CAP_PX, x, y + _CAP_PX, style) for x in ends),
+        label,
     ]
-    return Series("share of samples", tuple(zip(lefts, (*heights, 0.0), strict=True)))
 
 
-def _line_edges_ms(greatest_ms: int) -> list[int]:
-    """Return whole milliseconds from 0 to above the greatest, each about 1.1 times the one before."""
-    edges = [0]
-    while edges[-1] <= greatest_ms:
-        edges.append(round(_LINE_FACTOR ** (len(edges) - 1)))
-    return sorted(set(edges))
+def _shift_text(before: Mark, after: Mark) -> str:
+    difference_ms = after.value_ms - before.value_ms
+    size = f"{difference_ms / before.value_ms * 100:+,.1f} %" if before.value_ms else f"{difference_ms:+,} ms"
+    return f"{before.name} {size}".replace("-", "−")
+
+
+def _dot(plot: Plot, mark: Mark) -> str:
+    at = f'cx="{svg.number(plot.x_px(mark.value_ms))}" cy="{svg.number(plot.y_px(mark.percent))}"'
+    return f'<circle {at} r="{_DOT_PX}" class="bar c{svg.MAIN}"/>'
 
 
 class _MarkLabel(NamedTuple):
@@ -218,21 +180,21 @@ class _MarkLabel(NamedTuple):
         return max(svg.text_width(self.names), svg.text_width(self.text)) + _LABEL_GAP_PX
 
 
-def _labels(marks: Sequence[tuple[str, float]]) -> list[_MarkLabel]:
-    """Return the labels of marks in ascending order; marks of one value share a label."""
-    names: dict[str, list[str]] = {}
-    values: dict[str, float] = {}
-    for name, value_ms in sorted(marks, key=lambda mark: mark[1]):
-        text = f"{svg.figure(value_ms)} ms"
-        names.setdefault(text, []).append(name)
-        values.setdefault(text, value_ms)
-    return [_MarkLabel(", ".join(names[text]), text, value_ms) for text, value_ms in values.items()]
+def _labels(marks: Sequence[Mark]) -> list[_MarkLabel]:
+    """Return the labels of ascending marks; marks of one value share a label."""
+    together: dict[int, list[Mark]] = {}
+    for mark in marks:
+        together.setdefault(mark.value_ms, []).append(mark)
+    return [
+        _MarkLabel(", ".join(mark.name for mark in same), f"{value_ms:,} ms", value_ms)
+        for value_ms, same in together.items()
+    ]
 
 
 def _mark_lines(plot: Plot, labels: Sequence[_MarkLabel]) -> list[str]:
     """Return the marks: a line up through the plot, bent to a label that does not overlap its neighbours.
 
-    If not all labels fit side by side, the marks of the smallest values are dropped.
+    If not all labels fit side by side, the smallest values have none.
     """
     widths = [label.width_px for label in labels]
     while sum(widths) > svg.WIDTH - 24:

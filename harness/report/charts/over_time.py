@@ -1,4 +1,4 @@
-"""Charts over time as SVG text: lines, and the errors in front of all samples."""
+"""Charts over time as SVG text: lines with goals, and the errors in front of all samples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from harness.base import units
 from harness.metrics.downsampling import chunk_size, chunks
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, time_axis, value_axis
+from harness.report.charts.goals import ChartGoal, GoalLines
 from harness.report.charts.svg import Bar, Key, LeastSize, Plot, Range
 
 AFTER_START = "time since the load began"
@@ -57,8 +58,8 @@ class Frame:
     end_s: float = 0.0
 
 
-def line_chart(frame: Frame, lines: Sequence[Series]) -> str:
-    """Return a chart of lines over seconds.
+def line_chart(frame: Frame, lines: Sequence[Series], goals: Sequence[ChartGoal] = ()) -> str:
+    """Return a chart of lines over seconds, with goals as dashed lines.
 
     Up to six lines are easy to distinguish. A line of more than 800 points is drawn as the means of chunks of points,
     with the range of each chunk shaded; the legend states it.
@@ -68,18 +69,22 @@ def line_chart(frame: Frame, lines: Sequence[Series]) -> str:
     drawn = [(line, _look(index)) for index, line in enumerate(lines)]
 
     def draw(plot: Plot) -> list[str]:
-        runs = [(run, look) for line, look in drawn for run in _runs(line, chunk)]
+        runs = [(run, look) for line, look in drawn for run in known_runs(line, chunk)]
         shaded = [(run, look) for run, look in runs if chunk > 1 and len(run) > 1]
         return [
+            *levels.drawn(plot),
             *(plot.shade([span.range for span in run], look.colour) for run, look in shaded),
             *(plot.line([(span.range.x, span.mean) for span in run], look.colour, look.dash) for run, look in runs),
         ]
 
+    levels = GoalLines.of(goals, max((value for line in lines for value in line.values), default=0.0))
     keys = [svg.line_key(line.name, look.colour, look.dash) for line, look in drawn] if len(lines) > 1 else []
+    keys += levels.keys
     if chunk > 1:
         keys.append(svg.box_key(f"line: mean of {chunk} points; shaded: their range", f"shade c{svg.CONTEXT}"))
-    description = " ".join(_series_text(line) for line in lines)
-    return _chart(frame, lines, keys, draw, description)
+    description = " ".join([*map(series_text, lines), *(f"{key.name}." for key in levels.keys)])
+    values = [*(value for line in lines for value in line.values), *levels.limits]
+    return framed_chart(frame, lines, keys, draw, description, value_axis(values))
 
 
 def error_chart(
@@ -87,8 +92,7 @@ def error_chart(
 ) -> str:
     """Return the chart of errors per second, drawn in front of all samples per second.
 
-    The bar of a bucket of `bucket_s` seconds is centred on its x. The legend states the total, so that no errors and
-    one error are easy to distinguish.
+    The bar of a bucket of `bucket_s` seconds is centred on its x. The legend states the total.
     """
     total = _errors_text(sum(error_counts), sum(sample_counts))
     joined = chunk_size(len(xs), _CHUNKS) if len(xs) > _MOST_POINTS else 1
@@ -106,14 +110,14 @@ def error_chart(
     keys = [svg.box_key(total, f"bar c{svg.WARNING}"), svg.box_key("all samples", f"shade c{svg.CONTEXT}")]
     if joined > 1:
         frame = replace(frame, y_unit=f"{frame.y_unit}, mean of {units.duration_text(joined * bucket_s)}")
-    return _chart(frame, [rates], keys, draw, f"{total}.")
+    return framed_chart(frame, [rates], keys, draw, f"{total}.", value_axis(rates.values))
 
 
-def _chart(
-    frame: Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str
+def framed_chart(
+    frame: Frame, lines: Sequence[Series], keys: list[Key], draw: Callable[[Plot], list[str]], description: str, y: Axis
 ) -> str:
+    """Return a chart over time with its legend, axes and the measurement window; `draw` returns what is in the plot."""
     x = time_axis([frame.end_s, *(second for line in lines for second, _ in line.points)])
-    y = value_axis([value for line in lines for value in line.values])
     if band := _clipped(frame.band, x):
         keys = [*keys, svg.box_key(f"window: {_interval(band, x)}", "band edge")]
     legend = svg.legend(keys, svg.HEAD_PX)
@@ -121,12 +125,14 @@ def _chart(
     nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
     body = [
         legend.rows,
-        *(_band(plot, band) if band else []),
+        *(_band(plot, band)[:1] if band else []),
         plot.axes(f"{AFTER_START}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
+        *(_band(plot, band)[1:] if band else []),
     ]
     about = f"{frame.y_unit} over {AFTER_START}, {_interval(Band(x.low, x.high), x)}. {description}"
-    return svg.document(frame.title, frame.y_unit, about, plot.bottom + svg.FOOT_PX, body)
+    unit = f"{frame.y_unit}, logarithmic" if y.is_log else frame.y_unit
+    return svg.document(frame.title, unit, about, plot.bottom + svg.FOOT_PX, body)
 
 
 def _band(plot: Plot, band: Band) -> list[str]:
@@ -157,20 +163,20 @@ class _Look(NamedTuple):
     dash: str
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """A chunk of points: the mean of the known values, and their range at the middle second."""
 
     mean: float
     range: Range
 
 
-def _runs(line: Series, chunk: int) -> list[list[_Span]]:
+def known_runs(line: Series, chunk: int = 1) -> list[list[Span]]:
     """Return the spans of each `chunk` points between gaps, where no value is known."""
     spans = []
     for points in chunks(line.points, chunk):
         known = [value for _, value in points if _is_known(value)]
         middle = (points[0][0] + points[-1][0]) / 2
-        spans.append(_Span(sum(known) / len(known), Range(middle, min(known), max(known))) if known else None)
+        spans.append(Span(sum(known) / len(known), Range(middle, min(known), max(known))) if known else None)
     return [[span for span in run if span] for is_gap, run in groupby(spans, lambda span: span is None) if not is_gap]
 
 
@@ -210,14 +216,13 @@ def _is_known(value: float | None) -> TypeGuard[float]:
 
 
 def _errors_text(error_count: int, sample_count: int) -> str:
-    if not error_count:
-        return f"no errors in {sample_count:,} samples"
     percent = units.percent_text(error_count / sample_count)
     percent = "below 0.01" if percent == "0.00" else percent
     return f"errors: {error_count:,} of {sample_count:,} samples ({percent} %)"
 
 
-def _series_text(line: Series) -> str:
+def series_text(line: Series) -> str:
+    """Return the least, the greatest and the last value of a line in a sentence."""
     known = line.values
     if not known:
         return f"{line.name}: no values."

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, MEMORY
-from harness.metrics.metric import metric_of
+from harness.metrics.metric import MEDIAN, P95, THROUGHPUT, metric_of
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_lines
-from harness.report.charts.distribution import distribution_chart, distribution_line
+from harness.report.charts.distribution import UNIT, cumulative_line, distribution_chart, marks_of
+from harness.report.charts.goals import ChartGoal
+from harness.report.charts.heat import Cells, heat_chart
+from harness.report.charts.labels import label_charts, panels_of
 from harness.report.charts.memory_response import memory_response, memory_response_chart
 from harness.report.charts.over_time import Frame, Series, error_chart, in_mb, line_chart, scaled, series
 from harness.report.charts.run_data import ChartData, ChartSource, Plotted
@@ -25,13 +27,23 @@ OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (
 )  # fmt: skip
 SECTIONS = (OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH)
 _PER_MB = 1 / units.BYTES_PER_MB
-_MARKS = (("median", "50"), ("p90", "90"), ("p95", "95"), ("p99", "99"))
 
 
 def _times(source: ChartSource) -> Iterator[Plotted]:
-    if source.timeline:
+    """Yield p50 and p95 with the heat map behind them; a file of an earlier version only has lines."""
+    timeline = source.timeline
+    if timeline and (heat := timeline.heat_map):
+        cells = Cells(timeline.start_s - source.origin_s, heat)
+        lines = ((MEDIAN, heat.p50_ms), (P95, heat.p95_ms))
+        yield Plotted([series(metric.name, cells.middles_s, times) for metric, times in lines], cells=cells)
+    elif timeline:
         xs = source.middles_s
-        yield Plotted([series(metric_of(key).phrase, xs, times) for key, times in source.timeline.times_ms.items()])
+        yield Plotted([series(metric_of(key).name, xs, times) for key, times in timeline.times_ms.items()])
+
+
+def _draw_times(source: ChartSource, chart: ChartData) -> str:
+    frame = _frame(source, chart)
+    return heat_chart(frame, chart.cells, chart.lines) if chart.cells else line_chart(frame, chart.lines)
 
 
 def _rates(source: ChartSource) -> Iterator[Plotted]:
@@ -45,16 +57,21 @@ def _rates(source: ChartSource) -> Iterator[Plotted]:
             (middle, count / timeline.bucket_s if middle >= half_s and middle + half_s < run_s else None)
             for middle, count in zip(source.middles_s, timeline.sample_count, strict=True)
         )
-        yield Plotted([Series("samples", tuple(points))])
+        limits = [
+            ChartGoal(f"goal: {goal.goal_text}", goal.max or goal.min or 0.0)
+            for goal in source.goals
+            if goal.metric == THROUGHPUT.key and goal.label is None and not goal.load
+        ]
+        yield Plotted([Series("samples", tuple(points))], goals=limits)
 
 
 def _draw_rates(source: ChartSource, chart: ChartData) -> str:
     known = tuple(point for line in chart.lines for point in line.points if point[1] is not None)
-    return _draw_lines(source, replace(chart, lines=[Series(chart.unit, known)]))
+    return line_chart(_frame(source, chart), [Series(chart.unit, known)], chart.goals)
 
 
 def _errors(source: ChartSource) -> Iterator[Plotted]:
-    if timeline := source.timeline:
+    if (timeline := source.timeline) and any(timeline.error_count):
         errors = [count / timeline.bucket_s for count in timeline.error_count]
         yield Plotted([series("errors", source.middles_s, errors)])
 
@@ -67,8 +84,12 @@ def _draw_errors(source: ChartSource, chart: ChartData) -> str:
 
 
 def _users(source: ChartSource) -> Iterator[Plotted]:
-    if (timeline := source.timeline) and any(users is not None for users in timeline.active_users):
-        yield Plotted([series("users", source.middles_s, timeline.active_users)])
+    """Yield the active users if they change within the measurement window."""
+    if timeline := source.timeline:
+        points = list(zip(source.middles_s, timeline.active_users, strict=True))
+        inside = {users for at_s, users in points if source.window.from_s <= at_s <= source.window.to_s}
+        if len(inside - {None}) > 1:
+            yield Plotted([Series("users", tuple(points))])
 
 
 def _stages(source: ChartSource, *, of_users: bool) -> Iterator[Plotted]:
@@ -83,12 +104,21 @@ def _stages(source: ChartSource, *, of_users: bool) -> Iterator[Plotted]:
 
 def _distribution(source: ChartSource) -> Iterator[Plotted]:
     if source.counts is not None:
-        yield Plotted([distribution_line(source.counts)])
+        yield Plotted([cumulative_line(source.counts)], marks=marks_of(source.counts))
 
 
 def _draw_distribution(source: ChartSource, chart: ChartData) -> str:
-    marks = [(name, source.percentiles_ms[key]) for name, key in _MARKS if key in source.percentiles_ms]
-    return distribution_chart(chart.title, source.counts or {}, marks)
+    return distribution_chart(chart.title, source.counts or {})
+
+
+def _labels(source: ChartSource) -> Iterator[Plotted]:
+    """Yield a chart without lines for two labels or more: their small charts are an image on the site."""
+    if len(panels_of(source.labels)) > 1:
+        yield Plotted([])
+
+
+def _draw_labels(source: ChartSource, chart: ChartData) -> str:
+    return label_charts(chart.title, panels_of(source.labels), source.window.from_s)
 
 
 def _cpu(source: ChartSource) -> Iterator[Plotted]:
@@ -121,7 +151,8 @@ class RunChart(NamedTuple):
     """A kind of chart: the name of its file, its section of the report, its title and unit, and its data.
 
     `{}` in the title is replaced by what the data are about. `draw` returns the SVG; the site draws the data. `live`
-    are its lines on the live page: names of the values of a second, SECOND in harness/live/state.py.
+    are its lines on the live page: names of the values of a second, SECOND in harness/live/state.py; with `has_cells`
+    the heat map is behind them.
     """
 
     name: str
@@ -132,17 +163,20 @@ class RunChart(NamedTuple):
     draw: Callable[[ChartSource, ChartData], str] = _draw_lines
     x_unit: str = "s"
     live: tuple[str, ...] = ()
+    has_cells: bool = False
 
 
 # To add a chart, write the function of its data, and add it here. The first one is at the top of the run's page.
 CHARTS = (
-    RunChart("response-time", OVER_TIME, "Response time", "ms", _times, live=tuple(name for name, _ in _MARKS)),
+    RunChart("response-time", OVER_TIME, "Response time", "ms", _times, _draw_times, live=(MEDIAN.name, P95.name),
+             has_cells=True),
     RunChart("throughput", OVER_TIME, "Throughput", "samples/s", _rates, _draw_rates, live=("samples",)),
     RunChart("errors", OVER_TIME, "Errors", "per second", _errors, _draw_errors, live=("errors",)),
     RunChart("users", OVER_TIME, "Users", "active", _users, live=("users",)),
+    RunChart("labels", OVER_TIME, "Response time of each label", "ms", _labels, _draw_labels),
     RunChart("users", OVER_TIME, "Users of {}", "active", partial(_stages, of_users=True)),
     RunChart("requests", OVER_TIME, "Requests of {}", "requests/s", partial(_stages, of_users=False)),
-    RunChart("distribution", DISTRIBUTION, "Response times of the load", "% of samples per 10 % of time", _distribution,
+    RunChart("distribution", DISTRIBUTION, "Response times of the load", UNIT, _distribution,
              _draw_distribution, "ms"),
     RunChart("cpu", MACHINE, "CPU", "% of one core", _cpu),
     RunChart("memory", MACHINE, "Memory", "MB resident", _memory),
@@ -166,7 +200,19 @@ def plotted(source: ChartSource) -> Iterator[tuple[RunChart, ChartData]]:
     found = [(part.number, kind, part) for kind in CHARTS for part in kind.data(source)]
     for number, kind, part in sorted(found, key=lambda one: one[0]):
         key = f"{kind.name}-{number}" if number else kind.name
-        yield kind, ChartData(key, kind.title.format(part.about), kind.unit, kind.x_unit, part.lines)
+        yield (
+            kind,
+            ChartData(
+                key,
+                kind.title.format(part.about),
+                kind.unit,
+                kind.x_unit,
+                part.lines,
+                part.cells,
+                part.marks,
+                part.goals,
+            ),
+        )
 
 
 def run_charts(summary: RunSummary) -> RunCharts:

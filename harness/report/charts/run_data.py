@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from harness.base.records import build
+from harness.base.records import build, to_plain
 from harness.cloudwatch.points import CloudMetrics
-from harness.metrics.figures import LOAD
+from harness.metrics.figures import LOAD, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.resource_growth import Growth
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
+from harness.report.charts.distribution import Mark
+from harness.report.charts.goals import ChartGoal
+from harness.report.charts.heat import Cells
 from harness.report.charts.over_time import Band, Series
+from harness.report.goals import GoalResult
 from harness.report.loads import LoadFigures
 from harness.report.summary import RunSummary
 from harness.run.telemetry import UsageSeries
@@ -33,7 +37,8 @@ class ChartSource:
     counts: Mapping[int, int] | None
     usage_series: Sequence[UsageSeries]
     heap_series: Sequence[HeapSeries]
-    percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    goals: Sequence[GoalResult] = ()
+    labels: Sequence[LabelFigures] = ()
     loads: Sequence[LoadFigures] = ()
     cloudwatch: CloudMetrics | None = None
     growths: Sequence[Growth] = ()
@@ -49,7 +54,8 @@ class ChartSource:
             counts=load.total.counts.histogram.counts if load else None,
             usage_series=observed.usage_series,
             heap_series=observed.heap_series,
-            percentiles_ms=load.total.percentiles_ms if load else {},
+            goals=summary.verdict.goals if summary.verdict else (),
+            labels=load.counted if load else (),
             loads=summary.loads,
             cloudwatch=observed.cloudwatch,
             growths=observed.growths,
@@ -71,6 +77,7 @@ class ChartSource:
             counts=counts.counts if loads else None,
             usage_series=build(tuple[UsageSeries, ...], observed["usage_series"]),
             heap_series=build(tuple[HeapSeries, ...], observed["heap_series"]),
+            goals=build(tuple[GoalResult, ...], (data.get("verdict") or {}).get("goals", ())),
         )
 
     @property
@@ -92,11 +99,18 @@ class ChartSource:
 
 
 class Plotted(NamedTuple):
-    """The data of a chart: its lines, what its title is about, and its number where a run has several of the kind."""
+    """The data of a chart: its lines, what its title is about, and its number where a run has several of the kind.
+
+    `cells` are a heat map behind the lines, `marks` percentiles of a distribution, `goals` limits. A chart without
+    lines is an image on the site.
+    """
 
     lines: Sequence[Series]
     about: str = ""
     number: int = 0
+    cells: Cells | None = None
+    marks: Sequence[Mark] = ()
+    goals: Sequence[ChartGoal] = ()
 
 
 @dataclass(frozen=True)
@@ -108,6 +122,9 @@ class ChartData:
     unit: str
     x_unit: str
     lines: Sequence[Series]
+    cells: Cells | None = None
+    marks: Sequence[Mark] = ()
+    goals: Sequence[ChartGoal] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """Return plain data by the names of the site's scripts, with the digits that a chart shows."""
@@ -115,7 +132,11 @@ class ChartData:
             {"name": line.name, "x": [_short(x) for x, _ in line.points], "y": [_short(y) for _, y in line.points]}
             for line in self.lines
         ]
-        return {"key": self.key, "title": self.title, "unit": self.unit, "lines": lines, "xUnit": self.x_unit}
+        more = {"cells": self.cells, "marks": list(self.marks), "goals": list(self.goals)}
+        own = {name: to_plain(value) for name, value in more.items() if value}
+        return {
+            "key": self.key, "title": self.title, "unit": self.unit, "lines": lines, "xUnit": self.x_unit, **own,
+        }  # fmt: skip
 
 
 def _short(value: float | None) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape  # that of xml.sax.saxutils loads all of urllib
 from itertools import pairwise
@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from harness.report.charts.axes import Axis
 
-WIDTH = 880
+WIDTH = 640  # narrow, so that texts are readable on a phone, where the chart is 400 px wide
 HEIGHT = 300
-LEFT, RIGHT = 84, 850  # of every plot, so that charts are aligned
+LEFT, RIGHT = 84, 616  # of every plot, so that charts are aligned
 HEAD_PX = 44  # above the legend: title and unit
 FOOT_PX = 58  # below the plot: tick texts and the axis's title
 LEAST_PLOT_PX = 140  # a chart grows where its legend would leave less
-TEXT_PX, TITLE_PX = 15, 17
+TEXT_PX, TITLE_PX = 16, 18
 LINE_PX = 22  # one row of a legend
 SWATCH_PX = 34
 _KEY_GAP_PX = 24
@@ -31,6 +31,8 @@ _KEY_GAP_PX = 24
 COLOURS = ("#1673c4", "#d9620b", "#0b8f6f", "#b04fa0", "#78828c", "#7a5c00")
 COLOURS_ON_DARK = ("#4493f8", "#f28c45", "#33c29a", "#d873c9", "#98a2ad", "#efe08a")
 MAIN, WARNING, CONTEXT = 0, 1, 4  # indexes in both sets
+# The shades of the cells of a heat map: opacities of the main colour, from few samples to many.
+SHADES = (0.18, 0.32, 0.47, 0.63, 0.8, 1.0)
 DASHES = ("", "9 3", "3 3", "12 3 3 3", "6 2 2 2 2 2", "1.5 2.5")
 CARD, CARD_DARK = "#ffffff", "#0d1117"
 BAND, BAND_DARK = "#eaf1fa", "#15233a"
@@ -41,17 +43,23 @@ def _colour_rules(colours: Sequence[str]) -> str:
     return "".join(f".c{index}{{color:{colour}}}" for index, colour in enumerate(colours))
 
 
+_SHADE_RULES = "".join(f".s{index}{{fill-opacity:{opacity:g}}}" for index, opacity in enumerate(SHADES))
 _STYLE = (
     f"text{{font:{TEXT_PX}px {_FONT};fill:#1f2328}}"
     f".title{{font-size:{TITLE_PX}px;font-weight:600}}.muted{{font-size:{TEXT_PX}px;font-weight:400;fill:#59636e}}"
     ".middle{text-anchor:middle}.end{text-anchor:end}"
     f".card{{fill:{CARD};stroke:#d1d9e0}}.grid{{stroke:#e0e5ea}}.axis{{stroke:#818b98}}"
     f".band{{fill:{BAND}}}.edge{{stroke:#9fb6d3;stroke-dasharray:2 2}}.mark{{stroke:#1f2328;fill:none}}"
+    ".shift{stroke:currentColor;stroke-width:3}"
     ".line{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}"
-    ".bar{fill:currentColor}.shade{fill:currentColor;fill-opacity:.25}"
+    f".bar{{fill:currentColor}}.cell{{fill:currentColor;shape-rendering:crispEdges}}{_SHADE_RULES}"
+    f".halo{{fill:none;stroke:{CARD};stroke-width:4.5;stroke-linejoin:round}}.ink{{color:#1f2328}}"
+    f".hollow{{fill:{CARD};stroke:currentColor;stroke-width:2}}"
+    ".shade{fill:currentColor;fill-opacity:.25}"
     f"{_colour_rules(COLOURS)}"
     "@media (prefers-color-scheme:dark){"
     "text{fill:#f0f6fc}.muted{fill:#9198a1}"
+    f".halo{{stroke:{CARD_DARK}}}.ink{{color:#f0f6fc}}.hollow{{fill:{CARD_DARK}}}"
     f".card{{fill:{CARD_DARK};stroke:#3d444d}}.grid{{stroke:#2a313c}}.axis{{stroke:#656c76}}"
     f".band{{fill:{BAND_DARK}}}.edge{{stroke:#3c5f8f}}.mark{{stroke:#f0f6fc}}.shade{{fill-opacity:.35}}"
     f"{_colour_rules(COLOURS_ON_DARK)}}}"
@@ -170,6 +178,16 @@ class Bar(NamedTuple):
     value: float
 
 
+class Cell(NamedTuple):
+    """A rectangle from `start` to `end` on the x axis and `low` to `high` on the y axis, with one of the SHADES."""
+
+    start: float
+    end: float
+    low: float
+    high: float
+    shade: int
+
+
 class LeastSize(NamedTuple):
     """The least size of a bar in px: a smaller one would be invisible."""
 
@@ -193,10 +211,12 @@ class Plot:
     y: Axis
     top: float
     bottom: float
+    left: float = LEFT
+    right: float = RIGHT
 
     def x_px(self, value: float) -> float:
         """Return the px of a value on the x axis."""
-        return LEFT + self.x.share(value) * (RIGHT - LEFT)
+        return self.left + self.x.share(value) * (self.right - self.left)
 
     def y_px(self, value: float) -> float:
         """Return the px of a value on the y axis; downwards is positive."""
@@ -204,23 +224,39 @@ class Plot:
 
     def axes(self, x_title: str) -> str:
         """Return grid, ticks, tick texts and the title of the x axis."""
+        title = text((self.left + self.right) / 2, self.bottom + 44, x_title, "muted middle")
+        return "\n".join([self.grid(), self.x_ticks(), title])
+
+    def grid(self, *, has_texts: bool = True) -> str:
+        """Return the lines of the grid, with the texts of the y axis."""
         parts = []
         for value, label in self.y.ticks:
             y = self.y_px(value)
-            parts += [straight(LEFT, y, RIGHT, y, "grid" if value else "axis"), text(LEFT - 8, y + 5, label, "end")]
+            parts.append(straight(self.left, y, self.right, y, "grid" if value else "axis"))
+            parts += [text(self.left - 8, y + 5, label, "end")] if has_texts else []
+        return "\n".join(parts)
+
+    def x_ticks(self) -> str:
+        """Return the ticks of the x axis with their texts."""
+        parts = []
         for value, label in self.x.ticks:
             x = self.x_px(value)
             parts += [straight(x, self.bottom, x, self.bottom + 5, "axis"), tick_text(x, self.bottom + 21, label)]
-        parts.append(text((LEFT + RIGHT) / 2, self.bottom + 44, x_title, "muted middle"))
         return "\n".join(parts)
 
-    def line(self, points: Sequence[tuple[float, float]], colour: int, dash: str) -> str:
-        """Return a line through points; a single point is a dot."""
+    def line(self, points: Sequence[tuple[float, float]], colour: int | str, dash: str, style: str = "line") -> str:
+        """Return a line through points; a single point is a dot. `colour` is an index, or the name of a style."""
+        look = f"c{colour}" if isinstance(colour, int) else colour
         tenths = [(round(self.x_px(x) * 10), round(self.y_px(y) * 10)) for x, y in points]
         if len(tenths) == 1:
             x, y = tenths[0]
-            return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar c{colour}"/>'
-        return f'<path class="line c{colour}" d="{_through(tenths)}"{dashed(dash)}/>'
+            return f'<circle cx="{_tenths(x)}" cy="{_tenths(y)}" r="2.5" class="bar {look}"/>'
+        return f'<path class="{style} {look}" d="{_through(tenths)}"{dashed(dash)}/>'
+
+    def level(self, value: float, dash: str) -> str:
+        """Return a line across the plot at a value: a goal."""
+        y = number(self.y_px(value))
+        return f'<path class="mark" d="M{number(self.left)} {y}H{number(self.right)}"{dashed(dash)}/>'
 
     def whisker(self, ends: Range, colour: int, cap_px: int) -> str:
         """Return an upright line over a range, with a bar of twice `cap_px` at both ends."""
@@ -247,6 +283,16 @@ class Plot:
             steps.append(f"M{corner}v{_tenths(-high)}h{_tenths(wide)}v{_tenths(high)}z")
         return f'<path class="{style} c{colour}" d="{"".join(steps)}"/>'
 
+    def cells(self, cells: Iterable[Cell]) -> list[str]:
+        """Return the cells of a heat map: a path for each shade."""
+        steps: dict[int, list[str]] = {}
+        for cell in cells:
+            left, right = round(self.x_px(cell.start) * 10), round(self.x_px(cell.end) * 10)
+            top, bottom = round(self.y_px(cell.high) * 10), round(self.y_px(cell.low) * 10)
+            wide, high = _tenths(right - left), _tenths(bottom - top)
+            steps.setdefault(cell.shade, []).append(f"M{_pair(left, top)}h{wide}v{high}h-{wide}z")
+        return [f'<path class="cell c{MAIN} s{shade}" d="{"".join(found)}"/>' for shade, found in sorted(steps.items())]
+
 
 def _through(points: Sequence[tuple[int, int]]) -> str:
     """Return the path through points in tenths of a px; steps are relative to the point before, which is shorter."""
@@ -272,11 +318,20 @@ class Key:
     swatch: Callable[[float, float], str]
 
 
-def line_key(name: str, colour: int, dash: str) -> Key:
+def line_key(name: str, colour: int | str, dash: str) -> Key:
     """Return the entry of a line."""
+    style = f"line c{colour}" if isinstance(colour, int) else f"line {colour}"
+    return _stroke_key(name, style, dash)
 
+
+def goal_key(name: str, dash: str) -> Key:
+    """Return the entry of a goal."""
+    return _stroke_key(name, "mark", dash)
+
+
+def _stroke_key(name: str, style: str, dash: str) -> Key:
     def swatch(x: float, y: float) -> str:
-        return f'<path class="line c{colour}" d="M{number(x)} {number(y)}h{SWATCH_PX}"{dashed(dash)}/>'
+        return f'<path class="{style}" d="M{number(x)} {number(y)}h{SWATCH_PX}"{dashed(dash)}/>'
 
     return Key(name, swatch)
 

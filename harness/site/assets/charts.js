@@ -53,6 +53,152 @@ const band = {
   },
 };
 
+const shades = [0.18, 0.32, 0.47, 0.63, 0.8, 1]; // SHADES of the report's charts
+const leastTime = 0.25; // where a logarithmic axis shows 0 ms
+
+function clipped({ ctx, chartArea: area }, draw) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
+  ctx.clip();
+  draw(ctx);
+  ctx.restore();
+}
+
+function greatestOf(columns) {
+  return Math.max(1, ...columns.flat());
+}
+
+// The heat map behind the lines: a rectangle for each cell with samples, as in harness/report/charts/heat.py.
+function drawCells(chart, { from, step, edges, columns }) {
+  const { x, y } = chart.scales;
+  const greatest = greatestOf(columns);
+  const rows = edges.map((edge) => y.getPixelForValue(Math.max(leastTime, edge - 0.5)));
+  clipped(chart, (ctx) => {
+    ctx.fillStyle = colour("--c0");
+    columns.forEach((counts, index) => {
+      const left = Math.round(x.getPixelForValue(from + index * step));
+      const right = Math.round(x.getPixelForValue(from + (index + 1) * step));
+      counts.forEach((count, row) => {
+        if (!count) return;
+        const share = greatest > 1 ? Math.log(count) / Math.log(greatest) : 1;
+        ctx.globalAlpha = shades[Math.floor((shades.length - 1) * share + 1e-9)];
+        const top = Math.round(rows[row + 1]);
+        ctx.fillRect(left, top, right - left, Math.round(rows[row]) - top);
+      });
+    });
+  });
+}
+
+function drawGoals(chart, goals) {
+  clipped(chart, (ctx) => {
+    ctx.strokeStyle = colour("--text");
+    ctx.fillStyle = colour("--text");
+    ctx.setLineDash([8, 4]);
+    for (const [text, limit] of goals) {
+      const at = chart.scales.y.getPixelForValue(limit);
+      ctx.strokeRect(chart.chartArea.left, at, chart.chartArea.right, 0);
+      ctx.fillText(text, chart.chartArea.left + 6, at - 5);
+    }
+  });
+}
+
+// A text beside a point, on the card's colour: to the right, or to the left where that does not fit.
+function drawLabel({ ctx, chartArea: area }, text, left, right, y) {
+  const width = ctx.measureText(text).width;
+  const start = right + 5 + width > area.right ? left - 5 - width : right + 5;
+  ctx.fillStyle = colour("--card");
+  ctx.fillRect(start - 2, y - 8, width + 4, 16);
+  ctx.fillStyle = colour("--text");
+  ctx.fillText(text, start, y + 4);
+}
+
+// The percentiles of a distribution: a line down from the curve, and the value below it.
+function drawMarks(chart, marks) {
+  const { ctx, scales: { x, y }, chartArea: area } = chart;
+  const shown = marks.map(([name, value, percent]) => ({
+    text: `${name} ${plainNumber(value)} ms`,
+    left: x.getPixelForValue(Math.max(leastTime, value)),
+    top: y.getPixelForValue(percent),
+  })).filter(({ left }) => left >= area.left && left <= area.right);
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour("--text");
+  for (const { left, top } of shown) {
+    ctx.strokeRect(left, top, 0, area.bottom - top);
+    ctx.beginPath();
+    ctx.arc(left, top, 3.5, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+  shown.forEach(({ text, left }, index) => drawLabel(chart, text, left, left, area.bottom - 12 - 17 * (shown.length - 1 - index)));
+  ctx.restore();
+}
+
+// The shifts of percentiles between two distributions.
+function drawShifts(chart, shifts) {
+  const { ctx, scales: { x, y } } = chart;
+  ctx.save();
+  for (const { text, percent, from, to } of shifts) {
+    const [left, right] = [from, to].map((value) => x.getPixelForValue(Math.max(leastTime, value))).sort((a, b) => a - b);
+    ctx.strokeStyle = colour("--text");
+    ctx.lineWidth = 2.5;
+    ctx.strokeRect(left, y.getPixelForValue(percent), right - left, 0);
+    drawLabel(chart, text, left, right, y.getPixelForValue(percent) + (percent > 50 ? 14 : 0));
+  }
+  ctx.restore();
+}
+
+// What a chart has besides its lines. Options of a plugin would be copies of a spec that changes on the live page.
+const extrasOf = (spec) => ({
+  id: "extras",
+  beforeDatasetsDraw(chart) {
+    if (spec.cells) drawCells(chart, spec.cells);
+    if (spec.goals) drawGoals(chart, spec.goals);
+  },
+  beforeDatasetDraw(chart, { meta }) { // a line on a heat map has an edge of the card's colour
+    if (!spec.cells) return;
+    clipped(chart, (ctx) => {
+      const options = { ...meta.dataset.options, borderColor: colour("--card"), borderWidth: 5, borderDash: [] };
+      const own = meta.dataset.options;
+      meta.dataset.options = options;
+      meta.dataset.draw(ctx, chart.chartArea);
+      meta.dataset.options = own;
+    });
+  },
+  afterDatasetsDraw(chart) {
+    if (spec.marks) drawMarks(chart, spec.marks);
+    if (spec.shifts) drawShifts(chart, spec.shifts);
+  },
+});
+
+function niceStep(span, most) {
+  const power = 10 ** Math.floor(Math.log10(span / most));
+  return [1, 2, 5, 10].find((factor) => factor * power * most >= span * (1 - 1e-9)) * power;
+}
+
+// The ticks of a logarithmic axis, as log_axis in harness/report/charts/axes.py.
+function logTicks({ min, max }) {
+  const decades = Math.log10(max / min);
+  if (decades < 1) {
+    const step = Math.max(1, niceStep(max - min, 5));
+    const first = Math.ceil(min / step);
+    return Array.from({ length: Math.max(0, Math.floor(max / step) - first + 1) }, (_, index) => (first + index) * step);
+  }
+  const first = Math.floor(Math.log10(min));
+  const powers = Array.from({ length: Math.ceil(Math.log10(max)) - first + 1 }, (_, index) => 10 ** (first + index));
+  return powers.flatMap((power) => (decades < 3 ? [1, 2, 5] : [1]).map((factor) => factor * power))
+    .filter((value) => value >= 1 && value >= min && value <= max);
+}
+
+const logarithmic = {
+  type: "logarithmic",
+  afterBuildTicks: (scale) => { scale.ticks = logTicks(scale).map((value) => ({ value })); },
+};
+
+// The range of the axis of a heat map.
+function timeRange(edges) {
+  return { min: Math.max(leastTime, edges[0] - 0.5), max: edges[edges.length - 1] - 0.5 };
+}
+
 const measures = { // an axis is divided evenly in these
   s: { to: (value) => value, from: (value) => value },
   ms: { to: Math.log, from: Math.exp },
@@ -97,13 +243,15 @@ const tools = [
 ];
 
 // Draw a chart into a figure. A spec has title, unit, xUnit, extent [from, to], band, and lines with name, x, y and
-// optionally colour and dash, which default to the index of the line.
+// optionally colour and dash, which are set for several runs and default to the index of the line; and what drawCells,
+// drawGoals, drawMarks and drawShifts draw.
 function drawChart(figure, spec) {
   const caption = figure.querySelector("figcaption");
   const words = caption ? caption.textContent : `${spec.title}, ${spec.unit}`;
   const canvas = element("canvas", { tabIndex: 0 });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", words);
+  const shade = spec.cells?.columns.length ? `${spec.unit}; shade: 1 to ${plainNumber(greatestOf(spec.cells.columns))} samples` : spec.unit;
   const range = element("output");
   const reset = element("button", { type: "button", textContent: "All", disabled: true });
   const one = { figure, spec, canvas, range, reset };
@@ -124,17 +272,13 @@ function drawChart(figure, spec) {
     event.preventDefault();
   });
   figure.prepend(
-    element("header", {}, element("b", { textContent: spec.title }), element("span", { textContent: spec.unit }),
+    element("header", {}, element("b", { textContent: spec.title }), element("span", { textContent: shade }),
       element("div", { className: "tools" }, range, ...buttons, reset)),
     element("div", { className: "plot" }, canvas),
   );
   if (caption) caption.className = "hidden";
   one.chart = new Chart(canvas, settings(one));
   shown.push(one);
-}
-
-function isRound(value) { // a logarithmic axis also has ticks at its ends
-  return Math.abs(value) < 1e-9 || Number(value.toPrecision(1)) === value;
 }
 
 const dashes = [[], [9, 3], [3, 3], [12, 3, 3, 3], [6, 2, 2, 2, 2, 2], [1.5, 2.5]];
@@ -150,25 +294,32 @@ function settings(one) {
     border: { color: muted },
   });
   const x = axis(isTime ? "time since the load began" : "response time, ms, logarithmic");
-  Object.assign(x, { type: isTime ? "linear" : "logarithmic", min: spec.extent[0], max: spec.extent[1] });
+  Object.assign(x, isTime ? { type: "linear" } : logarithmic, { min: spec.extent[0], max: spec.extent[1] });
   x.ticks.includeBounds = !isTime; // the last second would cover the tick before it
-  x.ticks.callback = (value) => (isTime ? clock(value) : isRound(value) ? plainNumber(value) : null);
+  x.ticks.callback = (value) => (isTime ? clock(value) : plainNumber(value));
+  const y = { ...axis(spec.cells ? `${spec.unit}, logarithmic` : spec.unit), beginAtZero: true };
+  if (spec.cells) {
+    Object.assign(y, logarithmic, timeRange(spec.cells.edges));
+    y.ticks.callback = plainNumber;
+  }
+  if (spec.key === "distribution") y.max = 100;
+  y.suggestedMax = Math.max(0, ...(spec.goals ?? []).map(([, limit]) => limit));
   return {
     type: "line",
     data: {
       datasets: spec.lines.map((line, place) => {
-        const shade = colour(`--c${(line.colour ?? place) % 6}`);
+        const shade = colour(spec.cells ? ["--text", "--c1"][place] : `--c${(line.colour ?? place) % 6}`);
         return {
           label: line.name,
-          data: line.x.map((value, at) => ({ x: value, y: line.y[at] })),
+          data: line.x.map((value, at) => ({ x: spec.xUnit === "ms" ? Math.max(leastTime, value) : value, y: line.y[at] })),
           borderColor: shade,
           backgroundColor: `${shade}40`,
-          borderDash: dashes[(line.dash ?? place) % dashes.length],
+          borderDash: spec.cells ? [] : dashes[(line.dash ?? place) % dashes.length],
           borderWidth: 1.8,
           pointRadius: line.x.length === 1 ? 3 : 0,
           pointHitRadius: 6,
           stepped: { errors: "middle", distribution: "before" }[spec.key] ?? false,
-          fill: spec.key in { errors: 0, distribution: 0 } && spec.lines.length === 1,
+          fill: spec.key === "errors" && spec.lines.length === 1,
         };
       }),
     },
@@ -179,9 +330,9 @@ function settings(one) {
       normalized: true,
       interaction: { mode: "nearest", axis: "x", intersect: false },
       // The same width for all, so that charts are aligned.
-      scales: { x, y: { ...axis(spec.unit), beginAtZero: true, afterFit: (scale) => { scale.width = 72; } } },
+      scales: { x, y: { ...y, afterFit: (scale) => { scale.width = 72; } } },
       plugins: {
-        legend: { display: spec.lines.length > 1, labels: { color: text, boxWidth: 34, boxHeight: 0 } },
+        legend: { display: spec.lines.length > 1 || "colour" in spec.lines[0], labels: { color: text, boxWidth: 34, boxHeight: 0 } },
         tooltip: {
           callbacks: {
             title: (items) => (items.length ? xText(spec, items[0].parsed.x) + (isTime ? "" : " ms") : ""),
@@ -199,7 +350,7 @@ function settings(one) {
         },
       },
     },
-    plugins: [band],
+    plugins: [band, extrasOf(spec)],
   };
 }
 
@@ -212,7 +363,7 @@ function extentOf(xs) {
 function extents(charts, ends) {
   const xsOf = (chart) => chart.lines.flatMap((line) => line.x);
   const times = extentOf([0, ...ends, ...charts.filter((chart) => chart.xUnit === "s").flatMap(xsOf)]);
-  return (chart) => (chart.xUnit === "s" ? times : extentOf(xsOf(chart)));
+  return (chart) => (chart.xUnit === "s" ? times : extentOf(xsOf(chart).map((x) => Math.max(leastTime, x))));
 }
 
 function forget() {

@@ -153,10 +153,21 @@ function chartsOf(base, new_) {
           wanted.set(key, { key: chart.key, title: isAlone ? chart.title : `${chart.title}: ${line.name}`, unit: chart.unit, xUnit: chart.xUnit, lines: [] });
         }
         wanted.get(key).lines.push({ ...line, name: run.id, colour: side, dash: side });
+        if (chart.marks && isAlone) (wanted.get(key).both ??= []).push(chart.marks);
       }
     }
   });
-  return [...wanted.values()];
+  return [...wanted.values()].map(({ both, ...chart }) => (both?.length === 2 ? { ...chart, shifts: shiftsOf(...both) } : chart));
+}
+
+// How far p50 and p95 of two distributions are apart; marks are lists of name, ms, and % of samples.
+function shiftsOf(base, new_) {
+  return base.map((mark, at) => [mark, new_[at]]).filter(([[name]]) => ["p50", "p95"].includes(name))
+    .map(([[name, from, percent], [, to]]) => {
+      const difference = from ? ((to - from) / from) * 100 : to - from;
+      const size = `${difference < 0 ? "−" : "+"}${Math.abs(difference).toFixed(1)} ${from ? "%" : "ms"}`;
+      return { text: `${name} ${size}`, percent, from, to };
+    });
 }
 
 function warningsOf(title, texts) {
