@@ -145,11 +145,13 @@ def _make_plan(options: argparse.Namespace, name: str, request: OneRequest | Non
 
 
 def _new(home: Path, name: str, request: OneRequest) -> int:
-    made = write_request(request, home / "plans", name, prefix=name)
+    made = write_request(request, home / "plans", name, name)
     store_secrets(home, made.secrets)
     log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, {made.label}")
     if made.secrets:
         log(f"secrets.toml, which git ignores, has the values of: {', '.join(made.secrets)}")
+    for line in left_lines(made.left, f"plans/{name}.jmx"):
+        log(line)
     log(f"next: make check PLAN={name} TARGET={made.target.origin}; make gui PLAN={name} changes it")
     return EXIT_OK
 

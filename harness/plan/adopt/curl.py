@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote_plus
 
 from harness.base.errors import UsageError
 from harness.plan.headers import merged, resolved, variables_in
@@ -165,7 +165,7 @@ def _data(name: str, value: str) -> str:
             content = _file(file)
         elif not equals:
             key, content = "", value
-        return (f"{key}=" if key else "") + resolved(content, _not_encoded, lambda part: quote(part, safe=""))
+        return (f"{key}=" if key else "") + resolved(content, _not_encoded, quote_plus)
     if name == "data-raw" or not value.startswith("@"):
         return value
     text = _file(value[1:])

@@ -7,15 +7,16 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files
 
 from harness.base.errors import UsageError
-from harness.base.secrecy import secrets_of_header
+from harness.base.secrecy import secret_values, secrets_of_header
 from harness.plan.adopt.adopt import adopt, secret_name
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
+from harness.plan.finding import Finding
 from harness.plan.headers import checked_headers, jmx_read, jmx_text, resolved, variables_in
 from harness.plan.jmx import Node, parse, tree_of
 from harness.plan.spec import Target, parse_target
@@ -25,17 +26,23 @@ _TEMPLATE = Path(__file__).with_name("new.jmx")
 _NAME_MOST = 80
 # What XML 1.0 cannot contain.
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+# JMeter sends no request with these in its path, or in its query.
+_BRACKETS, _BRACES = re.compile(r"[{}\[\]]"), re.compile("[{}]")
 _FORM_FLAGS = ("DO_MULTIPART_POST", "BROWSER_COMPATIBLE_MULTIPART")
 
 
 @dataclass(frozen=True)
 class MadePlan:
-    """A written plan of one request to the target, and the values of secrets, by environment variable."""
+    """A written plan of one request to the target.
+
+    `left` is what stays to be done, `secrets` are the values of secrets by environment variable.
+    """
 
     folder: Path
     name: str
     label: str
     target: Target
+    left: tuple[Finding, ...]
     secrets: Mapping[str, str] = field(repr=False)
 
 
@@ -67,11 +74,8 @@ def target_of(request: OneRequest) -> Target:
     return replace(target, base_path="")
 
 
-def write_request(request: OneRequest, plans: Path, name: str, *, prefix: str = "") -> MadePlan:
-    """Write the plan `name` of a request; `prefix` begins the names of environment variables for its secrets.
-
-    The secrets of its body stay in it without a prefix.
-    """
+def write_request(request: OneRequest, plans: Path, name: str, prefix: str) -> MadePlan:
+    """Write the plan `name` of a request; `prefix` begins the names of environment variables for its secrets."""
     target = target_of(request)
     secrets: dict[str, str] = {}
     headers = checked_headers({one: _moved(one, text, prefix, secrets) for one, text in request.headers.items()}, "-H")
@@ -79,25 +83,25 @@ def write_request(request: OneRequest, plans: Path, name: str, *, prefix: str = 
         path = Path(folder) / "request.jmx"
         label = _label(request)
         path.write_bytes(_jmx(request, label))
-        adoption = adopt(path, name, plans, moves_secrets=bool(prefix))
+        adoption = adopt(path, name, plans)
     secrets |= adoption.secrets
     others = (*variables_in(request.url, request.body or "", *(text for _, text in request.form)), *adoption.secrets)
     write_adopted(plans, name, replace(adoption, secrets=dict.fromkeys(others, "")), "one request", headers)
-    return MadePlan(plans, name, label, target, secrets)
+    return MadePlan(plans, name, label, target, adoption.left, secrets)
 
 
 def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
     """Write a plan for a run of an address or a curl command, outside of plans/."""
     request = read_request(address, curl)
-    target_of(request)
+    target_of(request)  # refuses a wrong address
     name = run_name(request)
-    return write_request(request, build / "first-look" / name, name)
+    return write_request(request, build / "first-look" / name, name, "curl")
 
 
 def _moved(name: str, text: str, prefix: str, secrets: dict[str, str]) -> str:
     """Return the text of a header that reads its secret from an environment variable; add that to `secrets`."""
     value = resolved(text, lambda one: f"${one}")
-    if variables_in(text) or not secrets_of_header(name, value):
+    if variables_in(text) or not secret_values(("password", secret) for secret in secrets_of_header(name, value)):
         return text
     variable = secret_name(prefix, f"{name}_header", secrets)
     secrets[variable] = value
@@ -106,7 +110,7 @@ def _moved(name: str, text: str, prefix: str, secrets: dict[str, str]) -> str:
 
 def _label(request: OneRequest) -> str:
     path = urlsplit(request.url).path or "/"
-    return f"{request.method} {resolved(path, lambda one: one).replace('${', '%24{')}"
+    return f"{request.method} {_BRACES.sub(_encoded, resolved(path, str))}"
 
 
 def _jmx(request: OneRequest, label: str) -> bytes:
@@ -117,8 +121,9 @@ def _jmx(request: OneRequest, label: str) -> bytes:
     for node in (plan, sampler):
         node.element.set("testname", label)
     parts = urlsplit(request.url)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    path = resolved(path, jmx_read, lambda part: part.replace("${", "%24{"))
+    path = resolved(parts.path or "/", jmx_read, lambda part: _BRACKETS.sub(_encoded, part))
+    if parts.query:
+        path += "?" + resolved(parts.query, jmx_read, lambda part: _BRACES.sub(_encoded, part))
     for name, value in (
         ("path", f"${{__P(base_path,)}}{path}"),
         ("method", request.method),
@@ -132,6 +137,10 @@ def _jmx(request: OneRequest, label: str) -> bytes:
     for flag in _FORM_FLAGS if request.form else ("postBodyRaw",) if request.body is not None else ():
         ElementTree.SubElement(sampler.element, "boolProp", name=f"HTTPSampler.{flag}").text = "true"
     return written(tree)
+
+
+def _encoded(match: re.Match[str]) -> str:
+    return quote(match[0])
 
 
 def _property(node: Node, name: str) -> ElementTree.Element:
