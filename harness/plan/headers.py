@@ -61,7 +61,7 @@ def parse_headers(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, colon, value = text.partition(":")
         if not colon:
-            raise UsageError(f"HEADER={name}: no header", "give --header='Name: value'")
+            raise UsageError("--header: a text without a colon", "give --header='Name: value'")
         found = merged(found, {name: value.strip()})
     return checked_headers(found, "--header")
 

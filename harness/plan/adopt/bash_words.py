@@ -18,8 +18,10 @@ _IN_DOUBLE = re.compile(
     r"""|(?P<other>`|\$[({])|(?P<dollar>\$)|(?P<plain>.)""",
     re.DOTALL,
 )
+_BYTE = r"\\x[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}"
 _ANSI = re.compile(
-    r"((?:\\x[89a-fA-F][0-9a-fA-F])+)|\\x([0-9a-fA-F]{1,2})|\\u([0-9a-fA-F]{1,4})|\\U([0-9a-fA-F]{1,8})"
+    rf"((?:{_BYTE})+)"
+    r"|\\x([0-9a-fA-F]{1,2})|\\u([0-9a-fA-F]{1,4})|\\U([0-9a-fA-F]{1,8})"
     r"|\\([0-7]{1,3})|\\(.)",
     re.DOTALL,
 )
@@ -64,9 +66,10 @@ def _ansi(text: str) -> str:
 
 
 def _ansi_character(match: re.Match[str]) -> str:
-    r"""Return the character of an escape; Firefox writes ü as \xfc, and bash users write \xc3\xbc."""
+    r"""Return the character of an escape; Firefox writes ü as \xfc, bash as \303\274."""
     if match[1]:
-        data = bytes.fromhex(match[1].replace("\\x", ""))
+        found = re.findall(_BYTE, match[1])
+        data = bytes(int(one[2:], 16) if one[1] == "x" else int(one[1:], 8) for one in found)
         try:
             return data.decode()
         except UnicodeDecodeError:

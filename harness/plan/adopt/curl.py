@@ -130,7 +130,7 @@ def _headers(given: list[_Given]) -> dict[str, str]:
     for text in (one.value for one in given if one.name == "header"):
         name, colon, value = text.partition(":")
         if not colon and not text.endswith(";"):
-            raise UsageError(f"--curl: -H {name} is no header", "give -H 'Name: value'")
+            raise UsageError("--curl: -H has a text without a colon", "give -H 'Name: value'")
         name = name.rstrip(";").strip()
         if colon and not value.strip():  # curl sends no such header
             removed.append(name.lower())
