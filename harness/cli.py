@@ -121,7 +121,8 @@ examples:
   lth compare run-07_1 run-07_2
 
 {core}
-lth help all lists all verbs, lth VERB -h explains one, and
+lth help all lists all verbs, lth VERB -h explains one,
+lth help doubtful what makes a run DOUBTFUL and what to do, and
 lth completion markdown prints all options.
 Plans:    {plans}
 Profiles: {profiles}
@@ -302,6 +303,11 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
     if word == "help" and rest and rest[0] != "all":
+        from harness.doubtful_page import topic_text  # here, because other commands do not need it
+
+        if text := topic_text(rest[0], program):
+            print(text)
+            raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))
     from harness.base.git import version_text  # here, because other commands do not need it
 

@@ -101,7 +101,7 @@ def _request(options: argparse.Namespace) -> OneRequest | None:
         options.jmx = Path(words[0]) if words else options.jmx
         return None
     if options.jmx:
-        raise UsageError("--jmx and an address exclude each other", "give one")
+        raise UsageError("--jmx and an address cannot be used together", "give one")
     options.plan = words[0] if words else options.plan
     request = read_request(address, options.curl)
     return replace(request, headers=merged(request.headers, parse_headers(options.header)))

@@ -233,7 +233,7 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
     """Return what the run will be compared with; UsageError for a BASE that cannot be compared with it."""
     if options.compare == "0":
         if options.base:
-            raise UsageError("--base and --compare 0 exclude each other", "give one")
+            raise UsageError("--base and --compare 0 cannot be used together", "give one")
         return NO_REFERENCES
     return references_before(options.base, options.reports, spec.plan.name, load_record(spec.load, spec.plan.load))
 

@@ -34,10 +34,14 @@ _IMAGE_MARK = re.compile(r"!(?=\[)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)")
 # They turn the direction of the text that follows.
 _DIRECTION = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
+# The lines that fold a part of a report; HTML of other lines is shown as it is written.
+_FOLD = re.compile(r"<details><summary>[\w ,-]+</summary>|</details>")
+_UNFOLD = "</details>"
 _RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FENCE = "```"
 _FENCE_LINE = f"{_FENCE}\n"
+_UNFOLD_LINE = f"\n{_UNFOLD}\n"
 _CUT = "\n… cut here: {left} more lines in {rest}\n"
 
 
@@ -118,13 +122,13 @@ def _foot(subject: Subject, newest_sha: str) -> str:
 
 
 def without_files(report: str) -> str:
-    """Return a report without comments, images, relative links and HTML."""
+    """Return a report without comments, images, relative links and HTML; its folded parts stay folded."""
     text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
     lines: list[str] = []
     is_code = False
     for line in text.split("\n"):
         is_code = is_code != line.startswith(_FENCE)
-        lines.append(line if is_code else _TAG.sub("&lt;", _IMAGE_MARK.sub("", line)))
+        lines.append(line if is_code or _is_fold(line) else _TAG.sub("&lt;", _IMAGE_MARK.sub("", line)))
     text = "\n".join(lines)
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
 
@@ -134,15 +138,20 @@ def without_direction(text: str) -> str:
     return _DIRECTION.sub("", text)
 
 
+def _is_fold(line: str) -> bool:
+    return _FOLD.fullmatch(line.rstrip("\n")) is not None
+
+
 def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
     """Return a text whose `size` (characters) is at most `limit`; a longer one is cut between lines.
 
-    A code block that is cut is closed. `rest` names where the whole text is.
+    A code block or folded part that is cut is closed. `rest` names where the whole text is.
     """
     if size(text) <= limit:
         return text
     lines = text.splitlines(keepends=True)
-    room = limit - size(_CUT.format(left=len(lines), rest=rest))
+    has_folds = any(map(_is_fold, lines))
+    room = limit - size(_CUT.format(left=len(lines), rest=rest)) - (size(_UNFOLD_LINE) if has_folds else 0)
     fitting: list[str] = []
     is_code = False
     for line in lines:
@@ -153,4 +162,6 @@ def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> s
         fitting.append(line)
         is_code = is_code_after
     end = _CUT.format(left=len(lines) - len(fitting), rest=rest)
-    return "".join(fitting) + (_FENCE_LINE if is_code else "") + end
+    folds = [line for line in fitting if _is_fold(line)]
+    is_folded = bool(folds) and not folds[-1].startswith(_UNFOLD)
+    return "".join(fitting) + (_FENCE_LINE if is_code else "") + (_UNFOLD_LINE if is_folded else "") + end

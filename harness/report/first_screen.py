@@ -1,11 +1,29 @@
-"""The first screen of every report in Markdown: the same parts in the same order, and what is folded behind it."""
+"""The first screen of every report: the same parts in the same order, and in Markdown what is folded behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.report.results import Result, headline_line
-from harness.report.tables import cell
+from harness.report.results import Result, Tone, headline_line
+from harness.report.tables import cell, one_line
+
+# The marks of verdicts in a terminal.
+SHAPES = {Tone.GOOD: "\u2714", Tone.DOUBT: "!", Tone.BAD: "\u2718", Tone.NONE: ""}
+# A first screen has so many rows in its table and lines of what weakens it.
+ROWS_MOST, WEAKENED_MOST = 12, 4
+# An answer, with its verdict, has so many words.
+WORDS_MOST = 20
+
+
+def brief(*sentences: str) -> str:
+    """Return an answer of at most 20 words: as many of the sentences as fit; the first one is cut if it must be."""
+    words = one_line(sentences[0]).split()
+    if len(words) > WORDS_MOST:
+        return f"{' '.join(words[:WORDS_MOST]).rstrip('.,:;')}…"
+    for sentence in sentences[1:]:
+        if len(words) + len(sentence.split()) <= WORDS_MOST:
+            words += sentence.split()
+    return " ".join(words)
 
 
 def first_screen(
@@ -26,6 +44,25 @@ def first_screen(
         _list("What to do next", steps),
     )
     return "\n\n".join(filter(None, parts))
+
+
+def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str] = ()) -> str:
+    """Return the first screen as plain text for a terminal; `table` and the lines of `weakened_by` are plain text."""
+    steps = [": ".join(filter(None, (step.text, step.command))) for step in result.next_steps]
+    parts = (
+        "\n".join(filter(None, (f"{SHAPES[result.tone]} {result.headline}".lstrip(), result.goals))),
+        table,
+        "\n".join(["What weakens it:", *(f"- {line}" for line in weakened_by)]) if weakened_by else "",
+        "\n".join(["What to do next:", *(f"- {step}" for step in steps)]) if steps else "",
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def shortest(*answers: str) -> str:
+    """Return the first of some answers that has at most WORDS_MOST words, else as much of the last one."""
+    words = answers[-1].split()
+    cut = answers[-1] if len(words) <= WORDS_MOST else f"{' '.join(words[:WORDS_MOST])}…"
+    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), cut)
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

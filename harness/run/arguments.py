@@ -59,3 +59,12 @@ def make_command(verb: str, values: Mapping[str, str | None]) -> str:
     return shlex.join(
         ["lth", verb, *(name if (name, value) in _FLAGS else f"{name}={value}" for name, value in options)]
     )
+
+
+def changed_command(command: str, values: Mapping[str, str]) -> str:
+    """Return a command of `make_command` with other values of these options."""
+    words = shlex.split(command)
+    forms = ("{}=", str.upper) if words[:1] == ["make"] else ("--{}=", lambda name: name.replace("_", "-"))
+    given = {forms[0].format(forms[1](name)): value for name, value in values.items()}
+    kept = [word for word in words if not word.startswith(tuple(given))]
+    return shlex.join([*kept, *(name + value for name, value in given.items())])

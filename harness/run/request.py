@@ -167,7 +167,7 @@ def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _Fou
         from harness.plan.adopt.one_request import first_request  # imported late: few runs are of an address
 
         if target:
-            raise UsageError("TARGET and an address exclude each other", "the address is the target")
+            raise UsageError("TARGET and an address cannot be used together", "the address is the target")
         made = first_request(name, names.curl, build)
         plans, name, target, headers, secrets = made.folder, made.name, made.target.url, {}, dict(made.secrets)
     elif is_jmx_path(name, plans):
@@ -183,9 +183,11 @@ def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _Fou
 def _check_exclusions(names: Names) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
-        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+        raise UsageError(f"TARGET and PORT={names.port} cannot be used together", "give one")
     if names.target and names.is_profiled:
-        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
+        raise UsageError(
+            "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
+        )
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:

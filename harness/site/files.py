@@ -17,9 +17,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.records import read_record, to_plain
-from harness.compare.comparison import REGRESSED, LabelComparison
+from harness.compare.answer import headline
+from harness.compare.comparison import BETTER, REGRESSED, LabelComparison
 from harness.compare.decision import compare
-from harness.compare.render import headline, is_better
 from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
@@ -303,5 +303,5 @@ def _marks(label: LabelComparison) -> dict[str, str]:
     return {
         metric.metric.id: "worse" if metric.verdict == REGRESSED else "better"
         for metric in label.metrics
-        if metric.verdict == REGRESSED or is_better(metric)
+        if metric.word in (REGRESSED, BETTER)
     }

@@ -97,7 +97,7 @@ def test_the_comment_is_created_once_and_edited_later(comment: Comment, report: 
     write_result(report, "OK", "OK: nothing is worse.")
     second = comment(report, "--link", LINK)
     assert second.stdout.endswith("#issuecomment-1000 (edited)\n")
-    text = f"{MARKER}# A/B\n\n**OK: nothing is worse.**\n\n[Report, charts and logs]({LINK})\n"
+    text = f"{MARKER}# A/B\n\n\u2705 **OK: nothing is worse.**\n\n[Report, charts and logs]({LINK})\n"
     assert [one["body"] for one in forge.comments] == [text]
     assert forge.statuses == []
 
@@ -122,7 +122,10 @@ def test_a_comment_of_somebody_else_is_never_edited_whatever_it_contains(
     other_context = forge.add(BOT, "<!-- load-test-harness: nightly -->\nanother")["body"]
     assert comment(report).returncode == 0
     assert forge.bodies_of(OTHER) == [f"{MARKER}edit me"]
-    assert forge.bodies_of(BOT) == [other_context, f"{MARKER}# A/B\n\n**REGRESSED: p95 of TOTAL is 12 % higher.**\n"]
+    assert forge.bodies_of(BOT) == [
+        other_context,
+        f"{MARKER}# A/B\n\n\u274c **REGRESSED: p95 of TOTAL is 12 % higher.**\n",
+    ]
 
 
 class Status(NamedTuple):
@@ -399,7 +402,7 @@ def test_on_gitlab_the_note_is_created_once_and_edited_and_the_status_is_set(rep
     assert second.stdout.startswith(f"comment: {note} (edited)\n"), second.stderr
     assert forge.bodies_of(OTHER) == [f"{MARKER}{number}" for number in range(120)]
     (body,) = forge.bodies_of(BOT)
-    assert body.startswith(f"{MARKER}# A/B\n\n**OK: nothing is worse.**\n")
+    assert body.startswith(f"{MARKER}# A/B\n\n\u2705 **OK: nothing is worse.**\n")
     assert [(one["state"], one["name"], one.get("target_url")) for one in forge.statuses] == [
         ("failed", "performance", None),
         ("success", "performance", LINK),

@@ -134,7 +134,7 @@ def test_a_plan_of_an_address_has_neither_the_headers_of_the_project_nor_another
     (home / "loadtest.toml").write_text('format_version = 1\n[headers]\nA = "project"\n')
     request = resolve_request(Names(f"{TARGET}/items", "local", headers=("X: 1",)), home, tmp_path)
     assert (request.plan.headers, request.target.url) == ({"X": "1"}, TARGET)
-    with pytest.raises(UsageError, match="TARGET and an address exclude each other"):
+    with pytest.raises(UsageError, match="TARGET and an address cannot be used together"):
         resolve_request(Names(f"{TARGET}/items", "local", TARGET), home, tmp_path)
     with pytest.raises(UsageError, match=r"shop.example.org is not this machine"):
         resolve_request(Names("https://shop.example.org/items", "local"), home, tmp_path)

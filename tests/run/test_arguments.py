@@ -9,6 +9,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.commands import run, sweep
+from harness.run.arguments import changed_command
 from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
 
@@ -84,3 +85,15 @@ def test_a_profile_may_trace_all_its_runs(home: Path) -> None:
     assert resolve_request(Names("tiny", "local", is_traced=True), home, home).is_traced
     (home / "env" / "local.toml").write_text((home / "env" / "local.toml").read_text() + "[trace]\non = true\n")
     assert resolve_request(Names("tiny", "local"), home, home).is_traced
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("make sweep PLAN=tiny USERS=1,2", "make sweep PLAN=tiny USERS=1,2 LEVEL_DURATION=60s"),
+        ("make sweep LEVEL_DURATION=1 GOAL='p90<2s'", "make sweep 'GOAL=p90<2s' LEVEL_DURATION=60s"),
+        ("lth sweep --plan=tiny --level-duration=1", "lth sweep --plan=tiny --level-duration=60s"),
+    ],
+)
+def test_a_command_is_changed_in_the_spelling_that_it_has(command: str, changed: str) -> None:
+    assert changed_command(command, {"level_duration": "60s"}) == changed

@@ -27,7 +27,9 @@ _ENVIRONMENT = '${__groovy(System.getenv("'
 _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
 _TODO = "write ${__P(host,…)} there if the system compares it with its own name"
-_TODO_SEVERAL = "give a host that TARGET does not stand for its own property and permission in the plan's TOML"
+_TODO_SEVERAL = (
+    "if TARGET replaces only one, give the others a property, and list them under [allow] in the plan's TOML"
+)
 _SHOWN_MOST = 60
 
 
@@ -156,7 +158,7 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
     managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
     if managers and len(target.origins) > 1:
         addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
-        what = f"holds what is sent to TARGET for each of the plan's addresses: {', '.join(addresses)}"
+        what = f"sends TARGET the cookies or credentials of several addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
     whole_names = {host: re.compile(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)") for host in hosts}

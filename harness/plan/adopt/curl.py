@@ -72,7 +72,7 @@ def request_of_curl(words: list[str]) -> OneRequest:
     form = tuple(_field(one) for one in given if one.name in ("form", "form-string"))
     body = _body(given)
     if form and body is not None:
-        raise UsageError("--curl: -F and -d exclude each other", "give one")
+        raise UsageError("--curl: -F and -d cannot be used together", "give one")
     headers, has_data = _headers(given), body is not None or bool(form)
     if body is not None and "get" in names:
         url, body, has_data = f"{url}{'&' if '?' in url else '?'}{body}", None, False

@@ -51,7 +51,7 @@ def read_request(address: str, curl: str | None) -> OneRequest:
     if not curl:
         return OneRequest(address.replace("$", "$$"))
     if address:
-        raise UsageError("--curl and another plan or address exclude each other", "give one")
+        raise UsageError("--curl and another plan or address cannot be used together", "give one")
     if re.search(r'\^["\n]', curl):
         raise UsageError("--curl: the command is for cmd of Windows", "copy it as cURL (bash)")
     return request_of_curl(bash_words(curl))

@@ -114,7 +114,7 @@ def test_options_of_curl_are_parts_of_the_request(arguments, expected):
     ("line", "message"),
     [
         ("wget http://127.0.0.1/", "the text does not begin with curl"),
-        ("", "exclude each other|does not begin"),
+        ("", "cannot be used together|does not begin"),
         ("curl", "has 0 addresses"),
         ("curl http://127.0.0.1/a http://127.0.0.1/b", "has 2 addresses"),
         ("curl http://127.0.0.1/ --next", "the option '--next' is not supported; remove it"),
@@ -125,7 +125,7 @@ def test_options_of_curl_are_parts_of_the_request(arguments, expected):
         ("curl http://127.0.0.1/ -H nonsense", "-H has a text without a colon"),
         ("curl http://127.0.0.1/ -F a=@x.pdf", "-F a: uploads of files are not supported"),
         ("curl http://127.0.0.1/ -F 'a=1;type=text/x'", "-F a: fields with a type are not supported"),
-        ("curl http://127.0.0.1/ -F a=1 -d b=2", "-F and -d exclude each other"),
+        ("curl http://127.0.0.1/ -F a=1 -d b=2", "-F and -d cannot be used together"),
         ("curl http://127.0.0.1/ -b cookies.txt", "-b reads a file of cookies"),
         ("curl http://127.0.0.1/ -d @absent.json", "the file absent.json of its data cannot be read"),
         ("curl http://127.0.0.1/ -X PROPFIND", "-X PROPFIND is not supported"),
