@@ -17,7 +17,8 @@ from harness.plan.thread_groups import add_string, insert_first, jmx_bytes, new_
 _REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\t]*")
-_OF_JMETER = ("connection", "content-length", "transfer-encoding")
+# JMeter sets them for the request that it sends.
+OF_JMETER = ("connection", "content-length", "transfer-encoding")
 _CREDENTIALS = ("authorization", "proxy-authorization")
 
 
@@ -75,7 +76,7 @@ def checked_headers(table: Mapping[str, object], where: str) -> dict[str, str]:
             raise UsageError(f"{where}: {name!r} is no name of a header", "use letters, digits and -")
         if not _VALUE.fullmatch(value):
             raise UsageError(f"{where}: {name} has a value that is not ASCII text", "encode it")
-        if name.lower() in _OF_JMETER:
+        if name.lower() in OF_JMETER:
             raise UsageError(f"{where}: JMeter sets {name} itself", "leave it out")
         if name.lower() in _CREDENTIALS and value and not variables_in(value):
             todo = f"put it into an environment variable and write '{name}: Bearer $TOKEN' in single quotes"

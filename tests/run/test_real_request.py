@@ -189,15 +189,16 @@ def test_an_address_and_a_curl_command_run_in_an_empty_folder_and_are_stored(tmp
     monkeypatch.chdir(tmp_path)
     got: list = []
     with serving(Capture, got=got) as port:
-        address = f"http://127.0.0.1:{port}/api/items?x=1"
+        address = f"http://127.0.0.1:{port}/api/items?x=1&api_key=key-in-the-address"
         curl = f"curl '{address}' -H 'authorization: Bearer {TOKEN}' --data-raw '{{\"password\":\"hunter22-x\"}}'"
         first = lth(tmp_path, address, "-u", 2, "--loops", 1, "-H", "X-Tenant: t")
         second = lth(tmp_path, "--curl", curl, "-u", 1, "--loops", 1)
         assert lth(tmp_path, "items", "--curl", curl, verb="init").returncode == 0
         third = lth(tmp_path, "items", "--target", f"http://127.0.0.1:{port}", "-u", 1, "--loops", 1)
     assert (first.returncode, second.returncode, third.returncode) == (0, 0, 0), (first, second, third)
+    path = "/api/items?x=1&api_key=key-in-the-address"
     assert [(one[0], one[1], one[3]) for one in got] == [
-        *[("GET", "/api/items?x=1", b"")] * 2, *[("POST", "/api/items?x=1", b'{"password":"hunter22-x"}')] * 2
+        *[("GET", path, b"")] * 2, *[("POST", path, b'{"password":"hunter22-x"}')] * 2
     ]  # fmt: skip
     assert [dict(one[2]).get("authorization") for one in got] == [None, None, *[f"Bearer {TOKEN}"] * 2]
     names = {path.name for path in (tmp_path / "reports").iterdir()}
@@ -205,5 +206,9 @@ def test_an_address_and_a_curl_command_run_in_an_empty_folder_and_are_stored(tmp
     assert len(list((tmp_path / "reports").glob("*/run-01_1*/effective.jmx"))) == 3
     for secret in (TOKEN, "hunter22-x"):
         assert files_with(tmp_path, secret) == [tmp_path / "secrets.toml"]
+    assert files_with(tmp_path / "reports", "key-in-the-address") == []
     run = json.loads(next((tmp_path / "reports" / "127.0.0.1-api-items").glob("run-01_1*/run.json")).read_text())
-    assert run["command"] == f"make run PLAN='{address}' USERS=2 LOOPS=1 HEADER='X-Tenant: t'"
+    assert (
+        run["command"]
+        == f"make run PLAN='{address.replace('key-in-the-address', '•••')}' USERS=2 LOOPS=1 HEADER='X-Tenant: t'"
+    )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from harness.base.errors import UsageError
-from harness.plan.headers import merged, resolved, variables_in
+from harness.plan.headers import OF_JMETER, merged, resolved, variables_in
 
 _SHORT = {
     "A": "user-agent", "F": "form", "G": "get", "H": "header", "I": "head", "L": "location", "S": "show-error",
@@ -29,8 +29,6 @@ _FLAGS = (
 )  # fmt: skip
 _HEADER_OF = {"cookie": "Cookie", "referer": "Referer", "user-agent": "User-Agent"}
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE")
-# JMeter sets them for the request that it sends.
-_OF_JMETER = ("connection", "content-length", "transfer-encoding")
 _FORM_TYPE, _JSON_TYPE = "application/x-www-form-urlencoded", "application/json"
 _PATTERN = re.compile(r"[{}\[\]]")
 
@@ -51,7 +49,7 @@ class OneRequest:
 
 
 class _Given(NamedTuple):
-    """An option of curl by its long name; its value is empty for one that is on or off."""
+    """An option of curl by its long name, or a field of a form; the value is empty for one that is on or off."""
 
     name: str
     value: str
@@ -67,7 +65,8 @@ def request_of_curl(words: list[str]) -> OneRequest:
     if len(urls) != 1:
         raise UsageError(f"--curl: the command has {len(urls)} addresses", "give a command with one")
     url = urls[0] if "://" in urls[0] else f"http://{urls[0]}"
-    if _PATTERN.search(url.partition("://")[2].partition("/")[2]) and "globoff" not in names:
+    literal = resolved(url.partition("://")[2].partition("/")[2], lambda _: "")
+    if _PATTERN.search(literal) and "globoff" not in names:
         raise UsageError("--curl: the address has a pattern of curl, [ ] or { }", "add -g if it is meant literally")
     form = tuple(_field(one) for one in given if one.name in ("form", "form-string"))
     body = _body(given)
@@ -90,15 +89,15 @@ def request_of_curl(words: list[str]) -> OneRequest:
 def _options(words: list[str]) -> Iterator[_Given]:
     rest = iter(words)
     for word in rest:
-        if word == "--" or not word.startswith("-") or word == "-":
-            yield from [_Given("url", word)] if word != "--" else [_Given("url", one) for one in rest]
+        if not word.startswith("-"):
+            yield _Given("url", word)
             continue
         name, letters = word[2:], word[1:]
         if not word.startswith("--"):
             while letters[1:] and _SHORT.get(letters[0]) in _FLAGS:
                 yield _Given(_SHORT[letters[0]], "")
                 letters = letters[1:]
-            name = _SHORT.get(letters[0], "")
+            name = _SHORT.get(letters[:1], "")
         value = "" if word.startswith("--") else letters[1:]
         if name in _WITH_VALUE:
             found = value or next(rest, None)
@@ -108,7 +107,7 @@ def _options(words: list[str]) -> Iterator[_Given]:
         elif name in _FLAGS and not value:
             yield _Given(name, "")
         else:
-            shown = word if word.startswith("--") else f"-{letters[0]}"
+            shown = word if word.startswith("--") else f"-{letters[:1]}"
             raise UsageError(f"--curl: the option '{shown}' is not supported", "remove it from the command")
 
 
@@ -134,7 +133,7 @@ def _headers(given: list[_Given]) -> dict[str, str]:
         name = name.rstrip(";").strip()
         if colon and not value.strip():  # curl sends no such header
             removed.append(name.lower())
-        elif name.lower() not in _OF_JMETER:
+        elif name.lower() not in OF_JMETER:
             same = next((value for one, value in written.items() if one.lower() == name.lower()), "")
             written = merged(written, {name: f"{same}, {value.strip()}" if same else value.strip()})
     return {name: value for name, value in merged(headers, written).items() if name.lower() not in removed}
@@ -180,14 +179,15 @@ def _file(name: str) -> str:
         raise UsageError(f"--curl: the file {name} of its data cannot be read ({reason})", "name a text file") from None
 
 
-def _field(option: _Given) -> tuple[str, str]:
+def _field(option: _Given) -> _Given:
+    """Return a field of a form by its name."""
     name, equals, value = option.value.partition("=")
     if option.name == "form" and (value[:1] in ("@", "<") or ";" in value):
         what = "uploads of files" if value[:1] in ("@", "<") else "fields with a type"
         raise UsageError(f"--curl: -F {name}: {what} are not supported", "add them in JMeter: lth init, then lth gui")
     if not equals:
         raise UsageError(f"--curl: -F {name} is no field", "give -F name=value")
-    return name, value
+    return _Given(name, value)
 
 
 def _plain(text: str) -> str:
