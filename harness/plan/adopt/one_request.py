@@ -62,7 +62,7 @@ def run_name(request: OneRequest) -> str:
     parts = urlsplit(request.url)
     method = "" if request.method == "GET" else f"-{request.method.lower()}"
     name = re.sub(r"[^\w.-]+", "-", f"{parts.hostname}{parts.path}"[:_NAME_MOST], flags=re.ASCII).strip("-._")
-    return f"{name}{method}"
+    return f"{name or 'request'}{method}"
 
 
 def target_of(request: OneRequest) -> Target:
