@@ -76,11 +76,9 @@ def run(options: argparse.Namespace) -> int:
         todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"
         raise UsageError(f"{shown(options.home / FILE_NAME)} exists: this is a project", todo)
     source = options.jmx.stem if options.jmx else Path.cwd().name
+    target = target_of(request) if request else None
     name = options.plan or (name_of_address(request.url) if request else plan_name_of(source))
-    targets = {}
-    if request:
-        target = target_of(request)
-        targets = {"local" if is_loopback(target.host) else name: target.origin}
+    targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
     code = _make_plan(options, name, request)
     if is_new:
         for written in write_project(options.home, name, targets):

@@ -103,6 +103,8 @@ def test_a_curl_command_is_kept_under_a_name_and_its_secrets_are_not_in_the_plan
     for words in (["a", "b", TARGET], ["a", TARGET, "--plan", "b"], [TARGET, "--jmx", str(OWN)], ["-H", "a: b"]):
         with pytest.raises(UsageError):
             init(home, *words)
+    with pytest.raises(UsageError, match="not an address"):
+        init(home, "http://[127.0.0.1/")
 
 
 def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
