@@ -215,7 +215,8 @@ def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[s
 def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name: str, target: str) -> None:
     """Give the options the plan of the project or the settings of the experiment that is resumed, if not given."""
     resume = getattr(options, "resume", None)
-    if name in _OF_ONE_PLAN and not getattr(options, "plan", name) and resume in (None, LAST):
+    has_plan = getattr(options, "plan", name) or getattr(options, "curl", None)
+    if name in _OF_ONE_PLAN and not has_plan and resume in (None, LAST):
         from harness.base.project import default_plan  # here, because other verbs need no plan
 
         options.plan = default_plan(options.home)

@@ -88,6 +88,11 @@ OPTIONS = {
     "env/notify": Option("profile whose [notify] lists the recipients (of an A/B test: its own)", "ENV", "e"),
     "env/storage": Option("profile whose [storage] names the bucket when s3://… is missing", "ENV", "e"),
     "target": Option("a running system: http://host:8080, or a name in [targets]; no system is started", "URL", "t"),
+    "header": Option(
+        "header of all requests, 'Name: value', repeatable; $NAME is a secret of the environment", "HEADER", "H",
+        default=list, is_repeated=True,
+    ),
+    "curl": Option("a curl command as a browser copies it: its request is the plan", "COMMAND"),
     "port": Option("port of the system that is started (a free one)", "PORT"),
     "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
     "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
@@ -264,12 +269,13 @@ GOALS = f"goal {LIMITS}"
 FOLDERS = "reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (
-    f"plan env {LENGTH} target port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note html "
-    f"{FOLLOWED} {FOLDERS}"
+    f"plan env {LENGTH} target header port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note "
+    f"html {FOLLOWED} {FOLDERS}"
 )
 # Arguments without a name; the variable of make is the name.
 ARGUMENTS = {
     "plan": Option("the plan, as with --plan", "PLAN"),
+    "plan/address": Option("the plan, as with --plan; an address is a plan with one request", "PLAN|URL"),
     "run": Option(_RUN, "RUN"),
     "runs": Option("baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns", "RUN"),
     "runs/stored": Option("RUN… and s3://bucket/prefix; all runs without RUN", "RUN|s3://…"),
@@ -283,7 +289,9 @@ ARGUMENTS = {
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
     "reports": Option("folder of the results, as with --reports", "DIR", type=folder),
-    "what": Option("a JMX or an address of which a plan is made; without it a project is made here", "JMX|URL"),
+    "what": Option(
+        "a JMX or an address of which a plan is made, and its name; without it a project is made here", "NAME|JMX|URL"
+    ),
 }  # fmt: skip
 
 

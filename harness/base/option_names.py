@@ -28,7 +28,7 @@ _ENVIRONMENT = re.compile(
 _GIVEN = re.compile(r"(?<![\w$./-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)=(1(?!\w))?")
 _WORD = re.compile(rf"(?<![\w$./-])({_ALONE})(?![\w=/.-])")
 _MAKE = re.compile(rf"(?<![\w-])make (?=(?:help|{'|'.join(VERBS)})(?![\w-]))")
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(=?)")
+_OPTION = re.compile(r"(?<![\w'-])--([a-z][a-z0-9-]*)(=?)")
 
 
 def spelled(text: str, caller: str) -> str:

@@ -27,17 +27,18 @@ from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_loa
 from harness.plan.plan import Plan
 from harness.plan.properties import load_properties, properties_text
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page
-from harness.run.arguments import make_command, refuse_empty
+from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
 from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
 from harness.run.preflight import refusals_of
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request, resolve_request
 
 _EPILOG = """\
 examples:
   lth check shop --target http://127.0.0.1:8080
   lth check killbill-stripe                                 (starts the system of the plan)
+  lth check https://127.0.0.1:8443/items -H 'Authorization: Bearer $TOKEN'
   lth check path/to/test.jmx --target http://127.0.0.1:8080
   lth check shop --target http://127.0.0.1:8080 --html check.html
 
@@ -69,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
-    take(parser, "plan env properties target port max/check html/file home build")
-    take_argument(parser, "plan", "?")
+    take(parser, "plan env properties target header curl port max/check html/file home build")
+    take_argument(parser, "plan/address", "?")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,8 +80,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
     limit_s = _limit_s(options.max)
-    names = Names(options.plan, options.env, options.target, options.port, properties=options.properties)
-    request = resolve_request(names, options.home, options.build)
+    request = resolve_request(names_of(options), options.home, options.build)
     result = _findings(request)
     console = Console(highlight=False)
     _print(console, [*finding_lines(result), ("", Style.PLAIN)])
@@ -138,8 +138,8 @@ def _pass(request: Request, console: Console, options: argparse.Namespace, limit
     """Run one pass of the plan, without think time."""
     plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
     request = replace(request, plan=plan)
-    values = {name: getattr(options, name) for name in ("plan", "target", "env")}
-    values["properties"] = properties_text(plan) or None
+    values = {name: getattr(options, name) for name in ("plan", "target", "curl", "env")}
+    values |= {"header": "\n".join(options.header), "properties": properties_text(plan) or None}
     spec = request.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command=make_command("check", values))
     with Interrupts() as interrupts, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="check-")))

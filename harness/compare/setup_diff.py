@@ -103,6 +103,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     repeated = {name.replace("_", " ") for name in settings}
     yield from ((f"{run.system}: {name}", value) for name, value in run.system_facts if name not in repeated)
     yield from ((f"property {name}", value) for name, value in run.properties.items() if name not in SET_BY_THE_RUN)
+    yield from ((f"header {name}", value) for name, value in run.headers.items())
     flags = (("profiled", run.is_profiled), ("traced", run.is_traced), ("soak", run.is_soak))
     yield from ((name, "yes" if is_set else "no") for name, is_set in flags)
     yield "generators", _text([one.name for one in run.generators])

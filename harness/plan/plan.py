@@ -18,6 +18,7 @@ from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
 from harness.plan.group_load import REQUEST, SeveralLoads, Stage, total_users
+from harness.plan.headers import checked_headers
 from harness.plan.jmx import fixed_secrets, read_properties
 from harness.plan.load import (
     AUTO_LEAST_S,
@@ -75,6 +76,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "dumps": list,
     "embedded": dict,
     "secrets": list,
+    "headers": dict,
     "allow": dict,
     "check": dict,
     "jmeter": dict,
@@ -97,9 +99,10 @@ class Plan:
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
-    stores. `allow` is what its JMX may do besides requests to the target. `stop` has the conditions that end a run
-    early. `given` are the properties of the command line; `plugins` are Maven coordinates, group:artifact:version.
-    `silenced` are the codes of the advice that `lth check` does not give.
+    stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
+    besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
+    command line; `plugins` are Maven coordinates, group:artifact:version. `silenced` are the codes of the advice that
+    `lth check` does not give.
     """
 
     name: str
@@ -125,6 +128,7 @@ class Plan:
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugins: tuple[str, ...] = ()
     silenced: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
         """Return the -J properties of the plan and of the command line, which overrides the plan."""
@@ -136,6 +140,11 @@ def is_jmx_path(plan: str, plans: Path) -> bool:
     path = Path(plan)
     is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
     return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
+
+
+def is_address(plan: str) -> bool:
+    """Return whether PLAN is an address of which a plan is made."""
+    return plan.lower().startswith(("http://", "https://"))
 
 
 def thresholds_of(home: Path, names: Iterable[str]) -> Thresholds:
@@ -202,6 +211,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
         plugins=plugins,
         silenced=_silenced(data.get("check", {}), f"{where} [check]"),
+        headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
     )
 
 

@@ -134,7 +134,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return []
     step, holes = evidence.clock_step, evidence.holes
     if step and step.is_large:
-        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are wrong"]
+        return [_clock_was_set(step)]
     unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
     most_s = GAP_INVALID_RATIO * evidence.window.run_s
     if sum(gap.length_s for gap in unloaded) > most_s:
@@ -146,6 +146,10 @@ def false_time(evidence: Evidence) -> list[str]:
         times = f"{units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
         return [f"rows are missing, or a clock was set: no sample ended for {times}, and too few waited for a stall"]
     return []
+
+
+def _clock_was_set(step: ClockStep) -> str:
+    return f"A clock was set by about {_signed(step.step_s)} during the run"
 
 
 def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
@@ -176,7 +180,7 @@ def clock_step(evidence: Evidence) -> Iterator[Values]:
     """Yield where a clock was set, as the record or the rows show it, and what to do."""
     step = evidence.clock_step
     if step and evidence.run:
-        brief = f"A clock was set by about {_signed(step.step_s)} during the run"
+        brief = _clock_was_set(step)
         advice = "Have NTP slew the clock instead of setting it, and run again."
         yield {"brief": brief, "what": f"{step.evidence[:1].upper()}{step.evidence[1:]}", "advice": advice}
     elif step:

@@ -39,13 +39,14 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
+from harness.report.results import Result
 from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table
 from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, page_tables, parts_of, side_tables, table, title_of
 from harness.report.template import filled
-from harness.report.verdict import Verdict, further_reasons
+from harness.report.verdict import DOUBTFUL, VALID, Verdict, further_reasons
 from harness.report.warnings import Part, RunWarning, explained
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
@@ -337,13 +338,21 @@ def _first_screen(summary: RunSummary, chart: str) -> str:
     weakened_by = [*further_reasons(verdict, summary.warnings), *(one.text for one in warnings[:WARNINGS_MOST])]
     if more > 0:
         weakened_by.append(f"{units.plural(more, 'more warning')}: see Warnings.")
+    if verdict.state == DOUBTFUL:
+        weakened_by.append(explained(summary.warnings, run))
     return first_screen(
         result,
-        goals="\n\n".join((cell(result.goals), goal_table(verdict))) if result.is_missed else "",
+        goals=_goals(result, verdict),
         chart=chart,
         table="\n\n".join(filter(None, lines)),
-        weakened_by=[*map(cell, weakened_by), *filter(None, [explained(summary.warnings, run)])],
+        weakened_by=[cell(line) for line in weakened_by if line],
     )
+
+
+def _goals(result: Result, verdict: Verdict) -> str:
+    """Return the goals below the answer: a sentence unless the answer has it, and a table if one is missed."""
+    sentence = "" if result.is_missed and verdict.state == VALID else cell(result.goals)
+    return "\n\n".join(filter(None, (sentence, goal_table(verdict) if result.is_missed else "")))
 
 
 def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> dict[str, object]:

@@ -31,7 +31,7 @@ from harness.report.selection import View
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
-from harness.report.verdict import INVALID, further_reasons
+from harness.report.verdict import DOUBTFUL, INVALID, further_reasons
 from harness.report.warnings import explained
 from harness.run.interim import InterimFigures
 
@@ -257,7 +257,7 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
         yield Line(((f"{more}: see the report.", _QUIET),))
-    if where := explained(summary.warnings, summary.run):
+    if summary.verdict.state == DOUBTFUL and (where := explained(summary.warnings, summary.run)):
         yield Line(((where, _QUIET),))
 
 

@@ -60,10 +60,13 @@ def headline(verdict: Verdict) -> str:
 
 
 def answer(verdict: Verdict, total: Measured | None) -> str:
-    """Return the verdict in a sentence of at most WORDS_MOST words: its first reason, of a VALID run what was measured.
+    """Return the verdict in at most WORDS_MOST words: its first reason, of a VALID run the goals missed or its load.
 
     `total` is the load in the measurement window.
     """
+    if verdict.state == VALID and verdict.goals_missed:
+        sentences = (f"{VALID}. {_goals_missed(verdict, count)}" for count in range(_NAMED_MOST, 0, -1))
+        return next((text for text in sentences if len(text.split()) <= WORDS_MOST), f"{VALID}. Goals missed.")
     if verdict.reasons:
         first, *more = verdict.reasons
         noun = "doubt" if verdict.state == DOUBTFUL else "reason"
@@ -104,11 +107,16 @@ def _measured_text(verdict: Verdict, total: Measured) -> str:
 
 def goals_sentence(verdict: Verdict) -> str:
     """Return one sentence about the goals: how many are met, or which are missed; empty without any."""
+    if verdict.goals_missed:
+        return _goals_missed(verdict, _NAMED_MOST)
+    count = len(verdict.goals_met)
+    return f"{count} of {units.plural(count, 'goal')} met." if count else ""
+
+
+def _goals_missed(verdict: Verdict, named_most: int) -> str:
     missed, count = verdict.goals_missed, len(verdict.goals_missed) + len(verdict.goals_met)
-    if not missed:
-        return f"{count} of {units.plural(count, 'goal')} met." if count else ""
-    rest = len(missed) - _NAMED_MOST
-    named = "; ".join(missed[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")
+    rest = len(missed) - named_most
+    named = "; ".join(missed[:named_most]) + (f"; and {rest} more" if rest > 0 else "")
     return f"Goal missed: {named}." if len(missed) == 1 else f"{len(missed)} of {count} goals missed: {named}."
 
 

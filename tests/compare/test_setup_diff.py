@@ -50,6 +50,13 @@ def test_every_setting_of_a_run_is_compared():
     )
 
 
+def test_a_header_of_all_requests_that_differs_is_a_difference():
+    first, second = run("A", headers={"X-Tenant": "blue"}), run("B", headers={"X-Tenant": "green", "X-New": "1"})
+    assert setup_differences([first], [second]) == (
+        Difference("header X-Tenant", "blue", "green"), Difference("header X-New", "none", "1")
+    )  # fmt: skip
+
+
 def test_sources_are_compared_by_their_hashes_and_not_by_the_commit_where_all_runs_have_them():
     hashes = {"harness": "aaaaaaaaaaaa", "plan": "bbbbbbbbbbbb", "profile": "cccccccccccc"}
     first, moved = run("A", source_hashes=hashes), run("B", source_hashes=hashes, git_commit="f" * 40, git_changed=True)

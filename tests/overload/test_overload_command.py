@@ -118,7 +118,7 @@ def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_
     record = record_of(tmp_path, "overload-08")
     (run,) = record["runs"]
     assert run["result"] is None  # an INVALID run is none
-    assert run["problem"].startswith("a clock was set")  # 120 s of samples at once
+    assert run["problem"].startswith("A clock was set")  # 120 s of samples at once
     # Two users who wait 800 ms for each answer: 2.5 requests per second; the fake's one user makes one request.
     assert record["capacity_per_s"] == pytest.approx(2.5, rel=0.1)
     assert record["capacity_source"].endswith("at 2 users (sweep-07); 1 request of one user")

@@ -4,15 +4,18 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from harness import __version__
+from tests.support.local_server import serving
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_PROFILE, TINY_SYSTEM
 
@@ -150,6 +153,33 @@ def test_a_shipped_plan_is_known_in_an_empty_folder(lth, tmp_path):
     done = lth(tmp_path, "run", "lb-ngin", code=2)
     assert re.match(r"lth run: --plan=lb-ngin: unknown; did you mean lb-nginx\? there are: ", done.stderr)
     assert "--plan is missing; give --plan=lb-nginx" in lth(tmp_path, "run", code=2).stderr
+
+
+class Items(BaseHTTPRequestHandler):
+    """Answers only with the token."""
+
+    def do_GET(self):
+        self.send_response(200 if self.headers["Authorization"] == "Bearer token-of-today" else 401)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_address_runs_in_an_empty_folder_and_the_stored_command_repeats_the_run(lth, tmp_path):
+    with serving(Items) as port:
+        words = [f"http://127.0.0.1:{port}/api/items?q=1", "-H", "Authorization: Bearer $ITEMS_TOKEN"]
+        assert "1 request, 0 failed" in lth(tmp_path, "check", *words, ITEMS_TOKEN="token-of-today").stdout
+        lth(tmp_path, "run", *words, "-u", "1", "--loops=2", ITEMS_TOKEN="token-of-today")
+        assert {path.name for path in tmp_path.iterdir()} == {"reports"}
+        reports = tmp_path / "reports" / "127.0.0.1-api-items"
+        command = shlex.split(json.loads((reports / "run-01_1.json").read_text())["run"]["command"])
+        lth(tmp_path, *command[1:], ITEMS_TOKEN="token-of-today")
+    assert command[:2] == ["lth", "run"]
+    assert (reports / "run-01_2" / "effective.jmx").is_file()
+    assert (
+        "shop.example.org is not this machine" in lth(tmp_path, "run", "https://shop.example.org/items", code=2).stderr
+    )
 
 
 def test_tables_need_no_cache_and_work_in_a_home_that_cannot_be_written(lth, tmp_path):

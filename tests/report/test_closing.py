@@ -50,7 +50,7 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
     text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
     assert text.splitlines() == [
         "",
-        "✘ tiny/run-01_1: VALID: p95 1000 ms at 2.00 req/s, no errors.",
+        "✘ tiny/run-01_1: VALID. Goal missed: p90 1000 ms, goal 900 ms.",
         "  missed  p90 1000 ms, goal 900 ms",
         "  met     errors 0.00 %, goal 1.00 %",
         "",
@@ -142,7 +142,8 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
 def test_the_verdict_has_a_shape_and_a_colour_and_a_missed_goal_is_bad(printed, state, missed, shape):
     summary = replace(many("Pay"), verdict=Verdict(state, (), (), missed))
     assert shape in printed(summary, force_terminal=True, color_system="standard")
-    answer = "VALID: p95 100 ms at 10.00 req/s, no errors." if state == "VALID" else f"{state}."
+    valid = "VALID. Goal missed: p90." if missed else "VALID: p95 100 ms at 10.00 req/s, no errors."
+    answer = valid if state == "VALID" else f"{state}."
     assert f"{shape[-2:]}tiny/run-01_1: {answer}\n" in printed(summary)
 
 

@@ -25,7 +25,7 @@ from tests.support.paths import ROOT
 DATA = ROOT / "tests" / "data"
 # The parts of a first screen, in their order; only the answer is always there.
 PARTS = (
-    r"\S*\s?\*\*[A-Z]+: .*\*\*$", r"\d+ of \d+ goals|Goal missed: ", r"!\[", r"\| label \|",
+    r"\S*\s?\*\*[A-Z]+[:.] .*\*\*$", r"\d+ of \d+ goals|Goal missed: |\| goal \|", r"!\[", r"\| label \|",
     "Load: |Measured window: ", r"\*\*What weakens it:\*\*$", r"\*\*What to do next:\*\*$",
 )  # fmt: skip
 

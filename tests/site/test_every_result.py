@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.records import to_plain
 from harness.commands.comment import read_report
 from harness.compare.result import RunResult
 from harness.forge.comment import Subject, comment_text, status_of
@@ -19,7 +18,7 @@ from harness.report.files import stored_summary
 from harness.report.key_figures import FIRST_CHART
 from harness.report.results import Result, headline_line, stated_result
 from harness.report.tables import cell
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, json_text
 from harness.site.files import write_report_page, write_run_page, write_site
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.report_folder import add_run
@@ -58,7 +57,8 @@ def assert_shown(result: Result, report: Path) -> None:
 def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, made):
     report = report_path(kind, made)
     result = stated_result(report)
-    assert json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"] == to_plain(result)
+    stored = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"]
+    assert stored == json.loads(json_text(result))
     assert result.kind == kind
     assert result.verdict == (VERDICTS[kind] if kind in VERDICTS else EXPERIMENTS[kind][1])
     assert result.key_figures

@@ -116,6 +116,24 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
 
 
 @pytest.mark.real
+def test_headers_of_the_command_line_are_those_of_each_level(finished, tmp_path):
+    given = ("--header", "X-Tenant: blue", "--header", "X-Token: $SHOP_TOKEN", "--header", "X-Api-Key: k-4711-77")
+    levels = ("--users", "1,2", "--duration", "1", "--warmup", "0")
+    code, out = finished("sweep", *levels, *given, SHOP_TOKEN="of-the-environment")
+    assert code == 0, out
+    headers = "'--header=X-Tenant: blue' '--header=X-Token: $SHOP_TOKEN' '--header=X-Api-Key: •••'"
+    for name, users in (("run-01_1", 1), ("run-01_2", 2)):
+        run = run_json(tmp_path / "reports", name)
+        assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
+        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=1 {headers}"
+    record = sweep_json(tmp_path)
+    assert record["command"] == f"lth sweep --plan=tiny --users=1,2 --duration=1 --warmup=0 {headers}"
+    stored = [path.read_bytes() for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert not [text for text in stored if b"of-the-environment" in text or b"k-4711-77" in text]
+    assert nothing_is_left(tmp_path)
+
+
+@pytest.mark.real
 def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, home, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
     (home / "plans" / "tiny.toml").write_text(TWO_LOADS + 'goal = "p90<500"\n')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -128,20 +128,23 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                     todo = "pass it as an environment variable: docs/safety.md, Secrets"
                     yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
-                name = names.get(value) or _name(plan_name, element.get("name", ""), names)
+                name = names.get(value) or secret_name(plan_name, element.get("name", ""), names.values())
                 names[value] = name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
-                    mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
+                    raw = text.text or ""
+                    # In a text with a reference JMeter reads a backslash as an escape.
+                    parts = [part if "${" in raw else part.replace("\\", "\\\\") for part in raw.split(value)]
+                    mapping.draft.set_text(text, read.join(parts), Fix.SECRETS)
 
 
-def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
+def secret_name(plan_name: str, key: str, taken: Collection[str]) -> str:
     """Return an environment variable that no other secret of the plan has: SHOP_PASSWORD, SHOP_PASSWORD_2."""
     base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}").upper().strip("_")
     if base[0].isdigit():
         base = f"PLAN_{base}"
     names = (base if number == 1 else f"{base}_{number}" for number in count(1))
-    return next(name for name in names if name not in taken.values())
+    return next(name for name in names if name not in taken)
 
 
 def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
