@@ -223,7 +223,7 @@ def _compared(
         return ()
     from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
 
-    contender = replace(RunResult.of(summary), jmx=jmx)
+    contender = replace(RunResult.of(summary), jmx=str(jmx))
     if len(contender.labels) >= _MANY_LABELS:
         context.log(f"comparing {units.plural(len(contender.labels), 'label')} with those of earlier runs")
     return compared_with(chosen, contender, spec.plan.thresholds, reports)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.base import units
@@ -63,11 +64,11 @@ def setup_differences(baseline: Sequence[RunResult], contender: Sequence[RunResu
 
 def _plan_changes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[Difference]:
     """Yield what differs between the plans that JMeter ran, where both sides still have theirs."""
-    plans = [next((run.jmx for run in side if run.jmx), None) for side in (baseline, contender)]
-    if plans[0] is None or plans[1] is None:
+    old, new = (next((run.jmx for run in side if run.jmx), "") for side in (baseline, contender))
+    if not old or not new:
         return
     try:
-        found = changes_of(plans[0], plans[1])
+        found = changes_of(Path(old), Path(new))
     except UsageError:
         return  # a masked plan need not be XML
     for one in found[:_PLAN_CHANGES_MOST]:
