@@ -66,10 +66,10 @@ class Checked:
 
     def is_same_for_all(self, text: str) -> bool:
         """Return whether every user sends the same text."""
-        return self.values.known(_SAME_FOR_ALL.sub("", self.expanded(text))) is not None
+        return self.values.known(_SAME_FOR_ALL.sub("", self.without_secrets(text))) is not None
 
-    def expanded(self, text: str) -> str:
-        """Return a text with the User Defined Variables in it that read the environment."""
+    def without_secrets(self, text: str) -> str:
+        """Return a text without the User Defined Variables that read the environment."""
         for name, values in self.values.variables.items():
             if len(values) == 1 and _SAME_FOR_ALL.fullmatch(values[0]):
                 text = text.replace(f"${{{name}}}", "")
