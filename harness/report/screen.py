@@ -17,6 +17,7 @@ from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.columns import Column
+from harness.report.first_screen import SHAPES
 from harness.report.key_figures import (
     KEY_COLUMNS,
     by_importance,
@@ -38,8 +39,7 @@ from harness.run.interim import InterimFigures
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
 _TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
-# Shapes as wide as a letter in every terminal, which those of Markdown are not.
-_SHAPES = {Tone.GOOD: "✔ ", Tone.DOUBT: "! ", Tone.BAD: "✘ ", Tone.NONE: ""}
+_SHAPES = {tone: f"{shape} ".lstrip() for tone, shape in SHAPES.items()}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
 
 
