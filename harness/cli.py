@@ -201,7 +201,12 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     return _Parsed(name, _module(verb.module), options)
 
 
-def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[str, ...]]:
+class _Target(NamedTuple):
+    verb: str
+    first: tuple[str, ...]
+
+
+def _target(name: str, words: Sequence[str], program: str) -> _Target:
     """Return the verb of VERBS or DEVELOPMENT that a name means, and the arguments in front of others."""
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
@@ -209,7 +214,7 @@ def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[s
     named = [*words, given_variables().get("RUN", "")] if program == MAKE else words
     if target == "report" and any(kind_of(Path(word).name) for word in named if word[:1] != "-"):
         target = "experiment"
-    return target, first
+    return _Target(target, first)
 
 
 def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name: str, target: str) -> None:

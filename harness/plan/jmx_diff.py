@@ -141,7 +141,7 @@ class _Item:
         return self.node.element.get("enabled", "true") == "true"
 
     @property
-    def called(self) -> tuple[str, str]:
+    def called(self) -> Hashable:
         """Its class and name."""
         return self.node.kind, self.node.name
 
