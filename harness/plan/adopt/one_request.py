@@ -29,6 +29,7 @@ _NAME_MOST = 80
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # JMeter sends no request with these in its path, or in its query.
 _BRACKETS, _BRACES = re.compile(r"[{}\[\]]"), re.compile("[{}]")
+_VARIABLE = "${{__urlencode(${{{}}})}}"  # in a path
 _FORM_FLAGS = ("DO_MULTIPART_POST", "BROWSER_COMPATIBLE_MULTIPART")
 
 
@@ -148,7 +149,7 @@ def _jmx(requests: Sequence[OneRequest], title: str) -> bytes:
     variables = {extractor.variable for one in requests for extractor in one.extractors}
     for request in requests:
         copies = deepcopy(sampler), deepcopy(below)
-        _fill(*copies, request, lambda one: f"${{{one}}}" if one in variables else jmx_read(one))
+        _fill(*copies, request, lambda one: _VARIABLE.format(one) if one in variables else jmx_read(one))
         steps.extend(copies)
     return written(tree)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import yaml
@@ -14,16 +15,22 @@ import yaml
 from harness.base.errors import UsageError
 
 _VERSIONS = ("3.0", "3.1")
-_READS_AS_TEXT = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
+# What is no text in YAML 1.2: a date, `yes`, `no` and 12:30 are texts. The tag, its pattern, its first characters.
+_RESOLVED = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("int", r"[-+]?(?:0|[1-9]\d*)", "-+0123456789"),
+    ("float", r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?", "-+.0123456789"),
+    ("merge", "<<", "<"),
+)
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Reads YAML as JSON knows it: dates, `yes` and `no` stay texts."""
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name
-        first: [one for one in known if one[0] not in _READS_AS_TEXT and (first in "tTfF" or "bool" not in one[0])]
-        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+
+for _tag, _pattern, _first in _RESOLVED:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first))
 
 
 class NotMadeError(Exception):
@@ -71,7 +78,8 @@ def read_document(path: Path) -> Document:
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else getattr(error, "lineno", "")
-        reason = getattr(error, "strerror", None) or getattr(error, "problem", None) or getattr(error, "msg", error)
+        causes = (getattr(error, name, None) for name in ("strerror", "problem", "msg"))
+        reason = next(filter(None, causes), str(error).partition("\n")[0])
         raise UsageError(f"{path.name}{f':{line}' if line else ''}: cannot be read ({reason})", "repair it") from None
     if isinstance(root, Mapping) and "swagger" in root:
         raise UsageError(f"{path.name}: is Swagger {root['swagger']}", "convert it to OpenAPI 3: npx swagger2openapi")

@@ -101,7 +101,8 @@ def _table(document: Document, key: str) -> Mapping[str, Any]:
 
 def _is_named(operation: Operation, pattern: str) -> bool:
     method, _, path = pattern.partition(" ")
-    return fnmatchcase(operation.title, f"{method.upper()} {path.strip()}") or fnmatchcase(operation.label, pattern)
+    texts = (operation.title, f"{method.upper()} {path.strip()}"), (operation.path, pattern), (operation.label, pattern)
+    return any(fnmatchcase(text, one) for text, one in texts)
 
 
 def _order(operation: Operation) -> tuple[bool, int]:

@@ -68,7 +68,7 @@ class _Maker:
         for operation in self.choice.chosen:
             try:
                 self.made[operation.title] = self._request(operation)
-            except (NotMadeError, RecursionError, AttributeError, TypeError, ValueError) as error:
+            except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
                 reason = error if isinstance(error, NotMadeError) else "it is not written as OpenAPI defines"
                 self.left_out.append(f"{operation.title}: {reason}")
         return [
@@ -227,7 +227,8 @@ class _Maker:
         node = self._schemes().get(scheme) or {}
         kind, way = node.get("type"), str(node.get("scheme", "bearer")).lower()
         if kind not in ("http", "apiKey", "oauth2", "openIdConnect") or way not in ("basic", "bearer"):
-            raise NotMadeError(f"its security scheme {scheme} ({kind or 'not defined'}) is not supported")
+            what = " ".join(filter(None, (kind, node.get("scheme")))) or "not defined"
+            raise NotMadeError(f"its security scheme {scheme} ({what}) is not supported")
         if scheme not in self.variables:
             self.variables[scheme] = secret_name(self.prefix, scheme, self.variables.values())
         read = f"${self.variables[scheme]}"
