@@ -24,7 +24,7 @@ def answered(method: str, path: str) -> tuple[int, object]:
         return 200, {"total": 2, "books": [{"id": 71}, {"id": 72}]}
     if path.endswith("/reviews"):
         return 200, [{"id": "x/1ä"}]
-    return {("POST", "/books"): 201, ("DELETE", "/books"): 204}.get((method, path[: path.rfind("/books") + 6]), 200), {}
+    return {"DELETE": 204, "POST": 201 if path.endswith("/books") else 200}.get(method, 200), {}
 
 
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
@@ -46,7 +46,8 @@ def test_all_requests_of_the_plan_are_valid_and_use_the_ids_of_lists(tmp_path, v
         done = command(
             "scripts/run", "shop", *target, "-u", 1, "--loops", 6, "--reports", tmp_path / "reports", *home, **jmeter
         )
-    assert (made.returncode, done.returncode, wrong) == (0, 0, []), made.stderr + done.stdout + done.stderr
+    assert sorted({*wrong}) == []
+    assert (made.returncode, done.returncode) == (0, 0), made.stderr + done.stdout + done.stderr
     assert len(got) == 6 * 10
     books = {path.rpartition("/")[2] for method, path, *_ in got if method == "DELETE"}
     assert books == {"71", "72"}
@@ -58,8 +59,8 @@ def test_all_requests_of_the_plan_are_valid_and_use_the_ids_of_lists(tmp_path, v
     assert sent["POST", "/v2/login"][0]["authorization"] == f"Basic {SECRETS['SHOP_USER']}"
     assert sent["GET", "/v2/books"][0]["authorization"] == f"Bearer {SECRETS['SHOP_TOKEN']}"
     assert json.loads(sent["POST", "/v2/books"][1])["stock"] == 10
-    labels = json.loads(next((tmp_path / "reports" / "shop").glob("run-01_1*.json")).read_text())["labels"]
-    assert {"listBooks", "getBook", "DELETE /books/{bookId}"} <= {one["label"] for one in labels}
+    for label in ("listBooks", "getBook", "DELETE /books/{bookId}"):
+        assert f"\n{label} " in done.stdout
 
 
 def test_an_undocumented_code_fails(tmp_path):

@@ -34,8 +34,8 @@ class Checking(BaseHTTPRequestHandler):
         kind = headers.get("content-type", "application/octet-stream")
         cookies = {name: one.value for name, one in SimpleCookie(headers.get("cookie", "")).items()}
         request = MockRequest(
-            self.origin, self.command.lower(), parts.path, None, parse_qsl(parts.query), dict(self.headers), cookies,
-            body or None, kind,
+            self.origin, self.command.lower(), parts.path, args=parse_qsl(parts.query), headers=dict(self.headers),
+            cookies=cookies, data=body or None, content_type=kind,
         )  # fmt: skip
         try:
             self.api.validate_request(request)

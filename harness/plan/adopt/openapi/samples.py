@@ -40,23 +40,50 @@ class Samples:
     """Makes values of the schemas of a document; the same schema gives the same value."""
 
     def __init__(self, document: Document) -> None:
-        root = _converted(document.root)
+        self._is_old = str(document.root.get("openapi", "")).startswith("3.0")
+        root = self._converted(document.root)
         self.document, self._schemas = document, Document(document.name, root)
         self._registry: Any = Registry().with_resource(_URI, DRAFT202012.create_resource(root))
 
     def flat(self, schema: Any) -> dict[str, Any]:
         """Return a schema with what its $ref and its allOf contain. NotMadeError when it contains itself."""
-        return self._flat(_converted(schema or {}), ())[0]
+        return self._flat(self._converted(schema or {}), ())[0]
 
     def value(self, schema: Any, examples: Iterable[Any] = (), name: str = "") -> Any:
         """Return the first valid example, else a value of the schema. NotMadeError when none is found."""
-        schema = _converted(schema)
+        schema = self._converted(schema)
         for one in examples:
             if self._is_valid(one, schema):
                 return one
         made = self._made(schema, name, ())
         if not self._is_valid(made, schema):
             raise NotMadeError(f"no value is known for the schema of {name}")
+        return made
+
+    def _converted(self, node: Any) -> Any:
+        """Return a copy as JSON Schema: references are absolute, and what only OpenAPI 3.0 has is translated."""
+        if isinstance(node, list):
+            return [self._converted(one) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        made = {str(key): self._converted(value) for key, value in node.items()}
+        if isinstance(reference := made.get("$ref"), str) and reference.startswith("#"):
+            made["$ref"] = _URI + reference
+        if made.get("nullable") is True and isinstance(made.get("type"), str):
+            made["type"] = [made["type"], "null"]
+            if isinstance(made.get("enum"), list):
+                made["enum"] = [*made["enum"], None]
+        for limit in ("Minimum", "Maximum"):  # booleans in OpenAPI 3.0
+            if isinstance(is_exclusive := made.get(f"exclusive{limit}"), bool):
+                del made[f"exclusive{limit}"]
+                if is_exclusive and limit.lower() in made:
+                    made[f"exclusive{limit}"] = made.pop(limit.lower())
+        properties, required = made.get("properties"), made.get("required")
+        if self._is_old and isinstance(properties, Mapping) and isinstance(required, list):  # readOnly: in responses
+            read_only = [
+                key for key, one in properties.items() if isinstance(one, Mapping) and one.get("readOnly") is True
+            ]
+            made["required"] = [key for key in required if key not in read_only]
         return made
 
     def _is_valid(self, value: Any, schema: Any) -> bool:
@@ -147,31 +174,6 @@ class Samples:
                 raise
             return []
         return made if self._is_valid(made, schema) or least else []
-
-
-def _converted(node: Any) -> Any:
-    """Return a copy as JSON Schema: references are absolute, `nullable` is a type, no readOnly property is required."""
-    if isinstance(node, list):
-        return [_converted(one) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    made = {str(key): _converted(value) for key, value in node.items()}
-    if isinstance(reference := made.get("$ref"), str) and reference.startswith("#"):
-        made["$ref"] = _URI + reference
-    if made.get("nullable") is True and isinstance(made.get("type"), str):
-        made["type"] = [made["type"], "null"]
-        if isinstance(made.get("enum"), list):
-            made["enum"] = [*made["enum"], None]
-    for limit in ("Minimum", "Maximum"):  # booleans in OpenAPI 3.0
-        if isinstance(is_exclusive := made.get(f"exclusive{limit}"), bool):
-            del made[f"exclusive{limit}"]
-            if is_exclusive and limit.lower() in made:
-                made[f"exclusive{limit}"] = made.pop(limit.lower())
-    properties, required = made.get("properties"), made.get("required")
-    if isinstance(properties, Mapping) and isinstance(required, list):
-        read_only = [key for key, one in properties.items() if isinstance(one, Mapping) and one.get("readOnly") is True]
-        made["required"] = [key for key in required if key not in read_only]
-    return made
 
 
 def _numbers(schema: Mapping[str, Any], is_integer: bool) -> Iterable[float]:
