@@ -83,7 +83,8 @@ def _operations(document: Document) -> Iterator[Operation]:
             item = document.resolved(item)
             shared = [document.resolved(one) for one in item.get("parameters", ())]
             for method in _METHODS:
-                if isinstance(node := item.get(method.lower()), Mapping):
+                if method.lower() in item:
+                    node = document.resolved(item[method.lower()])
                     own = [document.resolved(one) for one in node.get("parameters", ())]
                     named = {(one.get("in"), one.get("name")): one for one in [*shared, *own]}
                     node = {"servers": item.get("servers"), **node}

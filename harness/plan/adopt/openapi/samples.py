@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -197,6 +198,7 @@ def _text(schema: Mapping[str, Any], name: str) -> str:
     return text.ljust(least, "x")[: int(min(most, 1_000_000))]
 
 
+@cache
 def _of_pattern(pattern: str, least: float, most: float) -> str:
     """Return the shortest of some texts with a pattern. NotMadeError when none of them fits."""
     try:
