@@ -54,7 +54,7 @@ _WARNINGS_SHOWN = 10
 # No plan has this port by chance.
 _ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
 _EXAMPLE_LINES, _WIDTH = 4, 150
-_LEFT_SHOWN = 20
+_LEFT_SHOWN, _LABELS_SHOWN = 20, 10
 _CONTEXT = 3
 _LOCAL = "http://127.0.0.1:8080/"
 
@@ -136,9 +136,8 @@ def _of_openapi(options: argparse.Namespace, address: str) -> _Given:
     ensure_openapi()
     from harness.plan.adopt.openapi.requests import plan_of_openapi  # deferred: it needs optional packages
 
-    prefix = options.plan or plan_name_of(options.openapi.stem)
-    plan = plan_of_openapi(options.openapi, options.only, address, prefix)
-    return _Given(plan.requests, plan_name_of(plan.title), options.openapi.name, plan.lines, address != _LOCAL)
+    plan = plan_of_openapi(options.openapi, options.only, address, options.plan or "")
+    return _Given(plan.requests, plan.name, options.openapi.name, plan.lines, address != _LOCAL)
 
 
 def _of_clone(clone: Path, folder: Path) -> int:
@@ -182,7 +181,8 @@ def _new(home: Path, name: str, given: _Given) -> int:
     made = write_requests(given.requests, home / "plans", name, name, given.source)
     store_secrets(home, made.secrets)
     count = f"{len(made.labels)} requests" if made.labels[1:] else "one request"
-    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with {count}, {', '.join(made.labels)}")
+    more = f" and {len(made.labels) - _LABELS_SHOWN} more" if len(made.labels) > _LABELS_SHOWN else ""
+    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with {count}, {', '.join(made.labels[:_LABELS_SHOWN])}{more}")
     for line in given.lines:
         log(line)
     if made.secrets:

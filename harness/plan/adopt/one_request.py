@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,23 +82,20 @@ def write_requests(
     """Write the plan `name` of requests; `prefix` begins the names of environment variables for their secrets."""
     target = target_of(requests[0])
     secrets: dict[str, str] = {}
+    checked = [checked_headers(_moved(one.headers, prefix, secrets), "-H") for one in requests]
+    common = {name: text for name, text in checked[0].items() if all(headers.get(name) == text for headers in checked)}
     requests = [
         replace(
-            one, headers=checked_headers(_moved(one.headers, prefix, secrets), "-H"), label=one.label or _label(one)
+            one, label=one.label or _label(one), headers={name: headers[name] for name in headers if name not in common}
         )
-        for one in requests
+        for one, headers in zip(requests, checked, strict=True)
     ]
-    headers = dict.fromkeys(requests[0].headers.items())
-    common = dict(pair for pair in headers if all(pair in one.headers.items() for one in requests))
     found = {extractor.variable for one in requests for extractor in one.extractors}
-    own = [{key: text for key, text in one.headers.items() if key not in common} for one in requests]
-    texts = (text for one, more in zip(requests, own, strict=True) for text in _texts(one, more))
-    variables = [variable for variable in variables_in(*texts) if variable not in found]
+    variables = [name for one in requests for name in variables_in(*_texts(one)) if name not in found]
     with tempfile.TemporaryDirectory(prefix="request-") as folder:
         path = Path(folder) / "request.jmx"
-        title = requests[0].label if len(requests) == 1 else name
-        path.write_bytes(_jmx([replace(one, headers=more) for one, more in zip(requests, own, strict=True)], title))
-        adoption = adopt(path, name, plans)
+        path.write_bytes(_jmx(requests, name if len(requests) > 1 else requests[0].label))
+        adoption = adopt(path, name, plans, taken=variables)
     secrets |= adoption.secrets
     names = dict.fromkeys((*variables, *adoption.secrets), "")
     write_adopted(plans, name, replace(adoption, secrets=names), source, common)
@@ -113,9 +110,8 @@ def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
     return write_requests([request], build / "first-look" / name, name, "curl")
 
 
-def _texts(request: OneRequest, headers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the texts of a request in its JMX, with these headers."""
-    yield from (request.url, request.body or "", *(text for _, text in request.form), *headers.values())
+def _texts(request: OneRequest) -> tuple[str, ...]:
+    return (request.url, request.body or "", *(text for _, text in request.form), *request.headers.values())
 
 
 def _moved(headers: Mapping[str, str], prefix: str, secrets: dict[str, str]) -> dict[str, str]:

@@ -35,8 +35,9 @@ class Operation:
 
     @property
     def label(self) -> str:
-        """Return the operationId, else method and path."""
-        return str(self.node.get("operationId") or self.title)
+        """Return the operationId, else method and path, without what JMeter would evaluate."""
+        text = re.sub(r"\$+\{", "{", str(self.node.get("operationId") or self.title))
+        return "".join(filter(str.isprintable, text))
 
     def success(self, document: Document) -> Mapping[str, Any]:
         """Return the response of the first documented success; empty without one."""
@@ -78,7 +79,10 @@ def choose(document: Document, only: Sequence[str]) -> Choice:
 
 
 def _operations(document: Document) -> Iterator[Operation]:
-    for path, item in _table(document, "paths").items():
+    paths = document.root.get("paths") or {}
+    if not isinstance(paths, Mapping):
+        raise UsageError(f"{document.name}: paths is no object", "repair the file")
+    for path, item in paths.items():
         try:
             item = document.resolved(item)
             shared = [document.resolved(one) for one in item.get("parameters", ())]
@@ -91,13 +95,6 @@ def _operations(document: Document) -> Iterator[Operation]:
                     yield Operation(method, str(path), node, tuple(named.values()))
         except NotMadeError as error:
             raise UsageError(f"{document.name}: {path}: {error}", "repair the file") from None
-
-
-def _table(document: Document, key: str) -> Mapping[str, Any]:
-    table = document.root.get(key) or {}
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{document.name}: {key} is no object", "repair the file")
-    return table
 
 
 def _is_named(operation: Operation, pattern: str) -> bool:

@@ -16,37 +16,39 @@ from harness.plan.adopt.curl import Extractor, OneRequest
 from harness.plan.adopt.openapi.document import Document, NotMadeError, read_document
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
 from harness.plan.adopt.openapi.samples import Samples
-from harness.plan.headers import jmx_text
+from harness.plan.adopt.project_files import plan_name_of
+from harness.plan.headers import OF_JMETER, jmx_text
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
-# Parameters that OpenAPI ignores: other parts of the file describe them.
-_IGNORED_HEADERS = ("accept", "content-type", "authorization")
+# Parameters that OpenAPI ignores, since other parts of the file describe them, and those that JMeter sets.
+_IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
-_OTHERS_SHOWN = 10
+_OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
 
 
 @dataclass(frozen=True)
 class ApiPlan:
-    """The requests of an OpenAPI file, its title, and lines that explain the choices."""
+    """The requests of an OpenAPI file, a name for their plan, and lines that explain the choices."""
 
     requests: tuple[OneRequest, ...]
-    title: str
+    name: str
     lines: tuple[str, ...]
 
 
-def plan_of_openapi(path: Path, only: Sequence[str], address: str, prefix: str) -> ApiPlan:
-    """Return requests to an address; `prefix` begins the names of environment variables for credentials.
+def plan_of_openapi(path: Path, only: Sequence[str], address: str, name: str) -> ApiPlan:
+    """Return requests to an address for the plan `name`, or with the title of the file as its name.
 
     Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made.
     """
     document = read_document(path)
-    maker = _Maker(document, address, choose(document, only), prefix)
+    info = document.root.get("info")
+    name = name or plan_name_of(str((isinstance(info, Mapping) and info.get("title")) or path.stem))
+    maker = _Maker(document, address, choose(document, only), name)
     requests = maker.requests()
     if not requests:
-        raise UsageError(f"{path.name}: no operation can be used: {maker.left_out[0]}", "add others with --only")
-    info = document.root.get("info")
-    title = str(info.get("title", "")) if isinstance(info, Mapping) else ""
-    return ApiPlan(tuple(requests), title or path.stem, tuple(maker.lines()))
+        reason = maker.left_out[0] if maker.left_out else "it has neither GET nor HEAD"
+        raise UsageError(f"{path.name}: no operation can be used: {reason}", "name others with --only")
+    return ApiPlan(tuple(requests), name, tuple(maker.lines()))
 
 
 @dataclass
@@ -54,10 +56,11 @@ class _Maker:
     document: Document
     address: str
     choice: Choice
-    prefix: str
+    plan_name: str
     left_out: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # by security scheme
     extractors: dict[tuple[str, str], Extractor] = field(default_factory=dict)  # by list and parameter
+    other_servers: dict[str, None] = field(default_factory=dict)
     made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
 
     def __post_init__(self) -> None:
@@ -84,6 +87,9 @@ class _Maker:
             kind = self._schemes()[scheme]
             what = "user:password in base64" if str(kind.get("scheme")).lower() == "basic" else "the key or token"
             yield f"set {variable} in the environment or secrets.toml: {what} of {scheme}"
+        if self.other_servers:
+            todo = "add their path to the address if the target has it"
+            yield f"not the target, and not used: {', '.join(list(self.other_servers)[:_SERVERS_SHOWN])}; {todo}"
         for line in self.left_out:
             yield f"left out: {line}"
         others = [f"'{one.title}'" for one in self.choice.others]
@@ -93,7 +99,9 @@ class _Maker:
             yield f"not asked for: {shown}; to add one: --only 'GET *' --only {others[0]}"
 
     def _request(self, operation: Operation) -> OneRequest:
-        path, query, headers, cookies = operation.path, [], {}, []
+        path, query, headers, cookies = _plain(operation.path), [], {}, []
+        if not path.startswith("/") or not path.isprintable():
+            raise NotMadeError("its path does not begin with / or is not printable")
         for parameter in operation.parameters:
             name, place = str(parameter["name"]), parameter["in"]
             if place == "path":
@@ -106,7 +114,7 @@ class _Maker:
                 headers[name] = _plain(_simple(parameter, pair, str))
             else:
                 cookies.append(f"{name}={_plain(_simple(parameter, pair, _quoted))}")
-        if "{" in path.replace("${", ""):
+        if "{" in re.sub(r"\$\{\w+\}", "", path):
             raise NotMadeError("a parameter of its path is not described")
         for place, name, value in self._credentials(operation):
             if place == "query":
@@ -129,16 +137,17 @@ class _Maker:
     def _base(self, operation: Operation) -> str:
         """Return the address with the path of the server that it is, or of a relative one."""
         parts = urlsplit(self.address)
-        if parts.path.strip("/"):
-            return self.address.rstrip("/").replace("$", "$$")
         origin = f"{parts.scheme}://{parts.netloc}"
+        if parts.path.strip("/"):
+            return _plain(origin + parts.path.rstrip("/"))
         for server in operation.node.get("servers") or self.document.root.get("servers") or ():
             url = str(server["url"])
             for name, variable in (server.get("variables") or {}).items():
                 url = url.replace(f"{{{name}}}", str(variable["default"]))
             there = urlsplit(url)
             if not there.netloc or f"{there.scheme}://{there.netloc}" == origin:
-                return f"{origin}/{there.path.strip('/')}".rstrip("/").replace("$", "$$")
+                return _plain(f"{origin}/{there.path.strip('/')}".rstrip("/"))
+            self.other_servers[url] = None
         return origin
 
     def _given(self, parameter: Mapping[str, Any]) -> Any:
@@ -164,6 +173,8 @@ class _Maker:
         name = str(parameter["name"])
         schema, examples = self._described(parameter)
         value = self.samples.value(schema, examples, name)
+        if not _scalar(value).isprintable():
+            raise NotMadeError(f"{name} has a value that is not printable")
         above, has_list, _ = operation.path.partition(f"/{{{name}}}")
         title = f"GET {above}"
         listing = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
@@ -230,7 +241,7 @@ class _Maker:
             what = " ".join(filter(None, (kind, node.get("scheme")))) or "not defined"
             raise NotMadeError(f"its security scheme {scheme} ({what}) is not supported")
         if scheme not in self.variables:
-            self.variables[scheme] = secret_name(self.prefix, scheme, self.variables.values())
+            self.variables[scheme] = secret_name(self.plan_name, scheme, self.variables.values())
         read = f"${self.variables[scheme]}"
         if kind == "apiKey":
             return node["in"], node["name"], read

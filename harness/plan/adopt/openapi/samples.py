@@ -17,12 +17,15 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 from rstr import Rstr
 
+from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
 from harness.plan.adopt.openapi.document import Document, NotMadeError
 
 _URI = "urn:openapi"
 # Below so many references only required properties get a value.
 _DEPTH = 5
+# The largest public files have a million.
+_NODES_MOST = 20_000_000
 # As many texts are made of a pattern.
 _TRIES = 50
 _FORMATS = {
@@ -42,8 +45,12 @@ class Samples:
 
     def __init__(self, document: Document) -> None:
         self._is_old = str(document.root.get("openapi", "")).startswith("3.0")
-        root = self._converted(document.root)
-        self.document, self._schemas = document, Document(document.name, root)
+        self.document, self._node_count = document, 0
+        try:
+            root = self._converted(document.root)
+        except RecursionError:
+            raise UsageError(f"{document.name}: contains itself by an alias", "use $ref") from None
+        self._schemas = Document(document.name, root)
         self._registry: Any = Registry().with_resource(_URI, DRAFT202012.create_resource(root))
 
     def flat(self, schema: Any) -> dict[str, Any]:
@@ -63,6 +70,9 @@ class Samples:
 
     def _converted(self, node: Any) -> Any:
         """Return a copy as JSON Schema: references are absolute, and what only OpenAPI 3.0 has is translated."""
+        self._node_count += 1
+        if self._node_count > _NODES_MOST:
+            raise UsageError(f"{self.document.name}: is too large with its aliases expanded", "use $ref")
         if isinstance(node, list):
             return [self._converted(one) for one in node]
         if not isinstance(node, Mapping):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -31,7 +32,7 @@ OK = {"responses": {"200": {"description": "ok"}}}
 
 
 def made(path: Path, *only: str, target: str = TARGET) -> ApiPlan:
-    return plan_of_openapi(path, only, target, "books")
+    return plan_of_openapi(path, only, target, "")
 
 
 def written(folder: Path, paths: object, version: str = "3.1.0", **more: object) -> Path:
@@ -49,7 +50,7 @@ def test_without_only_the_safe_operations_are_taken_and_the_others_are_listed() 
     plan = made(BOOKS)
     assert {one.method for one in plan.requests} == {"GET", "HEAD"}
     assert [one.label for one in plan.requests][:3] == ["listBooks", "getBook", "HEAD /books/{bookId}"]
-    assert plan.title == "Books"
+    assert plan.name == "books"
     assert plan.lines[-1] == (
         "not asked for: 'PUT /books/{bookId}', 'DELETE /books/{bookId}', 'POST /books', 'POST /login', 'POST /note', "
         "'POST /cover'; to add one: --only 'GET *' --only 'PUT /books/{bookId}'"
@@ -192,6 +193,11 @@ def test_init_prints_the_choices_and_names_the_plan_after_the_file(home: Path, c
             "openapi: 3.0.0\npaths: {/a: {get: {parameters: [{$ref: '#/x'}]}}}",
             "api.yaml: /a: $ref #/x does not exist; repair the file",
         ),
+        ("openapi: 3.0.0\na: &a [*a]\npaths: {/a: {get: {}}}", "api.yaml: contains itself by an alias; use $ref"),
+        (
+            "openapi: 3.0.0\npaths: {/a: {post: {}}}",
+            "api.yaml: no operation can be used: it has neither GET nor HEAD; name others with --only",
+        ),
         ("openapi: 3.0.0\npaths: {/a: 5}", "api.yaml: /a: '5' is no object; repair the file"),
     ],
 )
@@ -217,6 +223,7 @@ def test_a_file_that_is_absent_is_refused(tmp_path: Path) -> None:
         (get({"type": "string", "pattern": r"\p{L}"}), r"no text is known for the pattern \p{L}"),
         (get({"type": "string"}, security=[{"none": []}]), "its security scheme none (not defined) is not supported"),
         ({"/a/{id}": {"get": OK}}, "a parameter of its path is not described"),
+        ({"@127.0.0.2/a": {"get": OK}}, "its path does not begin with / or is not printable"),
         ({"/a": {"get": {"parameters": [{"name": "q"}]}}}, "it is not written as OpenAPI defines"),
         (
             {"/a": {"get": {"requestBody": {"content": {"image/png": {}}}}}},
@@ -235,6 +242,51 @@ def test_an_operation_of_which_no_request_can_be_made_is_left_out_with_the_reaso
     assert plan.lines == (f"left out: GET {next(iter(paths))}: {reason}",)
     with pytest.raises(UsageError, match=r"api\.json: no operation can be used: "):
         made(written(tmp_path, paths, components=components))
+
+
+def test_aliases_that_multiply_are_refused(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("harness.plan.adopt.openapi.samples._NODES_MOST", 100_000)
+    lines = [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 10)}]" for number in range(1, 9)]
+    text = "\n".join(["openapi: 3.0.0", "paths: {/a: {get: {}}}", "a0: &a0 x", *lines])
+    (tmp_path / "api.yaml").write_text(text)
+    with pytest.raises(UsageError, match=r"api\.yaml: is too large with its aliases expanded"):
+        made(tmp_path / "api.yaml")
+
+
+def test_texts_of_the_file_are_not_evaluated_by_jmeter(home: Path) -> None:
+    bad = "${__groovy(new File('/tmp/x').createNewFile())}"
+    operation = {
+        "operationId": f"$${bad}", "parameters": [{"name": bad, "in": "query", "required": True, "example": bad}],
+        "requestBody": {"content": {"text/plain": {"example": bad}}}, **OK,
+    }  # fmt: skip
+    path = written(home, {"/${__time}/{x}": {"post": {**operation, "parameters": [
+        *operation["parameters"], {"name": "x", "in": "path", "required": True, "example": bad},
+        {"name": "X-A", "in": "header", "required": True, "example": bad},
+    ]}}, "/b": {"get": OK}}, servers=[{"url": f"/{bad}"}])  # fmt: skip
+    words = ["shop", "--openapi", str(path), "--only", "*", "--home", str(home), "--build", str(home / "build")]
+    assert main(words, "scripts/init") == 0
+    text = (home / "plans" / "shop.jmx").read_text()
+    functions = re.findall(r"\$\{_*\w+", text.replace("${__char(36)}", ""))
+    assert set(functions) == {"${__P", "${__jexl3"}
+
+
+def test_a_secret_of_a_body_and_a_credential_have_different_names(home: Path) -> None:
+    body = {"content": {"application/json": {"example": {"token": "of-the-body-4711"}}}}
+    schemes = {"securitySchemes": {"secret": {"type": "http", "scheme": "bearer"}}}
+    paths = {"/a": {"post": {"requestBody": body, "security": [{"secret": []}], **OK}}, "/b": {"get": OK}}
+    path = written(home, paths, components=schemes)
+    words = ["shop", "--openapi", str(path), "--only", "*", "--home", str(home), "--build", str(home / "build")]
+    assert main(words, "scripts/init") == 0
+    secrets = tomllib.loads((home / "secrets.toml").read_text())
+    assert secrets == {"format_version": 1, "SHOP_SECRET_2": "of-the-body-4711"}
+    assert tomllib.loads((home / "plans" / "shop.toml").read_text())["secrets"] == ["SHOP_SECRET", "SHOP_SECRET_2"]
+
+
+def test_servers_that_are_not_the_target_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, {"/a": {"get": OK}}, servers=[{"url": "https://shop.example.org/v1"}])
+    assert made(path).lines == (
+        "not the target, and not used: https://shop.example.org/v1; add their path to the address if the target has it",
+    )
 
 
 def test_yaml_reads_dates_and_words_as_texts(tmp_path: Path) -> None:
