@@ -31,7 +31,7 @@ _TRIES = 50
 _FORMATS = {
     "date": "2026-01-01", "date-time": "2026-01-01T12:00:00Z", "time": "12:00:00Z", "duration": "PT1H",
     "email": "user@example.org", "idn-email": "user@example.org", "uuid": "3fa85f64-5717-4562-b3fc-2c963f66afa6",
-    "uri": "http://127.0.0.1/", "url": "http://127.0.0.1/", "uri-reference": "/", "hostname": "localhost",
+    "uri": "http://example.invalid/", "url": "http://example.invalid/", "uri-reference": "/", "hostname": "localhost",
     "ipv4": "127.0.0.1", "ipv6": "::1", "byte": "dGV4dA==", "password": "sample-password",
 }  # fmt: skip
 _KIND_OF = {
