@@ -93,6 +93,11 @@ OPTIONS = {
         default=list, is_repeated=True,
     ),
     "curl": Option("a curl command as a browser copies it: its request is the plan", "COMMAND"),
+    "openapi": Option("an OpenAPI file (YAML or JSON): its operations are the plan", "FILE", type=Path),
+    "only/operations": Option(
+        "operation to choose, 'GET /pets*' or an operationId, repeatable (all GET and HEAD)", "OPERATION",
+        default=list, is_repeated=True,
+    ),
     "port": Option("port of the system that is started (a free one)", "PORT"),
     "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
     "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
