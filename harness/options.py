@@ -235,6 +235,10 @@ OPTIONS = {
     "name": Option("name of the JVM in tables and charts (the file's)", "NAME"),
     # Adopting, storage, pull requests, systems.
     "jmx": Option("your JMeter test plan; it is copied and not changed", "FILE.jmx", type=Path),
+    "har": Option("recording of a browser; a second one of the same steps tells what varies", "FILE.har", type=Path,
+        is_repeated=True),
+    "static": Option("retrieve the static files of each page, as a browser does"),
+    "no-replay": Option("send nothing: the extractors of the recording are not proven"),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
     "force": Option("replace a plan of this name"),
     "from-clone": Option("make a project of what a team added to a clone of the tool", "DIR", type=folder),

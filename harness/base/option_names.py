@@ -10,8 +10,8 @@ import re
 # Options that are on or off, and verbs; a test compares them with the tables.
 FLAGS = frozenset(
     """
-    all anyway dry-run each figures-only find fix force fresh html list merge new pairs prepare-only profile remove
-    replace resume save soak strict sure trace transactions verify
+    all anyway dry-run each figures-only find fix force fresh html list merge new no-replay pairs prepare-only
+    profile remove replace resume save soak static strict sure trace transactions verify
     """.split()  # noqa: SIM905 - shorter than a line for each
 )
 VERBS = """

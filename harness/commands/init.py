@@ -17,6 +17,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import CHECKOUT, FILE_NAME
+from harness.commands.har import make_har_plan
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
@@ -41,6 +42,7 @@ examples:
   lth init ~/tests/shop.jmx                 the same, but only show the fixes as a diff
   lth init --plan shop --fix                apply the fixes to plans/shop.jmx
   lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
+  lth init shop --har buy.har --har buy2.har  a plan of recordings; a replay on the recorded host proves its extractors
   lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
 
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
     take_argument(parser, "what", "?")
-    take(parser, "plan/new jmx fix force from-clone home build")
+    take(parser, "plan/new jmx har target static no-replay max/check fix force from-clone home build")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,7 +72,11 @@ def run(options: argparse.Namespace) -> int:
         return _of_clone(options.from_clone, Path.cwd())
     what = options.what or ""
     is_address = what.startswith(("http://", "https://"))
-    if what and not is_address:
+    if options.har:
+        if options.jmx or is_address:
+            raise UsageError("--har excludes a JMX and an address", "give one")
+        options.plan = options.plan or what or plan_name_of(options.har[0].stem)
+    elif what and not is_address:
         if options.jmx:
             raise UsageError(f"{what} and --jmx exclude each other", "give one")
         options.jmx = Path(what)
@@ -112,6 +118,8 @@ def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
     if there and not options.force and not is_fixing_own:
         more = "" if options.jmx else ", FIX=1 applies the fixes to it"
         raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
+    if options.har:
+        return make_har_plan(options, name)
     if not options.jmx and not is_fixing_own:
         return _new(plans, name, address)
     source = options.jmx or own
