@@ -12,7 +12,7 @@ from typing import NamedTuple
 from harness.base.secrecy import is_secret_name
 from harness.base.spellings import LEAST_LENGTH
 from harness.base.units import MS_PER_S
-from harness.plan.har.extract import PLAIN, Coding, Extractor, codings, looks_dynamic, proposals
+from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
 from harness.plan.har.read import Call
 from harness.plan.har.steps import Field, Step, Where, json_leaves, typed_leaves
 
@@ -214,13 +214,15 @@ def _uses(found: Correlation) -> Iterator[Use]:
 
 def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> Variable | None:
     is_varying = len(set(atom.values)) > 1
-    forms = [{coding: form for form, coding in codings(value)} for value in atom.values]
+    forms = [codings(value) for value in atom.values]
     for source in range(atom.step):
         steps = aligned[source]
         if len(steps) < len(atom.values):
             continue
-        for form, coding in codings(atom.values[0]):
-            wanted = [other.get(coding, other[PLAIN]) for other in forms]
+        for index, (form, coding) in enumerate(forms[0]):
+            wanted = [other[index][0] for other in forms]
+            if not form or any(form == earlier for earlier, _ in forms[0][:index]):
+                continue
             for extractor in proposals(form, atom.field, steps[0].answers, is_varying=is_varying):
                 pairs = zip(steps, wanted, strict=False)
                 if all(extractor.finds(step.answers, text) for step, text in pairs):

@@ -22,7 +22,6 @@ _SAFE = re.compile(r"[\w.:@ -]+")
 _OTHER_VALUE = re.compile(r"[^\s\"'<>=/?&:,{}()]*\d{2}[^\s\"'<>=/?&:,{}()]*")
 _LEFTS = (10, 16, 24, 40, 60)
 _MOST_PLACES = 20
-_VALUE = r"""([^"'<>\s&;,?/\\]+)"""
 _FEW = 5
 
 
@@ -88,26 +87,24 @@ _BASE64 = Coding('${__groovy(vars.get("%s").bytes.encodeBase64().toString())}', 
 _FROM_BASE64 = Coding('${__groovy(new String(vars.get("%s").decodeBase64()))}', True)
 
 
-def codings(value: str) -> Iterator[tuple[str, Coding]]:
-    """Yield each form in which a response may have a value that is sent, and how that form is converted."""
+def codings(value: str) -> list[tuple[str, Coding]]:
+    """Return each form in which a response may have a value that is sent, and how that form is converted.
+
+    A form that a value does not have is empty, so that two values have their forms at the same places.
+    """
     forms = [(value, PLAIN)]
     for encoded in (quote(value, safe=""), quote(value, safe="/"), quote_plus(value)):
         forms.append((encoded, Coding("${__urldecode(${%s})}")))
     for escaped in (html.escape(value), html.escape(value, quote=False), value.replace("&", "&#38;")):
         forms.append((escaped, Coding("${__unescapeHtml(${%s})}")))
     forms.append((unquote(value), Coding("${__urlencode(${%s})}")))
-    if len(value) >= _FEW:
-        forms.append((base64.b64encode(value.encode()).decode(), _FROM_BASE64))
-        try:
-            decoded = base64.b64decode(value, validate=True).decode()
-            forms.append((decoded if decoded.isprintable() else "", _BASE64))
-        except ValueError:
-            pass
-    seen: set[str] = set()
-    for form, coding in forms:
-        if form and form not in seen:
-            seen.add(form)
-            yield form, coding
+    forms.append((base64.b64encode(value.encode()).decode() if len(value) >= _FEW else "", _FROM_BASE64))
+    try:
+        decoded = base64.b64decode(value, validate=True).decode()
+    except ValueError:
+        decoded = ""
+    forms.append((decoded if len(decoded) >= _FEW and decoded.isprintable() else "", _BASE64))
+    return forms
 
 
 def looks_dynamic(value: str) -> bool:
@@ -117,7 +114,7 @@ def looks_dynamic(value: str) -> bool:
     letters = re.sub(r"[^A-Za-z]", "", value)
     changes = sum(a.islower() and b.isupper() for a, b in pairwise(letters))
     vowels = sum(letter in "aeiouyAEIOUY" for letter in letters)
-    return len(letters) >= 10 and (changes >= 3 or vowels < len(letters) / 5)
+    return len(letters) >= 10 and (changes >= 3 or (len(letters) >= 16 and vowels < len(letters) / 5))
 
 
 def proposals(value: str, field: Field, answers: Sequence[Call], *, is_varying: bool) -> Iterator[Extractor]:
@@ -168,20 +165,19 @@ def _of_headers(value: str, answers: Sequence[Call], is_long: bool) -> Iterator[
             is_link = name.lower() == "location" and _ends_before(text, at) and looks_dynamic(value)
             if not (is_long or is_link):
                 continue
-            left = text[:at]
+            left, right = text[:at], text[at + len(value) : at + len(value) + 1]
             if name.lower() == "location":
                 # The name of a parameter, or the beginning of the path.
-                left = re.split(r"[?&]", left)[-1] if "=" in left else re.sub(r"^https?://[^/]+", "", left)
-                start = rf"[^\r\n]*?{_escaped(left)}" if "=" in left or left.startswith("/") else _escaped(left)
+                left = re.split(r"[?&]", left)[-1] if "?" in left else re.sub(r"^https?://[^/]+", "", left)
+                start, end = rf"[^\r\n]*?{_escaped(left)}", "&#" if "=" in left else "/?#"
             else:
-                start = _escaped(left)
-            yield Extractor(Kind.HEADER, rf"{_start(name)}{start}{_VALUE}")
-            if "=" not in left and re.search(r"""["'<>\s&;,?/]""", value):
-                yield Extractor(Kind.HEADER, rf"{_start(name)}{start}([^\r\n]+)")
+                start, end = _escaped(left), right
+            yield Extractor(Kind.HEADER, rf"(?i)\n{name}: *{start}{_up_to(end)}")
 
 
-def _start(name: str) -> str:
-    return rf"(?i)\n{name}: *"
+def _up_to(end: str) -> str:
+    """Return the group of a regular expression for a value that ends before these characters, or at the line's end."""
+    return rf"([^{_escaped(end)}\r\n]+)"
 
 
 def _of_text(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
@@ -200,7 +196,7 @@ def _of_text(value: str, field: Field, answers: Sequence[Call], is_long: bool) -
             for left in _lefts(body, at):
                 if right and right not in "\r\n":
                     found += _numbered(Extractor(Kind.BOUNDARY, left, right), value, answers)
-                found += _numbered(Extractor(Kind.REGEX, _escaped(left) + _VALUE), value, answers)
+                found += _numbered(Extractor(Kind.REGEX, _escaped(left) + _up_to(right)), value, answers)
         at = body.find(value, at + 1)
     yield from sorted(found, key=lambda one: (one.kind is Kind.REGEX, one.number, len(one.matches(answers))))
 
