@@ -61,7 +61,10 @@ def prove(recorded: Recorded, request: Request, console: Console, limit_s: float
         sent = [answers.values[user].get(variable.name, "") for user in _users(names)]
         first = min(use.step for use in variable.uses)
         other = answers.answers[f"{_WITHOUT}{variable.name}"]
-        if what := difference(variable, first, labels, full, other, sent):
+        is_constant = set(sent) == {variable.given}
+        if is_constant:
+            proof.dropped.append(variable.name)
+        elif what := difference(variable, first, labels, full, other, sent):
             proof.without[variable.name] = what
         else:
             proof.dropped.append(variable.name)

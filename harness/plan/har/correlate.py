@@ -36,10 +36,14 @@ class Use(NamedTuple):
 
 @dataclass
 class Variable:
-    """A value that the extractor reads from the responses of step `source`, and its uses."""
+    """A value that the extractor reads from the responses of step `source`, and its uses.
+
+    `values` are what the recordings send, `given` is what the response of the first one has.
+    """
 
     name: str
     values: tuple[str, ...]
+    given: str
     source: int
     extractor: Extractor
     coding: Coding
@@ -227,7 +231,7 @@ def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Corre
                 pairs = zip(steps, wanted, strict=False)
                 if all(extractor.finds(step.answers, text) for step, text in pairs):
                     name = _name(atom, aligned[atom.step][0], found)
-                    return Variable(name, atom.values, source, extractor, coding)
+                    return Variable(name, atom.values, form, source, extractor, coding)
     return None
 
 

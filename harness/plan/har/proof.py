@@ -74,11 +74,12 @@ def difference(
     """Return how an answer differs without an extractor, as "step 7 POST /save answers 403"; empty when none does.
 
     `full` has the answers of users with all extractors, to which `sent` are the values that the extractor found. What
-    differs among those users is not compared. `number` is the first step that sends the value.
+    differs among those users is not compared. `number` is the first step that sends the value: a difference before it
+    has another reason, such as data of an earlier pass.
     """
     value = variable.values[0]
-    for at in range(number, len(other)):
-        where = f"step {at + 1} {labels[at]}"
+    for at in range(len(other)):
+        where = f"{'' if at >= number else 'not tested: '}step {at + 1} {labels[at]}"
         known, answer = [one for user in full if (one := user[at])], other[at]
         if len(known) < len(full):
             continue
