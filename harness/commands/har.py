@@ -24,6 +24,7 @@ from harness.plan.har.jmx import Recorded, recorded_jmx
 from harness.plan.har.read import Recording, read_har
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
+from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import parse_target
 from harness.run.replay import USERS, Proof, prove
 from harness.run.request import Names, Request, resolve_request
@@ -89,9 +90,15 @@ def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
         "users = 5",
         "ramp_per_user_s = 1",
         "duration_s = 60",
-        "# The median of the recorded pauses; each pause of the plan is a multiple of it.",
-        *([f"think_time_s = {number_text(recorded.think_time_s)}"] if recorded.think_time_s else []),
     ]
+    if recorded.think_time_s:
+        lines += [
+            "# The mean of the recorded pauses; each pause of the plan is a multiple of it.",
+            f"think_time_s = {number_text(recorded.think_time_s)}",
+            'think_time_per = "transaction"',
+        ]
+    # A redirect is a part of its request, and has no row of its own.
+    lines += ["", "[properties]", f'"{SUB_RESULTS}" = "false"']
     allow = ["embedded_resources = true"] if recorded.with_static else []
     allow += ["scripts = true  # values in base64"] if recorded.needs_scripts else []
     return "\n".join([*lines, *(["", "[allow]", *allow] if allow else [])]) + "\n"

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean
 from urllib.parse import quote
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 from xml.etree.ElementTree import Element, SubElement
@@ -42,9 +42,8 @@ class Recorded:
 
     @property
     def think_time_s(self) -> float:
-        """The median pause before a transaction (s), 0 without pauses."""
-        pauses = [pause for step, pause in zip(self.steps, self.pauses_s, strict=True) if step.title and pause]
-        return round(median(pauses), 1) if pauses else 0.0
+        """The mean pause before a transaction (s)."""
+        return round(fmean(pause for step, pause in zip(self.steps, self.pauses_s, strict=True) if step.title), 2)
 
     @property
     def columns(self) -> dict[str, str]:

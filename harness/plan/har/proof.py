@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from harness.plan.har.correlate import Variable
 from harness.plan.har.page import read_page
-from harness.plan.har.steps import Step, json_leaves
+from harness.plan.har.steps import Step, Where, json_leaves
 
 _WORD = re.compile(r"[A-Za-z]{3,}(?![\w])")
 _TAGS = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
@@ -58,12 +58,14 @@ def failures(steps: Sequence[Step], labels: Sequence[str], answers: Answers) -> 
             continue
         old, new = signature_of(Answer(str(call.status), call.url, call.response)), signature_of(answer)
         is_same_code = old.code[0] == new.code[0] or {old.code, new.code} <= {"200", "304"}
+        sent = {one.name for one in step.fields if one.where is Where.FORM}
+        again = [form for form in new.forms - old.forms if sent & set(form.split())]
         if not is_same_code:
             yield f"{where}: expected {old.code}, got {new.code}"
         elif old.path != new.path:
             yield f"{where}: expected {old.path}, got {new.path}"
-        elif call.response and old.forms != new.forms:
-            yield f"{where}: the forms of the page differ: expected {_list(old.forms)}, got {_list(new.forms)}"
+        elif call.response and again:
+            yield f"{where}: shows its form again: {again[0]}"
         elif call.response and _letters(old.title) != _letters(new.title):
             yield f'{where}: expected the page "{old.title}", got "{new.title}"'
 
@@ -74,38 +76,60 @@ def difference(
     """Return how an answer differs without an extractor, as "step 7 POST /save answers 403"; empty when none does.
 
     `full` has the answers of users with all extractors, to which `sent` are the values that the extractor found. What
-    differs among those users is not compared. `number` is the first step that sends the value: a difference before it
-    has another reason, such as data of an earlier pass.
+    differs among those users is not compared. `number` is the first step that sends the value. A difference before it
+    has another reason, such as data of an earlier pass: then only codes and paths are compared, if they were equal.
     """
-    value = variable.values[0]
-    for at in range(len(other)):
-        where = f"{'' if at >= number else 'not tested: '}step {at + 1} {labels[at]}"
-        known, answer = [one for user in full if (one := user[at])], other[at]
+    has_other_data = False
+    for at, answer in enumerate(other):
+        where = f"step {at + 1} {labels[at]}"
+        known = [one for user in full if (one := user[at])]
         if len(known) < len(full):
             continue
-        if answer is None:
-            return f"{where} is not reached"
-        old, new = [signature_of(one) for one in known], signature_of(answer)
-        for name, text in (("code", "answers {}"), ("path", "leads to {}"), ("title", 'shows "{}"')):
-            before, now = {getattr(one, name) for one in old}, getattr(new, name)
-            if len(before) == 1 and now not in before:
-                return f"{where} {text.format(now)}"
-        if len({one.forms for one in old}) == 1 and old[0].forms != new.forms:
-            return f"{where} shows {_list(new.forms - old[0].forms) if new.forms - old[0].forms else 'other forms'}"
-        if missing := frozenset.intersection(*(one.words for one in old)) - new.words:
-            return f"{where} lacks {_list(missing)}"
-        added = new.words.difference(*(one.words for one in old))
-        has_noise = any(one.words.difference(*(two.words for two in old if two is not one)) for one in old)
-        if added and not has_noise and not any(word in value for word in added):
-            return f"{where} adds {_list(added)}"
-        # Users see their own value, and without the extractor the recorded one.
-        if all(
-            len(mine) > 1 and mine in f"{one.url} {one.body}" != value for mine, one in zip(sent, known, strict=True)
-        ):
-            is_own = value not in sent and not any(value in f"{one.url} {one.body}" for one in known)
-            if is_own and value in f"{answer.url} {answer.body}":
-                return f"{where} answers for the recorded value"
+        old = [signature_of(one) for one in known]
+        plain = _refused(old, answer)
+        what = plain or (_other_page(old, signature_of(answer)) if answer and not has_other_data else "")
+        if at < number and plain:
+            return f"not tested: {where} {plain}"
+        if at < number:
+            has_other_data = has_other_data or bool(what)
+        elif what:
+            return f"{where} {what}"
+        elif answer and _is_for_recorded(variable.values[0], answer, known, sent):
+            return f"{where} answers for the recorded value"
     return ""
+
+
+def _refused(old: Sequence[Signature], answer: Answer | None) -> str:
+    """Return how code or path of an answer differ from those of all users with all extractors."""
+    if answer is None:
+        return "is not reached"
+    new = signature_of(answer)
+    for name, text in (("code", "answers {}"), ("path", "leads to {}")):
+        before, now = {getattr(one, name) for one in old}, getattr(new, name)
+        if len(before) == 1 and now not in before:
+            return text.format(now)
+    return ""
+
+
+def _other_page(old: Sequence[Signature], new: Signature) -> str:
+    """Return how title, forms or words of an answer differ from what those of all users with all extractors share."""
+    if len({one.title for one in old}) == 1 and new.title != old[0].title:
+        return f'shows "{new.title}"'
+    if len({one.forms for one in old}) == 1 and old[0].forms != new.forms:
+        return f"shows {_list(new.forms - old[0].forms) if new.forms - old[0].forms else 'no form'}"
+    if missing := frozenset.intersection(*(one.words for one in old)) - new.words:
+        return f"lacks {_list(missing)}"
+    added = new.words.difference(*(one.words for one in old))
+    has_noise = any(one.words.difference(*(two.words for two in old if two is not one)) for one in old)
+    return f"adds {_list(added)}" if added and not has_noise else ""
+
+
+def _is_for_recorded(value: str, answer: Answer, known: Sequence[Answer], sent: Sequence[str]) -> bool:
+    """Return whether an answer has the recorded value where the answers of other users have theirs."""
+    texts = [f"{one.url} {one.body}" for one in known]
+    is_own = all(len(own) > 1 and own in text for own, text in zip(sent, texts, strict=True))
+    is_recorded = value in f"{answer.url} {answer.body}" and not any(value in text for text in texts)
+    return is_own and is_recorded and value not in sent
 
 
 def _shape(path: str) -> str:
