@@ -284,7 +284,12 @@ ARGUMENTS = {
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
     "reports": Option("folder of the results, as with --reports", "DIR", type=folder),
-    "what": Option("a JMX or an address of which a plan is made; without it a project is made here", "JMX|URL"),
+    "what": Option(
+        "a JMX or an address of which a plan is made, or its name with --har; without it a project is made here",
+        "JMX|URL|PLAN",
+    ),
+    "plan/new": Option("name of the new plan", "PLAN"),
+    "address": Option("the first page: http://host:8080", "URL"),
 }  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
-    limit_s = limit_s_of(options.max)
+    limit_s = _limit_s(options.max)
     names = Names(options.plan, options.env, options.target, options.port, properties=options.properties)
     request = resolve_request(names, options.home, options.build)
     result = _findings(request)
@@ -94,8 +94,7 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_REGRESSED if result.failed_count else EXIT_OK
 
 
-def limit_s_of(text: str) -> float:
-    """Return the time limit of a pass in s. UsageError for a wrong one."""
+def _limit_s(text: str) -> float:
     limit_s = parse_duration_s(text, "--limit")
     if not limit_s:
         raise UsageError(f"--limit {text}: a pass takes some time", "give seconds or 90s, 2m, 1h30m")

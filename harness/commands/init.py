@@ -16,15 +16,14 @@ from urllib.parse import urlsplit
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import CHECKOUT, FILE_NAME
-from harness.commands.har import make_har_plan
+from harness.base.project import FILE_NAME
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
 from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
+from harness.plan.adopt.project_files import copy_of_clone, name_of_address, new_home, plan_name_of, write_project
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
@@ -34,6 +33,7 @@ from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import Target, parse_target
 from harness.run.preflight import run_files
+from harness.run.recorded import make_har_plan
 
 _EPILOG = """\
 examples:
@@ -80,8 +80,7 @@ def run(options: argparse.Namespace) -> int:
         if options.jmx:
             raise UsageError(f"{what} and --jmx exclude each other", "give one")
         options.jmx = Path(what)
-    if CHECKOUT and options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
-        options.home = Path.cwd()  # no project yet: it is made here
+    options.home = new_home(options.home, Path.cwd())
     is_new = not (options.home / FILE_NAME).is_file()
     if not is_new and not options.plan and not what and not options.jmx:
         todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"

@@ -43,7 +43,7 @@ class Proof:
     stopped: str = ""
 
 
-def prove(recorded: Recorded, request: Request, console: Console, limit_s: float) -> Proof:
+def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     """Replay a plan that is written: three users with all extractors, and one without each; then without the needless.
 
     Only the request's target is contacted. Each JMeter process ends within `limit_s`.
@@ -51,7 +51,7 @@ def prove(recorded: Recorded, request: Request, console: Console, limit_s: float
     names = [one.name for one in recorded.found.variables]
     variants = {f"{_WITHOUT}{name}": [other for other in names if other != name] for name in names}
     proof = Proof()
-    answers = _replays(recorded, request, console, limit_s, _users(names) | variants, proof)
+    answers = _replays(recorded, request, limit_s, _users(names) | variants, proof)
     full = [answers.answers[user] for user in _users(names)]
     proof.failures = _failures(recorded, full)
     if proof.failures or proof.stopped:
@@ -70,7 +70,7 @@ def prove(recorded: Recorded, request: Request, console: Console, limit_s: float
             proof.dropped.append(variable.name)
     if proof.dropped:
         needed = list(proof.without)
-        again = _replays(recorded, request, console, limit_s, _users(needed), proof)
+        again = _replays(recorded, request, limit_s, _users(needed), proof)
         if proof.stopped or _failures(recorded, list(again.answers.values())):
             proof.shared, proof.dropped = proof.dropped, []
     return proof
@@ -97,7 +97,6 @@ class _Replayed:
 def _replays(
     recorded: Recorded,
     request: Request,
-    console: Console,
     limit_s: float,
     groups: Mapping[str, Collection[str]],
     proof: Proof,
@@ -107,7 +106,7 @@ def _replays(
     found = _Replayed()
     for start in range(0, len(names), size):
         batch = {name: groups[name] for name in names[start : start + size]}
-        exchanges = () if proof.stopped else _pass(recorded, request, console, limit_s, batch, proof)
+        exchanges = () if proof.stopped else _pass(recorded, request, limit_s, batch, proof)
         proof.passes += len(batch)
         for name in batch:
             own = [one for one in exchanges if one.thread.startswith(f"{name} ")]
@@ -124,7 +123,6 @@ def _replays(
 def _pass(
     recorded: Recorded,
     request: Request,
-    console: Console,
     limit_s: float,
     groups: Mapping[str, Collection[str]],
     proof: Proof,
@@ -139,7 +137,12 @@ def _pass(
         jmx.write_bytes(recorded_jmx(recorded, groups))
         request = replace(request, plan=replace(plan, jmx_path=jmx))
         spec = request.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command="lth init --har")
-        context = RunContext(ready_jmeter(request, folder), interrupts, console, stack.enter_context(Guardian()))
+        context = RunContext(
+            ready_jmeter(request, folder),
+            interrupts,
+            Console(highlight=False, stderr=True),
+            stack.enter_context(Guardian()),
+        )
         context.guardian.remove_at_end(folder)
         done = run_once(spec, request, folder, context, limit_s)
         proof.stopped = done.stopped

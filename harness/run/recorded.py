@@ -1,4 +1,4 @@
-"""`lth init --har`: a plan of recordings, with extractors that a replay has proven."""
+"""Makes a plan of recordings: writes it, proves its extractors by a replay, and prints what was found."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
-from rich.console import Console
-
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, InvalidRunError
 from harness.base.log import log
-from harness.base.units import number_text, plural
-from harness.commands.check import limit_s_of
+from harness.base.units import number_text, parse_duration_s, plural
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.files import store_secrets, write_data, write_plan
 from harness.plan.adopt.toml_text import secrets_lines
@@ -34,7 +31,10 @@ _PROFILE = "local"
 
 
 def make_har_plan(options: argparse.Namespace, name: str) -> int:
-    """Write the plan of the recordings, prove its extractors, print what was found; return the exit code."""
+    """Write the plan of the recordings, prove its extractors, print what was found; return the exit code.
+
+    `options` are those of `lth init`.
+    """
     recordings = [read_har(path) for path in options.har]
     host = parse_target(options.target).origin.partition("//")[2] if options.target else ""
     all_steps = [steps_of(one, host if any(call.host == host for call in one.calls) else "") for one in recordings]
@@ -130,7 +130,7 @@ def _print_contents(
 
 def _proven(recorded: Recorded, request: Request, plans: Path, target: str, options: argparse.Namespace) -> int:
     log(f"\nreplay: {USERS} users, then one without each extractor, on {target}")
-    proof = prove(recorded, request, Console(highlight=False, stderr=True), limit_s_of(options.max))
+    proof = prove(recorded, request, parse_duration_s(options.max, "--limit"))
     if proof.stopped:
         _print_table(recorded, None)
         raise InvalidRunError(f"{recorded.name}: {proof.stopped}", "nothing is proven; the plan is kept")
