@@ -7,27 +7,31 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from harness.base.errors import EXIT_OK, EXIT_REGRESSED, InvalidRunError
+from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import log
+from harness.base.project import folder_with, read_project
 from harness.base.units import number_text, parse_duration_s, plural
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.files import store_secrets, write_data, write_plan
 from harness.plan.adopt.toml_text import secrets_lines
+from harness.plan.allowed_targets import check_allowed
 from harness.plan.har.correlate import aligned, correlate
 from harness.plan.har.jmx import Recorded, recorded_jmx
 from harness.plan.har.read import Recording, read_har
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
 from harness.plan.plan import SUB_RESULTS
-from harness.plan.spec import parse_target
+from harness.plan.spec import load_profile, parse_target
 from harness.run.replay import USERS, Proof, prove
 from harness.run.request import Names, Request, resolve_request
 
 _SHOWN_MOST = 16
 _PROFILE = "local"
+_HARS_MOST = 2
 
 
 def make_har_plan(options: argparse.Namespace, name: str) -> int:
@@ -35,20 +39,31 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
 
     `options` are those of `lth init`.
     """
+    if len(options.har) > _HARS_MOST:
+        raise UsageError(f"{len(options.har)} recordings: two show what varies", "give --har at most twice")
     recordings = [read_har(path) for path in options.har]
-    host = parse_target(options.target).origin.partition("//")[2] if options.target else ""
+    given = parse_target(options.target).origin if options.target else ""
+    host = given.partition("//")[2]
     all_steps = [steps_of(one, host if any(call.host == host for call in one.calls) else "") for one in recordings]
+    target = given or all_steps[0].origin
+    if not options.no_replay:
+        _check_allowed(target, options.home)
     recorded = _recorded(name, all_steps, with_static=options.static)
     plans = options.home / "plans"
     missing = _write(recorded, plans, options.home, recordings)
     _print_contents(recorded, recordings, all_steps, missing)
-    target = options.target or all_steps[0].origin
     if options.no_replay:
         _print_table(recorded, None)
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
     request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
     return _proven(recorded, request, plans, target, options)
+
+
+def _check_allowed(target: str, home: Path) -> None:
+    profile = load_profile(folder_with(home, "env", _PROFILE), _PROFILE)
+    allowed = (*profile.allowed_targets, *read_project(home).targets.values())
+    check_allowed(parse_target(target), replace(profile, allowed_targets=allowed))
 
 
 def _recorded(name: str, all_steps: Sequence[Steps], *, with_static: bool) -> Recorded:
@@ -131,9 +146,6 @@ def _print_contents(
 def _proven(recorded: Recorded, request: Request, plans: Path, target: str, options: argparse.Namespace) -> int:
     log(f"\nreplay: {USERS} users, then one without each extractor, on {target}")
     proof = prove(recorded, request, parse_duration_s(options.max, "--limit"))
-    if proof.stopped:
-        _print_table(recorded, None)
-        raise InvalidRunError(f"{recorded.name}: {proof.stopped}", "nothing is proven; the plan is kept")
     if not proof.failures and proof.dropped:
         variables = [one for one in recorded.found.variables if one.name not in proof.dropped]
         recorded.found.variables[:] = variables

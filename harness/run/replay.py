@@ -18,7 +18,7 @@ from harness.plan.har.proof import Answer, Answers, difference, failures
 from harness.plan.load import ClosedLoad
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import RAW_NAME, Exchange, parse_exchanges
-from harness.run.one_pass import run_once
+from harness.run.one_pass import PassInterruptedError, PassStoppedError, run_once
 from harness.run.request import Request
 
 USERS = 3
@@ -40,7 +40,6 @@ class Proof:
     shared: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     passes: int = 0
-    stopped: str = ""
 
 
 def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
@@ -54,7 +53,7 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     answers = _replays(recorded, request, limit_s, _users(names) | variants, proof)
     full = [answers.answers[user] for user in _users(names)]
     proof.failures = _failures(recorded, full)
-    if proof.failures or proof.stopped:
+    if proof.failures:
         return proof
     labels = recorded.labels()
     for variable in recorded.found.variables:
@@ -71,7 +70,7 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     if proof.dropped:
         needed = list(proof.without)
         again = _replays(recorded, request, limit_s, _users(needed), proof)
-        if proof.stopped or _failures(recorded, list(again.answers.values())):
+        if _failures(recorded, list(again.answers.values())):
             proof.shared, proof.dropped = proof.dropped, []
     return proof
 
@@ -106,7 +105,7 @@ def _replays(
     found = _Replayed()
     for start in range(0, len(names), size):
         batch = {name: groups[name] for name in names[start : start + size]}
-        exchanges = () if proof.stopped else _pass(recorded, request, limit_s, batch, proof)
+        exchanges = _pass(recorded, request, limit_s, batch)
         proof.passes += len(batch)
         for name in batch:
             own = [one for one in exchanges if one.thread.startswith(f"{name} ")]
@@ -121,12 +120,9 @@ def _replays(
 
 
 def _pass(
-    recorded: Recorded,
-    request: Request,
-    limit_s: float,
-    groups: Mapping[str, Collection[str]],
-    proof: Proof,
+    recorded: Recorded, request: Request, limit_s: float, groups: Mapping[str, Collection[str]]
 ) -> tuple[Exchange, ...]:
+    """Return the exchanges of thread groups, with their secrets. PassStoppedError after `limit_s`."""
     plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
     with Interrupts() as interrupts, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replay-")))
@@ -145,5 +141,7 @@ def _pass(
         )
         context.guardian.remove_at_end(folder)
         done = run_once(spec, request, folder, context, limit_s)
-        proof.stopped = done.stopped
+        if done.stopped:
+            error = PassInterruptedError if done.is_interrupted else PassStoppedError
+            raise error(f"{recorded.name}: {done.stopped}", "nothing is proven; the plan is kept")
         return parse_exchanges((folder / "check" / "pass" / RAW_NAME).read_text(encoding="utf-8", errors="replace"))

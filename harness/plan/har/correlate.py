@@ -20,6 +20,7 @@ _DAY_S = 86_400
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
 _LEAST_PART = 6
+_LEAST_TYPED = 4
 _LEAST_UNEXPLAINED = 12
 # Headers whose values follow from the others: known values are replaced in them, and none is looked for.
 _FOLLOWING = ("referer", "origin", "accept", "content-type", "x-requested-with")
@@ -128,6 +129,10 @@ def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Co
             continue
         if one.typed:
             _type(found, number, one, Typed(one.typed, one.text, one.is_secret))
+            continue
+        known = next((typed for typed in found.typed if typed.value == one.text and not typed.is_secret), None)
+        if known and len(one.text) >= _LEAST_TYPED and one.where in (Where.FORM, Where.QUERY):
+            _type(found, number, one, known)  # a form repeats what was typed before
             continue
         texts = (one.text, *(other[one.key].text for other in others if one.key in other))
         if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:

@@ -18,6 +18,7 @@ from harness.plan.har.steps import Field, Step, Where
 from harness.plan.thread_groups import LOOPS
 
 NOT_FOUND = "NOT_FOUND"
+_LEAST_TYPED = 4
 _URL_SAFE = re.compile(r"[\w.~-]+")
 _ORIGIN = "${origin}"
 # Characters for private use mark the places of variables.
@@ -157,7 +158,10 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
     for number, step in enumerate(recorded.steps):
         if step.title:
             count += 1
-            transaction = _add(tree, "TransactionController", "TransactionControllerGui", f"{count:02d} {step.title}")
+            title = step.title
+            for column, value in recorded.columns.items():
+                title = title.replace(value, column) if len(value) >= _LEAST_TYPED else title
+            transaction = _add(tree, "TransactionController", "TransactionControllerGui", f"{count:02d} {title}")
             _bool(transaction, "TransactionController.includeTimers", False)
             _bool(transaction, "TransactionController.parent", False)
             below = SubElement(tree, "hashTree")
