@@ -9,17 +9,18 @@ import base64
 import html
 import json
 import re
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from random import Random
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
+
+from tests.support.local_server import serving
 
 TYPED = "ann-typed-this"
 PASSWORD = "correct horse battery"
@@ -269,8 +270,9 @@ def encoded_link(app: WebApp, prefix: str) -> Part:
     def serve(asked: Asked) -> Reply:
         if asked.path == prefix:
             value = keep(asked, prefix, f"a&b/{base64.b64encode(app.made.randbytes(12)).decode()}+=")
+            ref = quote(value, safe="")
             return page("Links", f'<ul>\n<li><a href="{prefix}/other?x=1">Other</a></li>\n'
-                        f'<li><a href="{prefix}/open?ref={quote(value, safe="")}&amp;x=2">Open</a></li>\n</ul>')  # fmt: skip
+                        f'<li><a href="{prefix}/open?ref={ref}&amp;x=2">Open</a></li>\n</ul>')  # fmt: skip
         good = asked.query.get("ref") == asked.session.get(prefix)
         return page("Opened", "The document is open") if good else refuse()
 
@@ -448,15 +450,8 @@ def served(app: WebApp) -> Iterator[str]:
 
         do_POST = do_GET  # noqa: N815
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def recorded(app: WebApp, origin: str) -> dict[str, Any]:

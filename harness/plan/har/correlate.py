@@ -127,12 +127,14 @@ def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Co
     for one in steps[0].fields:
         if one.file or (one.where is Where.HEADER and one.name.lower() in _FOLLOWING):
             continue
-        if one.typed:
-            _type(found, number, one, Typed(one.typed, one.text, one.is_secret))
-            continue
-        known = next((typed for typed in found.typed if typed.value == one.text and not typed.is_secret), None)
+        known = next(
+            (typed for typed in found.typed if typed.value == one.text and not (typed.is_secret or one.is_secret)), None
+        )
         if known and len(one.text) >= _LEAST_TYPED and one.where in (Where.FORM, Where.QUERY):
             _type(found, number, one, known)  # a form repeats what was typed before
+            continue
+        if one.typed:
+            _type(found, number, one, Typed(one.typed, one.text, one.is_secret))
             continue
         texts = (one.text, *(other[one.key].text for other in others if one.key in other))
         if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
