@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +18,7 @@ from harness.plan.adopt.files import store_secrets, write_data, write_plan
 from harness.plan.adopt.toml_text import secrets_lines
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.har.correlate import aligned, correlate
-from harness.plan.har.jmx import Recorded, recorded_jmx
+from harness.plan.har.jmx import Recorded, csv_text, recorded_jmx
 from harness.plan.har.read import Recording, read_har
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
@@ -76,12 +74,10 @@ def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[Rec
     """Write the plan and its files; return the uploads that have no recorded content."""
     data = [DataFile(file, None, (), text) for file, text in recorded.uploads.items()]
     if recorded.columns:
-        rows = io.StringIO()
-        csv.writer(rows, lineterminator="\n").writerows([recorded.columns.keys(), recorded.columns.values()])
-        file = plans / "data" / recorded.name / "users.csv"
-        head = rows.getvalue().partition("\n")[0]
+        rows = csv_text([list(recorded.columns), list(recorded.columns.values())])
+        file, head = plans / recorded.data_name, rows.partition("\n")[0]
         is_own = file.is_file() and file.read_text(encoding="utf-8").partition("\n")[0].strip() == head
-        data += [] if is_own else [DataFile(f"data/{recorded.name}/users.csv", None, (), rows.getvalue())]
+        data += [] if is_own else [DataFile(recorded.data_name, None, (), rows)]
     write_data(plans, data)
     store_secrets(home, recorded.secrets)
     write_plan(plans, recorded.name, _jmx(recorded), _toml(recorded, recordings))
@@ -132,7 +128,7 @@ def _print_contents(
         if left:
             log(f"{recording.name}: left out: {', '.join(left)}")
     if recorded.columns:
-        log(f"plans/data/{recorded.name}/users.csv: what a user types ({', '.join(recorded.columns)}): add rows")
+        log(f"plans/{recorded.data_name}: what a user types ({', '.join(recorded.columns)}): add rows")
     if recorded.secrets:
         log(f"secrets.toml, which git ignores, has the values of: {', '.join(recorded.secrets)}")
     for file in missing:

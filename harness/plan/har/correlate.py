@@ -52,11 +52,12 @@ class Variable:
 
 
 class Typed(NamedTuple):
-    """A value that a person typed: a column of the data file, or a secret."""
+    """A value that a person typed: a column of the data file, or a secret; `may_vary` as in Field."""
 
     column: str
     value: str
     is_secret: bool
+    may_vary: bool = False
 
 
 class Unexplained(NamedTuple):
@@ -134,7 +135,7 @@ def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Co
             _type(found, number, one, known)  # a form repeats what was typed before
             continue
         if one.typed:
-            _type(found, number, one, Typed(one.typed, one.text, one.is_secret))
+            _type(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
             continue
         texts = (one.text, *(other[one.key].text for other in others if one.key in other))
         if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
@@ -225,6 +226,7 @@ def _uses(found: Correlation) -> Iterator[Use]:
 
 def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> Variable | None:
     is_varying = len(set(atom.values)) > 1
+    typed = [one.value for one in found.typed if len(one.value) >= _LEAST_TYPED]
     forms = [codings(value) for value in atom.values]
     for source in range(atom.step):
         steps = aligned[source]
@@ -235,6 +237,8 @@ def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Corre
             if not form or any(form == earlier for earlier, _ in forms[0][:index]):
                 continue
             for extractor in proposals(form, atom.field, steps[0].answers, is_varying=is_varying):
+                if any(text in extractor.a for text in typed):
+                    continue  # other users type other texts
                 pairs = zip(steps, wanted, strict=False)
                 if all(extractor.finds(step.answers, text) for step, text in pairs):
                     name = _name(atom, aligned[atom.step][0], found)

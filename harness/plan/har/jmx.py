@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,9 +49,19 @@ class Recorded:
         return round(fmean(pause for step, pause in zip(self.steps, self.pauses_s, strict=True) if step.title), 2)
 
     @property
+    def data_name(self) -> str:
+        """The name of the data file, relative to plans/."""
+        return f"data/{self.name}/users.csv"
+
+    @property
     def columns(self) -> dict[str, str]:
         """The columns of the data file, with the recorded values."""
         return {one.column: one.value for one in self.found.typed if not one.is_secret}
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The columns whose texts may be unlike the recorded ones."""
+        return tuple(one.column for one in self.found.typed if one.may_vary)
 
     @property
     def secrets(self) -> dict[str, str]:
@@ -119,6 +131,13 @@ def recorded_jmx(recorded: Recorded, groups: Mapping[str, Collection[str]]) -> b
     return text + b"\n"
 
 
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as JMeter reads them from a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
 def _common(tree: Element, recorded: Recorded) -> None:
     target = _leaf(tree, "ConfigTestElement", "HttpDefaultsGui", "Target")
     _arguments(target, "HTTPsampler.Arguments", ())
@@ -145,7 +164,7 @@ def _common(tree: Element, recorded: Recorded) -> None:
     if recorded.columns:
         data = _leaf(tree, "CSVDataSet", "TestBeanGUI", "What a user types")
         for name, value in (
-            ("filename", f"data/{recorded.name}/users.csv"), ("fileEncoding", "UTF-8"), ("variableNames", ""),
+            ("filename", recorded.data_name), ("fileEncoding", "UTF-8"), ("variableNames", ""),
             ("delimiter", ","), ("shareMode", "shareMode.all"),
         ):  # fmt: skip
             _string(data, name, value)

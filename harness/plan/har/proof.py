@@ -143,7 +143,7 @@ def _plain(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    return re.sub(r"[^a-z ]", "", text.lower()).strip()
+    return " ".join(re.sub(r"[^a-z ]", "", text.lower()).split())
 
 
 def _words(text: str) -> frozenset[str]:

@@ -32,6 +32,9 @@ _PERSONAL = re.compile(
 )
 
 
+_SEARCH = re.compile(r"(?i).*(?:search|query|term|keyword|filter).*|q")
+
+
 class Where(StrEnum):
     """Where a request sends a value."""
 
@@ -46,7 +49,8 @@ class Where(StrEnum):
 class Field:
     """A value that a request sends, decoded. A path has a field for each segment, a raw body is one field.
 
-    `typed` is the name of the column when a person typed it; a secret is one that goes to the environment.
+    `typed` is the name of the column when a person typed it; a secret is one that goes to the environment. A text that
+    `may_vary` is one of a form without a password: it names what is made, and not who does it or what exists.
     """
 
     where: Where
@@ -56,6 +60,7 @@ class Field:
     content_type: str = ""
     typed: str = ""
     is_secret: bool = False
+    may_vary: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -208,7 +213,8 @@ def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) 
         number = counts[where, name]
         key = name if number == 1 else f"{name}#{number}"
         typed, is_secret = ("", False) if file else _typed(name, value, form, before)
-        yield Field(where, key, value, file, content_type, typed, is_secret)
+        may_vary = bool(typed) and where is Where.FORM and _may_vary(name, value, form)
+        yield Field(where, key, value, file, content_type, typed, is_secret, may_vary)
     if call.body and not call.params:
         yield Field(Where.BODY, "", call.body)
     for name, value in call.headers:
@@ -228,6 +234,12 @@ def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> 
         return "", False
     is_secret = is_password(name)
     return (_column(name), is_secret) if is_secret or _PERSONAL.fullmatch(name) else ("", False)
+
+
+def _may_vary(name: str, value: str, form: Form | None) -> bool:
+    types = {field: one.attributes.get("type", "").lower() for field, one in form.inputs.items()} if form else {}
+    is_text = types.get(name) in ("", "text") and "password" not in types.values()
+    return is_text and bool(re.search("[A-Za-z]", value)) and "@" not in value and not _SEARCH.fullmatch(name)
 
 
 def is_password(name: str) -> bool:
