@@ -12,7 +12,9 @@ from harness.plan.har.correlate import Variable
 from harness.plan.har.page import read_page
 from harness.plan.har.steps import Step, Where, json_leaves
 
-_WORD = re.compile(r"[A-Za-z]{3,}(?![\w])")
+_PUNCTUATION = ".,;:!?()[]{}<>\"'“”‘’«»…"
+_LEAST_WORD = 3
+_CONSTANT = re.compile(r"(?<=[:\[,])\s*(true|false|null)\b")
 _TAGS = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
 _NAMED_WORDS = 3
 
@@ -44,9 +46,12 @@ def signature_of(answer: Answer) -> Signature:
     """Return the signature of a response; numbers and long ids are left out."""
     page = read_page(answer.body)
     forms = {f"{_shape(urlsplit(form.action).path)} {' '.join(sorted(form.inputs))}".strip() for form in page.forms}
-    keys = {_plain(".".join(map(str, path))) for path, _ in json_leaves(answer.body)}
-    words = _words(_TAGS.sub(" ", answer.body))
-    return Signature(answer.code, _shape(urlsplit(answer.url).path), _plain(page.title), frozenset(forms), words | keys)
+    leaves = list(json_leaves(answer.body))
+    words = {_plain(".".join(map(str, path))) for path, _ in leaves} | set(_CONSTANT.findall(answer.body))
+    words |= _words(" ".join(str(value) for _, value in leaves) if leaves else _TAGS.sub(" ", answer.body))
+    return Signature(
+        answer.code, _shape(urlsplit(answer.url).path), _plain(page.title), frozenset(forms), frozenset(words)
+    )
 
 
 def failures(steps: Sequence[Step], labels: Sequence[str], answers: Answers) -> Iterator[str]:
@@ -147,8 +152,9 @@ def _letters(text: str) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a text; those joined to digits, such as parts of ids, are none."""
-    return frozenset(token for token in re.split(r"[^\w-]+", text) if _WORD.fullmatch(token))
+    """Return the words of a text: letters between spaces or punctuation; parts of ids are none."""
+    tokens = (token.strip(_PUNCTUATION) for token in text.split())
+    return frozenset(token for token in tokens if len(token) >= _LEAST_WORD and token.isalpha())
 
 
 def _list(words: frozenset[str]) -> str:

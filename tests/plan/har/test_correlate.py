@@ -167,14 +167,14 @@ def test_what_a_form_repeats_is_the_same_column(tmp_path):
 def test_names_and_passwords_in_json_are_typed(tmp_path):
     body = json.dumps({"user": {"email": "ann@example.org", "password": "opensesame"}, "remember": True})
     _, correlation = correlated(tmp_path, [entry("/"), post(body, body_type=JSON)])
-    assert [tuple(typed) for typed in correlation.typed] == [
+    assert [tuple(typed)[:3] for typed in correlation.typed] == [
         ("email", "ann@example.org", False), ("password", "opensesame", True),
     ]  # fmt: skip
 
 
 def test_a_key_in_a_header_that_nothing_gave_is_a_secret(tmp_path):
     _, correlation = correlated(tmp_path, [entry("/", headers={"Authorization": "Bearer abcdef0123456789"})])
-    assert [tuple(typed) for typed in correlation.typed] == [("authorization", "abcdef0123456789", True)]
+    assert [tuple(typed)[:3] for typed in correlation.typed] == [("authorization", "abcdef0123456789", True)]
 
 
 @pytest.mark.parametrize("value", ["9f3c01aa7be244d1", "4711", "QmFzZTY0IHRva2Vu", "0d5a1f0e-4d8e-4d53"])
