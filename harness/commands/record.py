@@ -51,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"plans/{options.plan}.jmx exists", "give another PLAN; FORCE=1 replaces it")
     har = options.build / "har" / f"{options.plan}.har"
     har.parent.mkdir(parents=True, exist_ok=True)
+    har.touch(mode=0o600)
     with Interrupts() as interrupts:
 
         def until_closed(page: Any) -> None:
@@ -80,10 +81,9 @@ def record(address: str, har: Path, visit: Callable[[Any], None], *, is_headless
     with sync_playwright() as driver:
         try:
             browser = driver.chromium.launch(executable_path=program, args=flags, headless=is_headless)
-        except Error as error:
-            first = str(error).partition("\n")[0]
+        except Error:
             todo = "use a desktop session, ssh -X or xvfb-run"
-            raise UsageError(f"Chromium does not start ({first[:120]})", todo) from None
+            raise UsageError(f"{program} does not start, or there is no screen", todo) from None
         try:
             context = browser.new_context(record_har_path=har, record_har_content="embed", no_viewport=not is_headless)
             page = context.new_page()

@@ -18,8 +18,9 @@ from harness.plan.adopt.files import store_secrets, write_data, write_plan
 from harness.plan.adopt.toml_text import secrets_lines
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.har.correlate import aligned, correlate
-from harness.plan.har.jmx import Recorded, csv_text, recorded_jmx
+from harness.plan.har.jmx import recorded_jmx
 from harness.plan.har.read import Recording, read_har
+from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
 from harness.plan.plan import SUB_RESULTS

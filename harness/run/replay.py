@@ -14,8 +14,9 @@ from rich.console import Console
 
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.plan.har.jmx import Recorded, csv_text, recorded_jmx
+from harness.plan.har.jmx import recorded_jmx
 from harness.plan.har.proof import Answer, Answers, difference, failures
+from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.load import ClosedLoad
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import RAW_NAME, Exchange, parse_exchanges

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from harness.base.secrecy import is_secret_name
 from harness.base.spellings import LEAST_LENGTH
-from harness.base.units import MS_PER_S
 from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
+from harness.plan.har.guess import guess_of
 from harness.plan.har.read import Call
 from harness.plan.har.steps import Field, Step, Where, json_leaves, typed_leaves
 
-_DAY_S = 86_400
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
 _LEAST_PART = 6
 _LEAST_TYPED = 4
@@ -268,7 +266,7 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correl
         if not any(use.step == atom.step and use.key == atom.key for use in _uses(found)):
             _type(found, atom.step, one, Typed(re.sub(r"\W+", "_", one.name).lower(), secret, True))
         return
-    guess, todo = _guess(value, aligned[atom.step][0].answers[0].start_s)
+    guess, todo = guess_of(value, aligned[atom.step][0].answers[0].start_s)
     is_random = bool(guess) or (len(value) >= _LEAST_UNEXPLAINED and looks_dynamic(value))
     if not differs and not is_random:
         return
@@ -280,25 +278,6 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correl
     where = f"{one.where} {one.name}".strip()
     guess, todo = guess or "random text", todo or "find in the page's scripts how it is made, and write that"
     found.unexplained.append(Unexplained(atom.step, where, value, guess, todo))
-
-
-def _guess(value: str, sent_s: float) -> tuple[str, str]:
-    """Return what a value without a source may be and what to write instead; empty texts when it is not known."""
-    if value.isdigit():
-        if abs(int(value) / MS_PER_S - sent_s) < _DAY_S:
-            return "time in ms", "write ${__time()}"
-        if abs(int(value) - sent_s) < _DAY_S:
-            return "time in s", "write ${__time(/1000)}"
-    if _UUID.fullmatch(value):
-        return "UUID", "write ${__UUID}"
-    if re.fullmatch(r"0?\.\d{8,}|\d{9,}", value):
-        return "random number", f"write ${{__Random(1,{10 ** min(9, len(value.lstrip('0.')))})}}"
-    if re.fullmatch(r"[0-9a-f]{16,}", value):
-        return (
-            "random hexadecimal number, or a hash",
-            f"if random, write ${{__RandomString({len(value)},0123456789abcdef)}}",
-        )
-    return "", ""
 
 
 def _replace_known(number: int, one: Field, found: Correlation) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
 from xml.etree.ElementTree import Element, SubElement
 
 from harness.base.units import MS_PER_S
-from harness.plan.har.correlate import Correlation, Use, Variable, json_texts
+from harness.plan.har.correlate import Use, Variable, json_texts
 from harness.plan.har.extract import Kind
-from harness.plan.har.steps import Field, Step, Where
+from harness.plan.har.recorded import Recorded
+from harness.plan.har.steps import Field, Where, path_shape
 from harness.plan.thread_groups import LOOPS
 
 NOT_FOUND = "NOT_FOUND"
@@ -31,77 +28,6 @@ _ORIGIN_VALUE = (
     f'${{__jexl3({_PORT} == 80 || {_PORT} == 443 ? "" : ":" + {_PORT})}}'
 )
 _IMAGES = r"https?://${__P(host,127.0.0.1)}[:/].*"
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What a plan is written of; `name` is that of the plan, `pauses_s` has the pause before each step."""
-
-    name: str
-    steps: Sequence[Step]
-    found: Correlation
-    pauses_s: Sequence[float]
-    with_static: bool = False
-
-    @property
-    def think_time_s(self) -> float:
-        """The mean pause before a transaction (s)."""
-        return round(fmean(pause for step, pause in zip(self.steps, self.pauses_s, strict=True) if step.title), 2)
-
-    @property
-    def data_name(self) -> str:
-        """The name of the data file, relative to plans/."""
-        return f"data/{self.name}/users.csv"
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns of the data file, with the recorded values."""
-        return {one.column: one.value for one in self.found.typed if not one.is_secret}
-
-    @property
-    def varied(self) -> tuple[str, ...]:
-        """The columns whose texts may be unlike the recorded ones."""
-        return tuple(one.column for one in self.found.typed if one.may_vary)
-
-    @property
-    def secrets(self) -> dict[str, str]:
-        """The environment variables of the secrets, with the recorded values."""
-        return {self.secret_name(one.column): one.value for one in self.found.typed if one.is_secret}
-
-    @property
-    def uploads(self) -> dict[str, str]:
-        """The files that are sent, by their name relative to plans/, with their recorded contents."""
-        fields = (one for step in self.steps for one in step.fields if one.file)
-        return {self.upload_name(one): one.text for one in fields}
-
-    @property
-    def needs_scripts(self) -> bool:
-        """Whether an expression is a script."""
-        return any(one.coding.needs_scripts for one in self.found.variables)
-
-    def upload_name(self, one: Field) -> str:
-        """Return where an upload is, relative to plans/."""
-        return f"data/{self.name}/{re.sub(r'[^A-Za-z0-9_.-]+', '-', one.file).lstrip('.') or 'file'}"
-
-    def secret_name(self, column: str) -> str:
-        """Return the environment variable of a secret."""
-        return re.sub(r"\W+", "_", f"{self.name}_{column}").upper()
-
-    def labels(self) -> list[str]:
-        """Return the unique label of each step; a segment of its path that varies has the name of its variable."""
-        counts: Counter[str] = Counter()
-        labels = []
-        for number, step in enumerate(self.steps):
-            parts = step.path.split("/")
-            for variable in self.found.variables:
-                for use in variable.uses:
-                    if use.step == number and use.key[0] == Where.PATH:
-                        at = int(use.key[1]) + 1
-                        parts[at] = parts[at].replace(use.text, f"{{{variable.name}}}")
-            label = f"{step.method} {'/'.join(parts)[:60]}"
-            counts[label] += 1
-            labels.append(label if counts[label] == 1 else f"{label} #{counts[label]}")
-        return labels
 
 
 def recorded_jmx(recorded: Recorded, groups: Mapping[str, Collection[str]]) -> bytes:
@@ -129,13 +55,6 @@ def recorded_jmx(recorded: Recorded, groups: Mapping[str, Collection[str]]) -> b
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
     return text + b"\n"
-
-
-def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as JMeter reads them from a CSV file."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
 
 
 def _common(tree: Element, recorded: Recorded) -> None:
@@ -178,7 +97,7 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
         if step.title:
             count += 1
             title = step.title
-            for column, value in recorded.columns.items():
+            for column, value in sorted(recorded.columns.items(), key=lambda pair: -len(pair[1])):
                 title = title.replace(value, column) if len(value) >= _LEAST_TYPED else title
             transaction = _add(tree, "TransactionController", "TransactionControllerGui", f"{count:02d} {title}")
             _bool(transaction, "TransactionController.includeTimers", False)
@@ -198,6 +117,8 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
         for variable in recorded.found.variables:
             if variable.source == number and variable.name in active:
                 _extractor(own, variable)
+        if step.follows and "html" in step.answers[-1].response_type:
+            _assert_page(own, urlsplit(step.answers[-1].url).path or "/")
         code = str(step.answers[-1].status)
         codes = "200|304" if code in ("200", "304") else code
         assertion = _leaf(own, "ResponseAssertion", "AssertionGui", f"Code {codes}")
@@ -207,6 +128,18 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
         _string(assertion, "Assertion.test_field", "Assertion.response_code")
         _bool(assertion, "Assertion.assume_success", code[0] in "45")
         SubElement(assertion, "intProp", name="Assertion.test_type").text = "1"
+
+
+def _assert_page(tree: Element, path: str) -> None:
+    """Add an assertion that the last redirect leads to the recorded page, and not to that of the log-in."""
+    shape = path_shape(path)
+    pattern = "[^/?]+".join(re.sub(r"([\\^$.|?*+()\[\]{}])", r"\\\1", part) for part in shape.split("#"))
+    assertion = _leaf(tree, "ResponseAssertion", "AssertionGui", f"Page {shape}")
+    _string(SubElement(assertion, "collectionProp", name="Asserion.test_strings"), "page", rf"[^?]*{pattern}(?:\?.*)?")
+    _string(assertion, "Assertion.custom_message", f"expected the page {shape}")
+    _string(assertion, "Assertion.test_field", "Assertion.sample_label")
+    _bool(assertion, "Assertion.assume_success", False)
+    SubElement(assertion, "intProp", name="Assertion.test_type").text = "1"
 
 
 def _sampler(tree: Element, recorded: Recorded, number: int, label: str, active: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from harness.plan.har.correlate import Variable
 from harness.plan.har.page import read_page
-from harness.plan.har.steps import Step, Where, json_leaves
+from harness.plan.har.steps import Step, Where, json_leaves, path_shape
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'“”‘’«»…"
 _LEAST_WORD = 3
@@ -45,12 +45,12 @@ class Signature:
 def signature_of(answer: Answer) -> Signature:
     """Return the signature of a response; numbers and long ids are left out."""
     page = read_page(answer.body)
-    forms = {f"{_shape(urlsplit(form.action).path)} {' '.join(sorted(form.inputs))}".strip() for form in page.forms}
+    forms = {f"{path_shape(urlsplit(form.action).path)} {' '.join(sorted(form.inputs))}".strip() for form in page.forms}
     leaves = list(json_leaves(answer.body))
     words = {_plain(".".join(map(str, path))) for path, _ in leaves} | set(_CONSTANT.findall(answer.body))
     words |= _words(" ".join(str(value) for _, value in leaves) if leaves else _TAGS.sub(" ", answer.body))
     return Signature(
-        answer.code, _shape(urlsplit(answer.url).path), _plain(page.title), frozenset(forms), frozenset(words)
+        answer.code, path_shape(urlsplit(answer.url).path), _plain(page.title), frozenset(forms), frozenset(words)
     )
 
 
@@ -136,11 +136,6 @@ def _is_for_recorded(value: str, answer: Answer, known: Sequence[Answer], sent: 
     is_own = all(len(own) > 1 and own in text for own, text in zip(sent, texts, strict=True))
     is_recorded = value in f"{answer.url} {answer.body}" and not any(value in text for text in texts)
     return is_own and is_recorded and value not in sent
-
-
-def _shape(path: str) -> str:
-    """Return a path with # for each segment that is an id."""
-    return "/".join("#" if re.search(r"\d|.{24}", part) else part for part in path.split("/"))
 
 
 def _plain(text: str) -> str:

@@ -86,9 +86,13 @@ class Step:
     @property
     def shape(self) -> tuple[str, ...]:
         """What is equal in two recordings of the step."""
-        segments = ("#" if re.search(r"\d|.{24}", part) else part for part in self.path.split("/"))
         names = (f"{one.where}:{one.name}" for one in self.fields if one.where in (Where.QUERY, Where.FORM))
-        return (self.method, "/".join(segments), *names)
+        return (self.method, path_shape(self.path), *names)
+
+
+def path_shape(path: str) -> str:
+    """Return a path with # for each segment that may be an id."""
+    return "/".join("#" if re.search(r"\d|.{24}", part) else part for part in path.split("/"))
 
 
 @dataclass(frozen=True)

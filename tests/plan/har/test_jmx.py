@@ -9,7 +9,8 @@ from typing import Any
 
 from defusedxml.ElementTree import fromstring
 
-from harness.plan.har.jmx import Recorded, recorded_jmx
+from harness.plan.har.jmx import recorded_jmx
+from harness.plan.har.recorded import Recorded
 from harness.plan.lint import lint
 from tests.support.har import correlated, entry
 
