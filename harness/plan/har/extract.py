@@ -117,16 +117,25 @@ def looks_dynamic(value: str) -> bool:
     return len(letters) >= 10 and (changes >= 3 or (len(letters) >= 16 and vowels < len(letters) / 5))
 
 
-def proposals(value: str, field: Field, answers: Sequence[Call], *, is_varying: bool) -> Iterator[Extractor]:
+def proposals(value: str, field: Field, answers: tuple[Call, ...], *, is_varying: bool) -> Iterator[Extractor]:
     """Yield extractors that read a value from the responses of a step, the simplest first.
 
     Short or plain values count only where their place names them: a field of the same name, a link, a JSON leaf.
     `is_varying` says that the value differs between recordings.
     """
+    if value not in _all_texts(answers):
+        return
     is_long = len(value) > _FEW and (is_varying or looks_dynamic(value))
     found = (*_of_elements(value, field, answers, is_long), *_of_json(value, field, answers, is_long),
              *_of_headers(value, answers, is_long), *_of_text(value, field, answers, is_long))  # fmt: skip
     yield from (one for one in found if one.finds(answers, value))
+
+
+@lru_cache(maxsize=2048)
+def _all_texts(answers: tuple[Call, ...]) -> str:
+    """Return everything in which a value is looked for."""
+    body = answers[-1].response
+    return "\n".join((body, html.unescape(body), body.replace("\\/", "/"), *map(_header_text, answers)))
 
 
 def _of_elements(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
