@@ -167,7 +167,7 @@ def _print_table(recorded: Recorded, proof: Proof | None) -> None:
     for one in recorded.found.variables:
         without = "not proven"
         if proof and not proof.failures:
-            without = proof.without.get(one.name, "passes alone, but not with others left out")
+            without = proof.without.get(one.name, "users pass without it, but not without others, too")
         used = dict.fromkeys(f"{labels[use.step]} ({use.key[0]})" for use in one.uses)
         rows.append((one.name, labels[one.source], ", ".join(used), one.extractor.text, without))
     if len(rows) > 1:

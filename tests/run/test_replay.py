@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import parse_qs
+from uuid import uuid4
 
 import pytest
 
@@ -76,6 +78,49 @@ def test_a_plan_that_does_not_pass_is_kept_and_the_step_is_named(tmp_path, capsy
     assert "unexplained: GET /go, query n: 1795737600123 (time in ms); write ${__time()}" in printed
     assert "not proven: the replay differs from the recording:\n  step 2 GET /go: expected 200, got 410" in printed
     assert (tmp_path / "plans" / "shop.jmx").is_file()
+
+
+class Either(BaseHTTPRequestHandler):
+    """A page with two tokens, of which either one suffices, once."""
+
+    given: set[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        tokens = (uuid4().hex, uuid4().hex)
+        inputs = "".join(f'<input type="hidden" name="{name}" value="{token}">' for name, token in zip("ab", tokens, strict=True))
+        self.given.update(tokens)
+        self.answer(200, f'<title>Edit</title><form method="post" action="/go">{inputs}</form>')
+
+    def do_POST(self) -> None:
+        fields = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        is_good = any(fields[name][0] in self.given for name in "ab")
+        self.answer(200 if is_good else 403, "<title>Done</title>")
+
+    def answer(self, code: int, page: str) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+
+@pytest.mark.real
+def test_two_extractors_of_which_one_suffices_are_both_kept(tmp_path, capsys):
+    a, b = "9f3c01aa7be244d1", "0b77e2c9d1844f60"
+    form = f'<title>Edit</title><form method="post" action="/go"><input type="hidden" name="a" value="{a}">'
+    form += f'<input type="hidden" name="b" value="{b}"></form>'
+    with serving(Either, given=set()) as port:
+        origin = f"http://127.0.0.1:{port}"
+        body = f"a={a}&b={b}"
+        done = entry(f"{origin}/go", "<title>Done</title>", method="POST", body=body, at_s=3)
+        assert init(tmp_path, "--har", str(write(tmp_path / "v.har", entry(f"{origin}/", form), done))) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("users pass without it, but not without others, too") == 2
+    assert "not needed" not in printed
+    assert "3 users passed with 2 extractors" in printed
 
 
 def test_without_a_replay_nothing_is_sent_and_nothing_is_proven(tmp_path, capsys):
