@@ -90,7 +90,9 @@ class Either(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         tokens = (uuid4().hex, uuid4().hex)
-        inputs = "".join(f'<input type="hidden" name="{name}" value="{token}">' for name, token in zip("ab", tokens, strict=True))
+        inputs = "".join(
+            f'<input type="hidden" name="{name}" value="{token}">' for name, token in zip("ab", tokens, strict=True)
+        )
         self.given.update(tokens)
         self.answer(200, f'<title>Edit</title><form method="post" action="/go">{inputs}</form>')
 

@@ -97,9 +97,7 @@ def test_json_is_sent_raw_and_only_whole_values_are_replaced(tmp_path):
         )
     )  # fmt: skip
     sent = [fields for _, _, fields in samplers(tree)][1][""]
-    assert sent == (
-        '{"id": ${id}, "note": "4711 is no id", "list": [${id}], "key": "${key}", "path": "c:\\\\\\\\x"}'
-    )
+    assert sent == ('{"id": ${id}, "note": "4711 is no id", "list": [${id}], "key": "${key}", "path": "c:\\\\\\\\x"}')
 
 
 def test_a_text_that_looks_like_a_variable_is_sent_as_it_is(tmp_path):
