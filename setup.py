@@ -5,7 +5,8 @@ from pathlib import Path
 
 from setuptools import find_packages, setup
 
-SHIPPED = {f"harness.shipped.{name}": name for name in ("plans", "env", "systems", "jmeter")}
+SHIPPED = {f"harness.shipped.{name}": name for name in ("plans", "env", "systems", "jmeter", "docs")}
+FILES = {"harness.shipped.docs": ["doubtful.md"]}
 DATA = ("css", "j2", "java", "jfc", "jmx", "js", "json", "lock", "toml", "typed", "xml")
 
 
@@ -19,5 +20,8 @@ setup(
     extras_require={name: pins(f"requirements/{name}.txt") for name in ("otlp", "parquet", "record", "zstd")},
     packages=[*find_packages(include=["harness*"]), *SHIPPED],
     package_dir=SHIPPED,
-    package_data={"harness": [f"**/*.{ending}" for ending in DATA], **{name: ["**/*"] for name in SHIPPED}},
+    package_data={
+        "harness": [f"**/*.{ending}" for ending in DATA],
+        **{name: FILES.get(name, ["**/*"]) for name in SHIPPED},
+    },
 )

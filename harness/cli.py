@@ -84,6 +84,7 @@ VERBS = {
     "push": Verb("storage", "upload runs to S3; s3 push is the same", "rest"),
     "pull": Verb("storage", "download runs from S3; s3 pull is the same", "rest"),
     "ls": Verb("storage", "list the runs in S3; s3 ls is the same", "rest"),
+    "diff": Verb("diff", "what changed between two versions of a JMX, in words", "rest"),
     "gui": Verb("gui", "open a plan in the JMeter GUI", "rest"),
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
     "generator": Verb("generator", "start a load generator for other machines", "rest"),
@@ -122,7 +123,8 @@ examples:
   lth compare run-07_1 run-07_2
 
 {core}
-lth help all lists all verbs, lth VERB -h explains one, and
+lth help all lists all verbs, lth VERB -h explains one,
+lth help doubtful what makes a run DOUBTFUL and what to do, and
 lth completion markdown prints all options.
 Plans:    {plans}
 Profiles: {profiles}
@@ -214,7 +216,8 @@ def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[s
 def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name: str, target: str) -> None:
     """Give the options the plan of the project or the settings of the experiment that is resumed, if not given."""
     resume = getattr(options, "resume", None)
-    if name in _OF_ONE_PLAN and not getattr(options, "plan", name) and resume in (None, LAST):
+    has_plan = getattr(options, "plan", name) or getattr(options, "curl", None)
+    if name in _OF_ONE_PLAN and not has_plan and resume in (None, LAST):
         from harness.base.project import default_plan  # here, because other verbs need no plan
 
         options.plan = default_plan(options.home)
@@ -302,6 +305,11 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
     """Print the help or the version and exit; exit with an error for any other option, or for no word at all."""
     if word == "help" and rest and rest[0] != "all":
+        from harness.doubtful_page import topic_text  # here, because other commands do not need it
+
+        if text := topic_text(rest[0], program):
+            print(text)
+            raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))
     from harness.base.git import version_text  # here, because other commands do not need it
 

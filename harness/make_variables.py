@@ -92,7 +92,8 @@ def _words(name: str, value: str, action: argparse.Action) -> list[str]:
         return values
     flag = next(flag for flag in action.option_strings if flag.startswith("--"))
     if action.nargs is None or not many:
-        repeated = value.split() if isinstance(action, argparse._AppendAction) else values
+        is_split = isinstance(action, argparse._AppendAction) and flag != "--header"  # its value has blanks
+        repeated = value.split() if is_split else values
         return [f"{flag}={one}" for one in repeated]
     return [flag, *values]
 

@@ -88,6 +88,11 @@ OPTIONS = {
     "env/notify": Option("profile whose [notify] lists the recipients (of an A/B test: its own)", "ENV", "e"),
     "env/storage": Option("profile whose [storage] names the bucket when s3://… is missing", "ENV", "e"),
     "target": Option("a running system: http://host:8080, or a name in [targets]; no system is started", "URL", "t"),
+    "header": Option(
+        "header of all requests, 'Name: value', repeatable; $NAME is a secret of the environment", "HEADER", "H",
+        default=list, is_repeated=True,
+    ),
+    "curl": Option("a curl command as a browser copies it: its request is the plan", "COMMAND"),
     "port": Option("port of the system that is started (a free one)", "PORT"),
     "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
     "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
@@ -240,6 +245,8 @@ OPTIONS = {
     "static": Option("retrieve the static files of each page, as a browser does"),
     "no-replay": Option("send nothing: the extractors of the recording are not proven"),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
+    "text": Option("print one JMX as text, a line per element, for git's textconv"),
+    "git": Option("let git diff show the JMX files of this folder as text: .gitattributes, git config"),
     "force": Option("replace a plan of this name"),
     "from-clone": Option("make a project of what a team added to a clone of the tool", "DIR", type=folder),
     "replace": Option("replace reports in S3 that were written again here"),
@@ -266,12 +273,13 @@ GOALS = f"goal {LIMITS}"
 FOLDERS = "reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (
-    f"plan env {LENGTH} target port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note html "
-    f"{FOLLOWED} {FOLDERS}"
+    f"plan env {LENGTH} target header port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note "
+    f"html {FOLLOWED} {FOLDERS}"
 )
 # Arguments without a name; the variable of make is the name.
 ARGUMENTS = {
     "plan": Option("the plan, as with --plan", "PLAN"),
+    "plan/address": Option("the plan, as with --plan; an address is a plan with one request", "PLAN|URL"),
     "run": Option(_RUN, "RUN"),
     "runs": Option("baseline and contender: runs, pins, JSON, JTL, Markdown files, patterns", "RUN"),
     "runs/stored": Option("RUN… and s3://bucket/prefix; all runs without RUN", "RUN|s3://…"),
@@ -280,13 +288,13 @@ ARGUMENTS = {
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
     "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
+    "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),
     "reports": Option("folder of the results, as with --reports", "DIR", type=folder),
     "what": Option(
-        "a JMX or an address of which a plan is made, or its name with --har; without it a project is made here",
-        "JMX|URL|PLAN",
+        "a JMX or an address of which a plan is made, and its name; without it a project is made here", "NAME|JMX|URL"
     ),
     "plan/new": Option("name of the new plan", "PLAN"),
     "address": Option("the first page: http://host:8080", "URL"),

@@ -23,8 +23,8 @@ _DASHBOARD_KEYS: Mapping[str, Callable[[LabelTruth], float]] = {
     "minResTime": lambda truth: min(truth.counts),
     "maxResTime": lambda truth: max(truth.counts),
 }
-_MUST_HAVE = ("label", "count", "average ms", "median ms", "errors")
-_PERCENTILE = re.compile(r"(\d+(?:\.\d+)?) % ms")
+_MUST_HAVE = ("label", "count", "average ms", "p50 ms", "errors")
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?) ms")
 
 
 def counts_differ(output: str, truth: Truth) -> list[str]:
@@ -115,7 +115,6 @@ def _cell(column: str, truth: LabelTruth) -> str | None:
     cells: Mapping[str, Callable[[], str]] = {
         "count": lambda: str(truth.sample_count),
         "average ms": lambda: units.average_text(truth.elapsed_sum_ms / truth.sample_count),
-        "median ms": lambda: units.ms_text(truth.quantile_ms(0.5)),
         "min ms": lambda: units.ms_text(min(truth.counts)),
         "max ms": lambda: units.ms_text(max(truth.counts)),
         "errors %": lambda: units.percent_text(truth.error_count / truth.sample_count),

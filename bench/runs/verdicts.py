@@ -23,6 +23,7 @@ from harness.compare.sources import read_result
 from harness.plan.plan import load_plan
 from harness.report.tables import cell, table
 from harness.report.verdict import VALID, Verdict
+from harness.report.warnings import without_numbers
 
 _REPORTS = SHIPPED / "build" / "bench" / "verdicts"
 _VALID_LEAST_RATIO = 0.9
@@ -64,7 +65,7 @@ def verdicts_table(verdicts: dict[str, list[Verdict]]) -> str:
     rows = []
     for plan, found in verdicts.items():
         states = Counter(verdict.state for verdict in found)
-        reasons = Counter(reason for verdict in found for reason in verdict.reasons)
+        reasons = Counter(without_numbers(reason) for verdict in found for reason in verdict.reasons)
         named = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
         others = ", ".join(f"{count} {state}" for state, count in states.most_common() if state != VALID)
         rows.append([plan, str(len(found)), str(states[VALID]), others or "none", cell(named)])

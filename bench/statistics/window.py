@@ -30,6 +30,7 @@ from harness.report.summarise import SummaryOptions, summarise, window_of, windo
 from harness.report.summary import RunSummary
 from harness.report.tables import table
 from harness.report.verdict import VALID, Verdict
+from harness.report.warnings import without_numbers
 from harness.run.record import FINISHED, HostRecord, RunRecord
 
 _LENGTHS_S = (120.0, 300.0)
@@ -116,7 +117,7 @@ def _good(count: int) -> Iterator[Aim]:
     with ProcessPoolExecutor() as pool:
         for name, false in zip(GOOD, pool.map(_false_of, GOOD, repeat(count)), strict=True):
             print(f"bench: {name}", file=sys.stderr, flush=True)
-            reasons = dict.fromkeys(reason for verdict in false for reason in verdict.reasons)
+            reasons = dict.fromkeys(without_numbers(reason) for verdict in false for reason in verdict.reasons)
             ratio = len(false) / count
             rows.append([name, percent_text(ratio, 1), "; ".join(reasons)])
             yield Aim(f"not VALID: {name}, %", percent_text(ratio, 1), "≤ 3", ratio <= _FALSE_MOST)

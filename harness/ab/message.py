@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from harness.ab.outcome import Outcome
-from harness.ab.rule import BETTER
 from harness.base import units
-from harness.compare.comparison import CANNOT_TELL, OK
+from harness.compare.comparison import BETTER, CANNOT_TELL, OK
 from harness.experiment.record import FINISHED
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED

@@ -9,24 +9,26 @@ from typing import Any
 
 from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, AbRun, B
-from harness.ab.rule import BETTER, LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
+from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import to_plain
+from harness.compare.advice import extended
+from harness.compare.answer import Row, changes_text, seen_text
 from harness.compare.causes import Cause, causes
-from harness.compare.comparison import CANNOT_TELL, IMPROVED, INVALID, OK, REGRESSED, MetricComparison
+from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.render import change_figures
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
-from harness.report.results import Result
-from harness.report.tables import one_line
+from harness.metrics.figures import TOTAL
+from harness.report.first_screen import brief
+from harness.report.results import NextStep, Result
 from harness.report.verdict import INTERRUPTED
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
 _FAILED_IN_A_ROW = 2
-# The headline names so many metrics; the report has all.
-_METRICS_NAMED = 3
+CHART = "intervals.svg"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Outcome:
         return tuple(pair for pair in self.pairs if not pair.problem)
 
     @property
+    def rows(self) -> list[Row]:
+        """The metrics of TOTAL that either side has."""
+        return [Row(TOTAL, metric) for metric in self.metrics if metric.is_known]
+
+    @property
     def causes(self) -> tuple[Cause, ...]:
         """What grew inside the system, when B regressed and both sides were profiled."""
         if self.verdict != REGRESSED:
@@ -62,7 +69,16 @@ class Outcome:
         record = self.record
         verdict = self.verdict if record.state == FINISHED else INTERRUPTED
         title = f"{record.plan}: A against B ({record.name})"
-        return Result("ab", title, verdict, headline(self), change_figures(self.metrics))
+        has_chart = any(metric.low_ratio is not None for metric in self.metrics)
+        return Result(
+            kind="ab",
+            title=title,
+            verdict=verdict,
+            headline=headline(self),
+            key_figures=change_figures(self.metrics),
+            first_chart=f"{record.name}/{CHART}" if has_chart else "",
+            next_steps=tuple(_next_steps(self)),
+        )
 
     def exit_code_if(self, *, sure: bool) -> int:
         """Return the exit code; with `sure` CANNOT TELL counts as REGRESSED."""
@@ -108,41 +124,40 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
 
 
 def headline(outcome: Outcome) -> str:
-    """Return the verdict in one sentence: the metrics that decide it, and the number of pairs."""
-    record, count = outcome.record, len(outcome.counted)
+    """Return the verdict, the number of pairs, and what changed most or what is missing, in at most 20 words."""
+    record, count, verdict = outcome.record, len(outcome.counted), outcome.verdict
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
-    verdict = outcome.verdict
-    parts = [outcome.reason] if outcome.reason else []
-    if verdict == INVALID:
-        return one_line(f"{before}{verdict}: {'; '.join(parts)}.")
-    if verdict == REGRESSED:
-        parts.append(f"B is worse than A: {_changes(outcome.metrics, REGRESSED)}")
-    elif verdict == BETTER:
-        parts.append(f"B is better than A: {_changes(outcome.metrics, IMPROVED)}")
-    elif verdict == OK:
-        verdict = f"{OK} within {_within_text(outcome.metrics)}"
-        parts.append("no metric of B is worse than A's by more")
-    elif count >= PAIRS_LEAST:
-        parts.append(_changes(outcome.metrics, CANNOT_TELL))
-    else:
-        parts = [*_uncounted_text(outcome), *parts] or [f"a verdict needs {PAIRS_LEAST} pairs"]
-    runs = [run for pair in outcome.counted for run in (pair.a, pair.b) if run]
-    if doubtful := sum(run.is_doubtful for run in runs):
-        parts.append(f"{doubtful} of {units.plural(len(runs), 'run')} {'is' if doubtful == 1 else 'are'} DOUBTFUL")
-    text = "; ".join(part.rstrip(".") for part in parts if part)
     after = f" after {units.plural(count, 'pair')}" if count else ""
-    return one_line(f"{before}{verdict}{after}: {text}.")
+    if verdict == INVALID:
+        return brief(f"{before}{verdict}: {outcome.reason.rstrip('.')}.")
+    if verdict in (REGRESSED, BETTER):
+        return brief(f"{before}{verdict}{after}: {changes_text(outcome.rows, verdict)}.")
+    if verdict == OK:
+        return brief(f"{before}{OK} within {_within_text(outcome.metrics)}{after}: no metric of B regressed.")
+    missing = min((look for look in LOOKS if look > count), default=count) - count
+    needed = f"{units.plural(missing, 'more pair')} {'is' if missing == 1 else 'are'} needed"
+    failed = sum(bool(pair.problem) for pair in outcome.pairs)
+    if failed and count < PAIRS_LEAST:
+        needed = f"{units.plural(failed, 'pair')} {'does' if failed == 1 else 'do'} not count"
+    seen = seen_text(outcome.metrics) if count >= PAIRS_LEAST else ""
+    return brief(f"{before}{verdict}{after}: {needed if missing else 'the runs differ too much'}.", seen)
 
 
-def _uncounted_text(outcome: Outcome) -> Iterator[str]:
-    """Yield why pairs do not count and what to do; nothing when all count, or the reason says it already."""
-    problems = [pair.problem for pair in outcome.pairs if pair.problem]
-    if problems and outcome.reason != problems[-1]:
-        is_one = len(problems) == 1
-        yield (
-            f"{units.plural(len(problems), 'pair')} {'does' if is_one else 'do'} not count "
-            f"({problems[-1].rstrip('.')}); remove the cause, and repeat the test"
-        )
+def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
+    """Yield what to do next; nothing after OK and IMPROVED."""
+    record = outcome.record
+    if record.state != FINISHED:
+        yield NextStep("Continue the test", record.resume_command)
+    elif outcome.verdict == INVALID or (outcome.verdict == CANNOT_TELL and len(outcome.counted) < len(outcome.pairs)):
+        yield NextStep("Remove the cause, then repeat the test", record.command)
+    elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < PAIRS_MOST:
+        yield NextStep("Continue the test with more time", extended(record.resume_command, "max", "2h"))
+    elif outcome.verdict == CANNOT_TELL:
+        yield NextStep("Repeat it with longer runs", extended(record.command, "duration", "10m"))
+    elif outcome.verdict == REGRESSED and outcome.causes:
+        yield NextStep("See below what grew inside the system")
+    elif outcome.verdict == REGRESSED and "profile" not in record.command.lower():
+        yield NextStep("Find the cause: profile both sides", extended(record.command, "profile"))
 
 
 def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:
@@ -171,17 +186,6 @@ def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> 
     problems = ((run.side, problem_of(results.get(run.run or ""), run.problem)) for run in ended)
     failed = (f"the warm-up run of {side} failed: {problem.text}" for side, problem in problems if problem.is_invalid)
     return next(failed, "")
-
-
-def _changes(metrics: Sequence[MetricComparison], state: str) -> str:
-    """Return the metrics of a verdict (or of the reason `improved`) with their changes and intervals."""
-    chosen = [metric for metric in metrics if state in (metric.verdict, metric.reason)]
-    if state == CANNOT_TELL:
-        chosen = [metric for metric in chosen if metric.decides]
-    more = len(chosen) - _METRICS_NAMED
-    texts = [change_text(metric) for metric in chosen[:_METRICS_NAMED]]
-    texts += [f"and {units.plural(more, 'more metric')}"] if more > 0 else []
-    return ", ".join(texts) or "nothing could be judged"
 
 
 def change_text(metric: MetricComparison) -> str:

@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
-from harness.ab.outcome import Outcome
+from harness.ab.outcome import CHART, Outcome
 from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
-from harness.compare.comparison import LabelComparison
 from harness.compare.comparison_warnings import profiling_warnings, warnings_of
-from harness.compare.render import Footnotes, Heads, cause_table, metric_table, run_link
+from harness.compare.interval_chart import interval_chart
+from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_table, run_link, statistics_table
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.experiment.record import WARM_UP
-from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds
+from harness.report.charts.chart import Chart
+from harness.report.first_screen import first_screen
+from harness.report.markdown import image
 from harness.report.profiles import profile_links
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
 _BRIEF = metrics_of(Table.BRIEF)
-_HEADS = Heads(A, B, "interval")
-_PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title} A → B (change %)" for metric in _BRIEF), "counts")
+_HEADS = Heads(A, B)
+_PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title}" for metric in _BRIEF), "counts")
 
 
-def ab_report(outcome: Outcome, notes: str) -> str:
+def ab_charts(outcome: Outcome) -> tuple[Chart, ...]:
+    """Return the chart of the intervals; none before they are known."""
+    svg = interval_chart(outcome.rows)
+    return (Chart(CHART, svg),) if svg else ()
+
+
+def ab_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
-    record, footnotes = outcome.record, Footnotes()
+    record = outcome.record
     sides = {name: [run for pair in outcome.pairs if (run := pair.result(name))] for name in (A, B)}
+    warnings = [
+        *map(cell, _of_runs(outcome)),
+        *map(cell, profiling_warnings(sides[A], sides[B])),
+        *(f"{name}: {cell(text)}" for name, runs in sides.items() for text in warnings_of(runs)),
+    ]
     return filled(
         "harness.ab",
         "ab.md.j2",
         id=record.id,
         command=one_line(record.command).replace("-->", "->"),
         title=cell(outcome.result.title),
-        headline=cell(outcome.result.headline),
+        first_screen=first_screen(
+            outcome.result,
+            chart="".join(image(chart, record.name) for chart in charts),
+            table=change_table(outcome.rows, _HEADS),
+            weakened_by=warnings[:WEAKENED_BY_MOST],
+        ),
         sides=[(name, _side_text(record.side(name))) for name in (A, B)],
         load=cell(load_text(record.load)),
         undelivered=[cell(line) for line in record.undelivered],
-        total_table=metric_table(_total(outcome, sides), footnotes, _HEADS) if outcome.counted else "",
+        statistics_table=statistics_table(outcome.rows),
         level=units.percent_text(1 - level_of(len(outcome.counted)) * record.thresholds.alpha / ALPHA, 2),
         alpha=units.percent_text(record.thresholds.alpha, 0),
         looks=", ".join(map(str, LOOKS)),
@@ -56,11 +74,7 @@ def ab_report(outcome: Outcome, notes: str) -> str:
         setting_table=_setting_table(record, sides),
         cause_table=cause_table(outcome.causes, _HEADS),
         profiles=_profiles(outcome.counted),
-        warnings=[
-            *map(cell, profiling_warnings(sides[A], sides[B])),
-            *(f"{name}: {cell(text)}" for name, runs in sides.items() for text in warnings_of(runs)),
-        ],
-        footnotes=footnotes.lines,
+        warnings=warnings[WEAKENED_BY_MOST:],
         notes=notes,
     )
 
@@ -72,9 +86,17 @@ def _side_text(side: Side) -> str:
     return cell(side.text) + (f" ({cell('; '.join(parts))})" if parts else "")
 
 
-def _total(outcome: Outcome, sides: Mapping[str, Sequence[RunResult]]) -> LabelComparison:
-    counts = {name: sum(run.total.sample_count or 0 for run in runs if run.total) for name, runs in sides.items()}
-    return LabelComparison(TOTAL, counts[A], counts[B], outcome.metrics, outcome.verdict)
+def _of_runs(outcome: Outcome) -> Iterator[str]:
+    """Yield why the test ended early, why pairs do not count, and how many runs are DOUBTFUL."""
+    reason = outcome.reason.rstrip(".")
+    if reason not in outcome.result.headline:
+        yield f"The test ended early: {reason}."
+    for pair in outcome.pairs:
+        if pair.problem and pair.problem != outcome.reason:
+            yield f"Pair {pair.number} does not count: {pair.problem.rstrip('.')}."
+    runs = [run for pair in outcome.counted for run in (pair.a, pair.b) if run]
+    if doubtful := sum(run.is_doubtful for run in runs):
+        yield f"{doubtful} of {units.plural(len(runs), 'run')} {'is' if doubtful == 1 else 'are'} DOUBTFUL."
 
 
 def _pair_row(pair: Pair) -> list[str]:
@@ -114,7 +136,7 @@ def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
         if known:
             means = {one.metric: one for one in series_of(known, thresholds)}
             rows.append([cell(name), *(_mean_cell(metric, means.get(metric)) for metric in _BRIEF)])
-    return table(("label", *(f"{metric.title} A → B (change %)" for metric in _BRIEF)), rows) if rows else ""
+    return table(("label", *(f"{metric.title}" for metric in _BRIEF)), rows) if rows else ""
 
 
 def _mean_cell(metric: Metric, series: Series | None) -> str:

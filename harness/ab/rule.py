@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
-from harness.compare.comparison import CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
+from harness.compare.comparison import BETTER, CANNOT_TELL, IMPROVED, NOTHING, OK, REGRESSED, RUNS, MetricComparison
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio
@@ -39,8 +39,6 @@ PAIRS_LEAST, PAIRS_MOST = min(LOOKS), max(LOOKS)
 # tests of unchanged sides end with REGRESSED; at the whole, half of the changes as large as the threshold are missed.
 _PART_OF_THRESHOLD = 0.75
 _UNCONFIRMED = "a disturbance in step with the order of the runs could cause this change: more pairs are needed"
-# The verdict of B as a whole when a metric is better by as much, and none is worse.
-BETTER = "IMPROVED"
 # Sums that differ by less are equal.
 _ROUNDING = 1e-12
 

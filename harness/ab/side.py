@@ -13,7 +13,7 @@ from harness.ab.record import Side
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.plan.data_files import data_files
-from harness.plan.load import Load, load_record
+from harness.plan.load import LOAD_TITLES, Load, load_record
 from harness.run.request import Names, Request, resolve_request
 from harness.run.set_values import split_text
 
@@ -113,7 +113,7 @@ def check_sides(a: ReadySide, b: ReadySide, load_a: Load, load_b: Load) -> None:
         raise UsageError(what, "compare sides with the same test plan and data")
     values_a, values_b = (vars(load_record(load, side.request.plan.load)) for side, load in ((a, load_a), (b, load_b)))
     if names := [name for name, value in values_a.items() if value != values_b[name]]:
-        differences = (f"{name} is {values_a[name]} in A and {values_b[name]} in B" for name in names)
+        differences = (f"{LOAD_TITLES.get(name, name)}: {values_a[name]} in A, {values_b[name]} in B" for name in names)
         todo = f"give both the same [plan.{a.request.plan.name}] in their profiles, or the same [load]"
         raise UsageError(f"the loads of {a.title} and {b.title} differ: {', '.join(differences)}", todo)
     if what_runs(a) == what_runs(b):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.ab.outcome import Outcome, change_text, outcome_of
+from harness.ab.outcome import CHART, Outcome, change_text, outcome_of
 from harness.ab.record import AbRecord
 from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.ab.side import ReadySide
@@ -16,8 +17,11 @@ from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, WARM_UP
 from harness.experiment.runner import BudgetLeft, Design, child_of
+from harness.report.charts.chart import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
+
+_CHARTS = re.compile(re.escape(CHART))
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,13 @@ class AbTest(Design[AbRecord, Outcome]):
         self.files.write(outcome)
 
     def write_page(self, outcome: Outcome) -> None:
-        """Write the report; its notes block is preserved."""
+        """Write chart and report; its notes block is preserved."""
         # Deferred: bad input needs no templates, which are slow to import.
-        from harness.ab.render import ab_report
+        from harness.ab.render import ab_charts, ab_report
 
-        write_page(self.files.report, lambda notes: ab_report(outcome, notes))
+        charts = ab_charts(outcome)
+        write_charts(self.files.folder, charts, _CHARTS)
+        write_page(self.files.report, lambda notes: ab_report(outcome, charts, notes))
 
     def next_step(self, outcome: Outcome) -> Step | None:
         """Return the next run: the warm-up run, the second one of a pair, or the first of a new pair."""

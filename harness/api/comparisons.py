@@ -12,9 +12,9 @@ from pandas import DataFrame
 from harness.api.frames import comparison_frame, joined, texts
 from harness.api.run import REPORTS, Run
 from harness.base.project import current_project
+from harness.compare.answer import headline
 from harness.compare.comparison import Comparison
 from harness.compare.decision import compare as compare_results
-from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
 from harness.compare.sources import result_of_jtls

@@ -29,6 +29,7 @@ DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"
 _KEYS = {
     "format_version": int, "requires": str, "plan": str, "profile": str, "target": str, "goal": str, "targets": dict,
+    "headers": dict,
 }  # fmt: skip
 _VERSION = re.compile(r"(>=|==|~=|<|<=|>)\s*(\d+(?:\.\d+){0,2})")
 
@@ -51,6 +52,7 @@ class Project:
 
     `file` is None for a folder without one. `plan`, `goal` and `target` are empty where the file has none. `targets`
     are the addresses by name, which a run may load; `target` is the one for plans without a system of their own.
+    `headers` are those of all requests.
     """
 
     folder: Path
@@ -60,6 +62,7 @@ class Project:
     goal: str = ""
     target: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def reports(self) -> Path:
@@ -122,8 +125,10 @@ def read_project(folder: Path) -> Project:
         _check_version(data["requires"], file)
     targets = data.get("targets", {})
     check_keys(targets, dict.fromkeys(targets, str), f"{FILE_NAME} [targets]")
+    headers = data.get("headers", {})
+    check_keys(headers, dict.fromkeys(headers, str), f"{FILE_NAME} [headers]")
     texts = {key: data[key] for key in ("plan", "profile", "goal", "target") if key in data}
-    return Project(folder, file, **texts, targets=targets)
+    return Project(folder, file, **texts, targets=targets, headers=headers)
 
 
 def _check_version(requires: str, file: Path) -> None:

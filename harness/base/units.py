@@ -106,10 +106,10 @@ def percent_text(ratio: float | None, decimals: int = 2) -> str:
     return "" if ratio is None else f"{ratio * 100:.{decimals}f}"
 
 
-def signed_percent(ratio: float | None) -> str:
+def signed_percent(ratio: float | None, decimals: int = 2) -> str:
     """Return a change as the number before a % sign, with its sign: 0.1087 -> +10.87; no change is 0.00."""
-    text = "" if ratio is None else f"{ratio * 100:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
+    text = "" if ratio is None else f"{ratio * 100:+.{decimals}f}"
+    return text[1:] if text[1:].strip("0.") == "" else text
 
 
 def ms_text(value_ms: float | None, decimals: int = 0) -> str:

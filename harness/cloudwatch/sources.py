@@ -233,7 +233,7 @@ def parse_sources(profile: Mapping[str, Any], where: str) -> MetricsSpec | None:
     named = [source for source in SOURCES if source.name in profile]
     if len(named) > 1:
         found = " and ".join(f"[{source.name}]" for source in named)
-        raise UsageError(f"{where}: {found} exclude each other", "give one source of metrics")
+        raise UsageError(f"{where}: {found} cannot be used together", "give one source of metrics")
     if not named:
         return None
     spec: MetricsSpec = named[0].parse(profile[named[0].name], f"{where} [{named[0].name}]")

@@ -15,9 +15,12 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.compare import render as rendered
+from harness.compare.advice import next_steps
+from harness.compare.answer import rows_of
 from harness.compare.causes import causes
-from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
 from harness.compare.decision import compare
+from harness.compare.interval_chart import interval_chart
 from harness.compare.render import Compared
 from harness.compare.setup_diff import setup_differences
 from harness.compare.sides import (
@@ -57,6 +60,8 @@ from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_s
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
+# The end of the name of the chart of the intervals.
+_INTERVALS = "-intervals.svg"
 _NAME_A_FILE = "name the report with --output FILE.md"
 _EPILOG = """\
 examples:
@@ -78,13 +83,13 @@ Without --anyway, runs with another number of users, plan or duration are refuse
 CANNOT TELL. Smaller changes than the thresholds are ignored. The thresholds are in [compare] of the plan's TOML file;
 the default is 5 %, for p90 and above 10 %, for errors 0.5 % of all samples.
 
-exit codes: 0 OK or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use; 3 a run is INVALID.
+exit codes: 0 OK, IMPROVED or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use; 3 a run is INVALID.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `compare`."""
-    parser.description = "Report whether a contender is slower than a baseline: REGRESSED, OK or CANNOT TELL."
+    parser.description = "Report whether a contender is slower than a baseline: REGRESSED, IMPROVED, OK or CANNOT TELL."
     parser.epilog = _EPILOG
     take_argument(parser, "runs", "*")
     take(parser, "base/runs contender/runs plan/filter")
@@ -138,8 +143,9 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
         if options.label is not None
         else (),
         causes=causes(results, others) if comparison.verdict == REGRESSED else (),
+        next_steps=tuple(next_steps(comparison, results, others)),
     )
-    _write(compared, options, output, _chart(baseline, contender, output) if output else None)
+    _write(compared, options, output, _charts(comparison, baseline, contender, output) if output else ())
     return _exit_code(comparison.verdict, sure=options.sure)
 
 
@@ -216,6 +222,16 @@ def _command(options: argparse.Namespace, baseline: Sequence[Found], contender: 
     return shlex.join(["./aggregate.py", "compare", *arguments])
 
 
+def _charts(
+    comparison: Comparison, baseline: Sequence[Found], contender: Sequence[Found], output: Path
+) -> tuple[Chart, ...]:
+    """Return the charts of the intervals and of the distributions, without those that have nothing to show."""
+    total = [comparison.total] if comparison.total else []
+    svg = interval_chart(rows_of([*total, *comparison.labels]))
+    intervals = Chart(f"{output.stem}{_INTERVALS}", svg) if svg else None
+    return tuple(chart for chart in (intervals, _chart(baseline, contender, output)) if chart)
+
+
 def _chart(baseline: Sequence[Found], contender: Sequence[Found], output: Path) -> Chart | None:
     """Return the chart of the response time distributions; None when a side has no samples."""
     sides = []
@@ -233,24 +249,25 @@ def _chart(baseline: Sequence[Found], contender: Sequence[Found], output: Path) 
     return Chart(output.with_suffix(".svg").name, svg)
 
 
-def _write(compared: Compared, options: argparse.Namespace, output: Path | None, chart: Chart | None) -> None:
-    plain = rendered.to_json(compared, chart.name if chart and options.format == MARKDOWN else "")
+def _write(compared: Compared, options: argparse.Namespace, output: Path | None, charts: Sequence[Chart]) -> None:
+    plain = rendered.to_json(compared, charts[0].name if charts and options.format == MARKDOWN else "")
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         print(json_text(plain) if options.format == JSON else rendered.report(compared, ""), end="")
         return
     if options.format == MARKDOWN:
-        chart_path = output.with_suffix(".svg")
-        if chart:
-            write_whole(chart_path, chart.svg)
-        else:
-            chart_path.unlink(missing_ok=True)  # left by an earlier comparison
-        write_page(output, lambda notes: rendered.report(compared, notes, chart))
+        for name in (output.with_suffix(".svg").name, f"{output.stem}{_INTERVALS}"):
+            output.with_name(name).unlink(missing_ok=True)  # left by an earlier comparison
+        for chart in charts:
+            write_whole(output.with_name(chart.name), chart.svg)
+        write_page(output, lambda notes: rendered.report(compared, notes, charts))
         write_result(output, plain)
     else:
         write_whole(output.with_suffix(".json") if options.save else output, json_text(plain))
-    print(f"{rendered.terminal_text(compared.comparison, shutil.get_terminal_size().columns)}{os.path.relpath(output)}")
+    columns = shutil.get_terminal_size().columns
+    text = rendered.terminal_text(compared.comparison, columns, compared.next_steps)
+    print(f"{text}{os.path.relpath(output)}")
     if options.html:
         write_html(output)
 

@@ -68,12 +68,11 @@ def _tune(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 def _overload(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     from harness.overload.record import OverloadRecord
-    from harness.overload.render import result_line
+    from harness.overload.render import printed_overload
     from harness.overload.runner import OverloadTest
 
     record = rewritten(OverloadTest(files), Experiments(OverloadRecord, options.reports), lambda *_: {})
-    lines = (f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}" for run in record.measured)
-    return _Written(("", *lines), record.exit_code)
+    return _Written(("", printed_overload(record)), record.exit_code)
 
 
 def _sweep(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
@@ -83,12 +82,12 @@ def _sweep(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     design = StoredSweep(files)
     record = rewritten(design, Experiments(SweepRecord, options.reports), lambda *_: {}).record
     code = EXIT_OK if record.measured else EXIT_INVALID
-    return _Written((design.answer,), EXIT_INTERRUPTED if record.state == RUNNING else code)
+    return _Written(("", design.answer), EXIT_INTERRUPTED if record.state == RUNNING else code)
 
 
 def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
+    from harness.nightly.answer import headline
     from harness.nightly.record import NightlyRecord
-    from harness.nightly.render import headline
     from harness.nightly.report_files import read_nightly_result
     from harness.nightly.steps import NightlyRun
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import html
 import re
 import tempfile
 from bisect import bisect_right
@@ -11,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
@@ -20,18 +18,28 @@ from harness.base.project import FILE_NAME
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
+from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.adopt.project_files import copy_of_clone, name_of_address, new_home, plan_name_of, write_project
+from harness.plan.adopt.one_request import read_request, target_of, write_request
+from harness.plan.adopt.project_files import (
+    copy_of_clone,
+    name_of_address,
+    new_home,
+    plan_name_of,
+    show_jmx_as_text,
+    write_project,
+)
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
 from harness.plan.finding import Finding
+from harness.plan.headers import merged, parse_headers
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
-from harness.plan.plan import load_plan
-from harness.plan.spec import Target, parse_target
+from harness.plan.plan import is_address, load_plan
+from harness.plan.spec import Target
 from harness.run.preflight import run_files
 from harness.run.recorded import make_har_plan
 
@@ -43,13 +51,13 @@ examples:
   lth init --plan shop --fix                apply the fixes to plans/shop.jmx
   lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
   lth init shop --har buy.har --har buy2.har  a plan of recordings; a replay on the recorded host proves its extractors
+  lth init items --curl "curl -X POST …"     one request, as a browser copies it; secrets go to secrets.toml
   lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
+  lth init --git                            git diff shows the JMX files of this folder as text (each clone needs it)
 
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
 """
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-_NEW = Path(__file__).parents[1] / "plan" / "adopt" / "new.jmx"
-_NEW_PATH = "${__P(base_path,)}/<"
 _WARNINGS_SHOWN = 10
 # No plan has this port by chance.
 _ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
@@ -62,40 +70,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/init`."""
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
-    take_argument(parser, "what", "?")
-    take(parser, "plan/new jmx har target static no-replay max/check fix force from-clone home build")
+    take_argument(parser, "what", "*")
+    take(parser, "plan/new header curl jmx har target static no-replay max/check fix force from-clone git home build")
 
 
 def run(options: argparse.Namespace) -> int:
     """Make the project or the plan; print what was found, fixed and left; return the exit code."""
     if options.from_clone:
         return _of_clone(options.from_clone, Path.cwd())
-    what = options.what or ""
-    is_address = what.startswith(("http://", "https://"))
-    if options.har:
-        if options.jmx or is_address:
-            raise UsageError("--har excludes a JMX and an address", "give one")
-        options.plan = options.plan or what or plan_name_of(options.har[0].stem)
-    elif what and not is_address:
-        if options.jmx:
-            raise UsageError(f"{what} and --jmx exclude each other", "give one")
-        options.jmx = Path(what)
+    if options.git:
+        for line in show_jmx_as_text(Path.cwd()):
+            log(line)
+        return EXIT_OK
+    request = _request(options)
     options.home = new_home(options.home, Path.cwd())
     is_new = not (options.home / FILE_NAME).is_file()
-    if not is_new and not options.plan and not what and not options.jmx:
+    if not is_new and not options.plan and not request and not options.jmx:
         todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"
         raise UsageError(f"{shown(options.home / FILE_NAME)} exists: this is a project", todo)
     source = options.jmx.stem if options.jmx else Path.cwd().name
-    name = options.plan or (name_of_address(what) if is_address else plan_name_of(source))
-    targets = {}
-    if is_address:
-        address = parse_target(what.partition("?")[0], "the address", "http://127.0.0.1:8080/")
-        targets = {"local" if is_loopback(address.host) else name: address.origin}
-    code = _make_plan(options, name, what if is_address else "")
+    target = target_of(request) if request else None
+    name = options.plan or (name_of_address(request.url) if request else plan_name_of(source))
+    targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
+    code = _make_plan(options, name, request)
     if is_new:
         for written in write_project(options.home, name, targets):
             log(f"{written}: written")
     return code
+
+
+def _request(options: argparse.Namespace) -> OneRequest | None:
+    """Return the request of an address or a curl command, None without one; set the plan or the JMX of the words."""
+    address = next((word for word in options.what if is_address(word)), "")
+    words = [word for word in options.what if word != address]
+    is_request = address or options.curl
+    if options.har:
+        if is_request or options.jmx or len(words) + bool(options.plan) > 1:
+            raise UsageError("--har excludes a JMX, an address and a second name", "give one")
+        options.plan = options.plan or (words[0] if words else plan_name_of(options.har[0].stem))
+        return None
+    if len(words) > 1 or (words and (options.plan if is_request else options.jmx)):
+        raise UsageError(f"{' '.join(words)}: one word too many", "give one name of the plan, or one JMX")
+    if not is_request:
+        if options.header:
+            raise UsageError("HEADER is for the plan of an address", "write [headers] into the plan's TOML")
+        options.jmx = Path(words[0]) if words else options.jmx
+        return None
+    if options.jmx:
+        raise UsageError("--jmx and an address cannot be used together", "give one")
+    options.plan = words[0] if words else options.plan
+    request = read_request(address, options.curl)
+    return replace(request, headers=merged(request.headers, parse_headers(options.header)))
 
 
 def _of_clone(clone: Path, folder: Path) -> int:
@@ -106,8 +131,8 @@ def _of_clone(clone: Path, folder: Path) -> int:
     return EXIT_OK
 
 
-def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
-    """Make the plan; `address` is that of its one request, or empty."""
+def _make_plan(options: argparse.Namespace, name: str, request: OneRequest | None) -> int:
+    """Make the plan of a request or a JMX; without either one of a request to this machine."""
     plans = options.home / "plans"
     if not _NAME.fullmatch(name) or Path(name).suffix in (".jmx", ".toml"):
         raise UsageError(f"PLAN={name}: not a name of a plan", "use letters, digits, _ and -, such as PLAN=shop")
@@ -120,7 +145,7 @@ def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
     if options.har:
         return make_har_plan(options, name)
     if not options.jmx and not is_fixing_own:
-        return _new(plans, name, address)
+        return _new(options.home, name, request or OneRequest("http://127.0.0.1:8080/"))
     source = options.jmx or own
     adoption = adopt(source, name, plans)
     if is_fixing_own and own.with_suffix(".toml").is_file():
@@ -137,16 +162,15 @@ def _make_plan(options: argparse.Namespace, name: str, address: str) -> int:
     return EXIT_OK
 
 
-def _new(plans: Path, name: str, address: str) -> int:
-    adoption = adopt(_NEW, name, plans)
-    parts = urlsplit(address)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    text = adoption.draft.text().decode().replace(_NEW_PATH, _NEW_PATH.removesuffix("/<") + html.escape(path) + "<")
-    text = text.replace('testname="GET /"', f'testname="GET {html.escape(parts.path or "/")}"')
-    write_plan(plans, name, text.encode(), plan_toml(adoption.contents, name, "the template of a new plan"))
-    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, GET {path}")
-    start = f"{parts.scheme}://{parts.netloc}" if address else "http://127.0.0.1:8080"
-    log(f"next: make check PLAN={name} TARGET={start}; make gui PLAN={name} changes it")
+def _new(home: Path, name: str, request: OneRequest) -> int:
+    made = write_request(request, home / "plans", name, name)
+    store_secrets(home, made.secrets)
+    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, {made.label}")
+    if made.secrets:
+        log(f"secrets.toml, which git ignores, has the values of: {', '.join(made.secrets)}")
+    for line in left_lines(made.left, f"plans/{name}.jmx"):
+        log(line)
+    log(f"next: make check PLAN={name} TARGET={made.target.origin}; make gui PLAN={name} changes it")
     return EXIT_OK
 
 

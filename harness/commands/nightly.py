@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
     followed = watcher_options(options, "the whole nightly run")
     options.reports = kinds.NIGHTLY.folder_in(options.reports)
     if options.dry_run and options.resume:
-        raise UsageError("--dry-run and --resume exclude each other", "the nightly report lists the remaining runs")
+        raise UsageError(
+            "--dry-run and --resume cannot be used together", "the nightly report lists the remaining runs"
+        )
     if options.resume and not options.suite.is_file():  # its command has a path in the project
         options.suite = options.home / options.suite
     if options.s3:
@@ -121,7 +123,7 @@ def _close(
 ) -> int:
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
-    from harness.nightly.render import headline
+    from harness.nightly.answer import headline
     from harness.nightly.report_files import read_nightly_result
 
     files = runner.design.files

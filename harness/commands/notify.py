@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Send the message, or print it, and return the exit code."""
     if options.suite and options.env:
-        raise UsageError("--suite and --env exclude each other", "give one")
+        raise UsageError("--suite and --env cannot be used together", "give one")
     addressed = _addressed(options)
     if options.dry_run:
         print(plain_text(addressed.message) + addressed.recipients.text)

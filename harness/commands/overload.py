@@ -22,9 +22,9 @@ from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of, load_s
+from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
 from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
-from harness.overload.render import result_line, variant_table
+from harness.overload.render import printed_overload
 from harness.overload.runner import (
     OVERHEAD_S,
     Capacity,
@@ -45,7 +45,6 @@ from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
 from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
-from harness.sweep.terminal import goal_text
 
 _LEVEL_S = 30
 _EPILOG = """\
@@ -123,12 +122,10 @@ def run(options: argparse.Namespace) -> int:
 def _closed(runner: Runner[OverloadRecord, OverloadRecord], *, is_html: bool) -> int:
     """Print the result, publish the report and return the exit code."""
     record, files = runner.outcome, runner.design.files
-    if files.record.is_file():
-        log(f"\n{variant_table(record)}\n")
-        for run in record.measured:
-            log(f"{record.variant_names[run.variant]}: {result_line(run, record.limit_ms)}")
+    is_stored = files.record.is_file()
+    if is_stored:
         publish(files.report, is_html=is_html)
-    log_end(record, files if files.record.is_file() else None, "")
+    log_end(record, files if is_stored else None, printed_overload(record) if is_stored else "")
     return record.exit_code
 
 
@@ -174,7 +171,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         variants=tuple(requests),
         level_s=int(level_s),
         limit_ms=time_limit_ms(goal),
-        goal=goal_text(goal),
+        goal=goal.text,
         capacity_per_s=rate,
         capacity_source=GIVEN_RATE if rate else "",
         target=first.target.url if first.target else None,
@@ -195,9 +192,9 @@ def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int)
     budget_s = budget_of(options)
     needed_s = planned_s(level_s, variant_count)
     if budget_s is not None and needed_s > budget_s:
-        count, load = units.plural(variant_count, "variant"), units.duration_text(load_s(level_s))
-        what = f"MAX={options.max}: {count} of {load} load each take about {units.duration_text(needed_s)}"
-        raise UsageError(what, "give fewer variants, a shorter LEVEL_DURATION or a greater MAX")
+        what = f"this takes about {units.duration_text(needed_s)}, MAX is {units.duration_text(budget_s)}"
+        fewer = ", give fewer variants" if variant_count > 1 else ""
+        raise UsageError(what, f"raise MAX{fewer}, or shorten LEVEL_DURATION")
 
 
 def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity | None:

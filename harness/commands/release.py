@@ -21,8 +21,8 @@ from harness.release.files import (
     write_release,
 )
 from harness.release.release import Release, record_of, release_of
+from harness.release.render import printed_release
 from harness.release.sides import Sides
-from harness.release.summary import headline
 from harness.sweep.sources import FoundSweep, find_sweeps
 
 _EPILOG = """\
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
         arounds=Sides(around_of(baseline), read_around_once(contender, log)),
     )
     written = write_release(release, _command(options, release), options.template)
-    print(headline(release))
+    print(printed_release(release))
     for path in (written.markdown, written.html, written.confluence):
         print(os.path.relpath(path))
     return EXIT_OK

@@ -19,6 +19,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
+from harness.base.secrecy import masked
 from harness.base.toolchain import ensure_profiler
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
@@ -68,6 +69,8 @@ examples:
   lth run killbill-stripe --set 'killbill.plugin_threads=10 authorize_amount=25'
   lth run killbill-stripe --rate 20 --duration 5m                     (open model: 20 new users per second)
   lth run killbill-stripe --target http://127.0.0.1:8080              (a system that already runs)
+  lth run https://127.0.0.1:8443/items -H 'Authorization: Bearer $TOKEN' -u 20 -d 1m     (no plan, one request)
+  lth run --curl "curl -X POST …"                                     (as a browser copies it)
   lth run --env staging --target http://10.0.0.5:8080                 (needs allowed_targets in env/staging.toml)
   lth run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr        (its heap, pauses and CPU)
   lth run killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
@@ -91,9 +94,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"plan env users rate {LENGTH} max target port set properties {GOALS} stop sure base compare series")
-    take(parser, f"note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result overload")
-    take_argument(parser, "plan", "?")
+    take(parser, f"plan env users rate {LENGTH} max target header curl port set properties {GOALS} stop sure base")
+    take(
+        parser, f"compare series note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result overload"
+    )
+    take_argument(parser, "plan/address", "?")
 
 
 def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
@@ -125,17 +130,19 @@ def _load(options: argparse.Namespace, request: Request) -> Load:
 def _command(options: argparse.Namespace, request: Request) -> str:
     """Return the command that repeats the run."""
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *goal_names(), "stop", "set", "target", "remotes", "base", "env")
-    return make_command(
+    names = ("plan", *length, *goal_names(), "stop", "set", "target", "curl", "remotes", "base", "env")
+    command = make_command(
         "soak" if options.soak else "run",
         {
             **{name: getattr(options, name) for name in names},
+            "header": "\n".join(options.header),
             "properties": properties_text(request.plan, request.set_values.property_names) or None,
             "profile": "1" if options.profile else None,
             "trace": "1" if options.trace else None,
             "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
         },
     )
+    return masked(command, request.hidden)
 
 
 def _duration(options: argparse.Namespace) -> str | None:
@@ -190,7 +197,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             identity = f"{directory.plan}/{directory.name}"
             previous = _previous(directory, context)
             chosen = references.after(previous, options.reports)
-            compared = _compared(summary, chosen, options.reports, spec, context)
+            compared = _compared(summary, directory.effective_plan, chosen, options.reports, spec, context)
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
@@ -209,14 +216,14 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
 
 
 def _compared(
-    summary: RunSummary, chosen: Sequence[Reference], reports: Path, spec: RunSpec, context: RunContext
+    summary: RunSummary, jmx: Path, chosen: Sequence[Reference], reports: Path, spec: RunSpec, context: RunContext
 ) -> tuple[ComparedRun, ...]:
     """Return the comparison of the finished run with each of its references."""
     if not chosen:
         return ()
     from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
 
-    contender = RunResult.of(summary)
+    contender = replace(RunResult.of(summary), jmx=str(jmx))
     if len(contender.labels) >= _MANY_LABELS:
         context.log(f"comparing {units.plural(len(contender.labels), 'label')} with those of earlier runs")
     return compared_with(chosen, contender, spec.plan.thresholds, reports)
@@ -226,7 +233,7 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
     """Return what the run will be compared with; UsageError for a BASE that cannot be compared with it."""
     if options.compare == "0":
         if options.base:
-            raise UsageError("--base and --compare 0 exclude each other", "give one")
+            raise UsageError("--base and --compare 0 cannot be used together", "give one")
         return NO_REFERENCES
     return references_before(options.base, options.reports, spec.plan.name, load_record(spec.load, spec.plan.load))
 

@@ -9,7 +9,6 @@ from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.experiment.counting import run_line
 from harness.live.watchers import watcher_options
 from harness.options import SWEEPS, take, take_argument
 from harness.plan.goal_input import goal_names, resolve_goal
@@ -140,10 +139,3 @@ class LevelSweep(SweepDesign):
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""
         return [planned_s(self.request, so_far.record, run.users) for run in so_far.record.steps_left]
-
-    def closing(self, so_far: SweepSoFar) -> str:
-        """Return one line per run, sorted by users or in the order of the values."""
-        values = so_far.record.values or ("",)
-        pairs = zip(so_far.record.measured, so_far.results, strict=True)
-        ordered = sorted(pairs, key=lambda pair: (pair[0].users, values.index(pair[0].setting), pair[0].repeat))
-        return "\n".join(f"{run.text}: {run_line(result)}" for run, result in ordered)

@@ -21,9 +21,10 @@ from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_csv, sweeps_json
 from harness.sweep.labels import of_label
+from harness.sweep.overlay import printed_sweeps_screen
 from harness.sweep.pairs import compare_sweeps
+from harness.sweep.render import printed_sweep
 from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_report, write_sweeps
-from harness.sweep.text import answer_text
 
 MARKDOWN, CSV, JSON = "markdown", "csv", "json"
 _EPILOG = """\
@@ -89,8 +90,8 @@ def run(options: argparse.Namespace) -> int:
         print(os.path.relpath(report))
         if options.html:
             write_html(report)
-        for sweep, analysis in zip(sweeps, analyses, strict=True):
-            print(f"{sweep.name}: {answer_text(sweep, analysis)}")
+        first = printed_sweep(sweeps[0], analyses[0]) if len(sweeps) == 1 else ""
+        print(first or printed_sweeps_screen(sweeps, analyses, comparisons))
     sys.stdout.flush()
     return EXIT_OK if any(sweep.levels for sweep in sweeps) else EXIT_INVALID
 

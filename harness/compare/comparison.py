@@ -9,6 +9,7 @@ from harness.metrics.metric import Metric
 from harness.report import stored_comparisons
 
 REGRESSED, OK, CANNOT_TELL = stored_comparisons.REGRESSED, stored_comparisons.OK, stored_comparisons.CANNOT_TELL
+BETTER = stored_comparisons.BETTER
 INVALID = "INVALID"
 # What counts as one observation.
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
@@ -46,6 +47,11 @@ class MetricComparison:
     further_runs: int | None = None
     least_ratio: float | None = None
     decides: bool = True
+
+    @property
+    def word(self) -> str:
+        """The verdict as a reader sees it: an OK that improved is IMPROVED."""
+        return BETTER if self.verdict == OK and self.reason == IMPROVED else self.verdict
 
     @property
     def is_known(self) -> bool:

@@ -14,6 +14,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
 from harness.compare.comparison import (
+    BETTER,
     CANNOT_TELL,
     IMPROVED,
     INVALID,
@@ -52,7 +53,7 @@ def compare(
     unlike = mismatches(baseline, contender)
     if unlike and not anyway:
         raise UsageError(
-            f"these runs are not comparable: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
+            f"the runs are not alike: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
     known = [f"Compared anyway, although they differ: {'; '.join(unlike)}."] if unlike else []
     invalid, doubtful = invalid_reasons(baseline, contender), doubtful_reasons(baseline, contender)
@@ -70,7 +71,8 @@ def compare(
     total = _judged(baseline, contender, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(baseline, contender, common, thresholds, unjudged)
     rows, further_runs = [total, *labels] if total else labels, None
-    verdict, reasons = OK, _sentences(rows, lambda metric: metric.reason == IMPROVED)
+    reasons = _sentences(rows, lambda metric: metric.word == BETTER)
+    verdict = BETTER if reasons else OK
     open_ones = _sentences(rows, _is_open)
     if invalid:
         verdict, reasons = INVALID, invalid
@@ -234,5 +236,5 @@ def _sentences(labels: Iterable[LabelComparison], chosen: Callable[[MetricCompar
 def _change_text(metric: MetricComparison) -> str:
     """Return a metric's change: p90 +12.34 %, errors in percentage points; only the metric when unknown."""
     if metric.change_ratio is None:
-        return metric.metric.short_title
-    return f"{metric.metric.short_title} {metric.change_ratio * 100:+.2f} {metric.metric.change_unit}"
+        return metric.metric.name
+    return f"{metric.metric.name} {metric.change_ratio * 100:+.2f} {metric.metric.change_unit}"

@@ -23,7 +23,6 @@ _HEADLINE = re.compile(rf"\*\*({VALID}|{DOUBTFUL}|{INVALID}|{INTERRUPTED})\b[:.]
 # Titles in reports, and in the output of `aggregate.py table` with several groups.
 _LOAD_TITLE = "load"
 _RESULTS_HEADING = "results"
-_SUMMARY_TITLES = frozenset({"summary", "summary of transactions", "summary of loads"})
 _TRANSACTIONS_TITLE = "transactions"
 _OTHER_TITLES = frozenset(
     {
@@ -46,19 +45,17 @@ def parse_report(text: str, name: str, choice: str = "") -> RunResult:
         result = TableReader(table).result(f"{name}{choice}")
         return replace(result, remarks=(f"Read from {_position(table)}.", *result.remarks))
     every = tables = metric_tables(text)
-    transactions = [table for table in tables if table.title.casefold() == _TRANSACTIONS_TITLE]
+    load, transactions = (_whole(lines, title) for title in (_LOAD_TITLE, _TRANSACTIONS_TITLE))
     if is_generated(text):
-        loads = [table for table in tables if table.title.casefold() == _LOAD_TITLE]
         result = RunResult(name, MARKDOWN, remarks=("The report has no sample of the load.",))
-        if loads:
-            result = TableReader(loads[0]).result(name)
+        if load:
+            result = TableReader(load).result(name)
         return replace(_with_transactions(result, transactions), verdict=_verdict(text))
-    left_out = _OTHER_TITLES
-    if any(table.title.casefold() == _LOAD_TITLE for table in tables):
-        left_out |= _SUMMARY_TITLES  # a report of this harness without its first line: the summary repeats the load
-    tables = [table for table in tables if table.title.casefold() not in left_out]
-    if len(tables) == 2 and len(transactions) == 1 and tables[0].title.casefold() == _LOAD_TITLE:
-        return _with_transactions(TableReader(tables[0]).result(name), transactions)
+    if load:  # a report of this harness without its first line: the tables above repeat the load
+        tables = [table for table in tables if table.line >= load.line]
+    tables = [table for table in tables if table.title.casefold() not in _OTHER_TITLES]
+    if load and all(table.title.casefold() in (_LOAD_TITLE, _TRANSACTIONS_TITLE) for table in tables):
+        return _with_transactions(TableReader(load).result(name), transactions)
     if len(tables) > 1:
         own = own_table(tables)
         if own is None:
@@ -116,8 +113,27 @@ def _position(table: MarkdownTable) -> str:
     return f"line {table.line}, below “{above}”" if above else f"line {table.line}"
 
 
-def _with_transactions(result: RunResult, tables: Sequence[MarkdownTable]) -> RunResult:
-    found = [label for table in tables[:1] for label in TableReader(table).result(result.name).labels]
+def _whole(lines: Sequence[str], title: str) -> MarkdownTable | None:
+    """Return the table of a title, whose columns may be in several tables; None without one."""
+    parts = [
+        table
+        for table in tables_of(lines)
+        if (table.title or table.heading).casefold() == title and table.heads[0] == "label"
+    ]
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    heads = tuple(dict.fromkeys(head for part in parts for head in part.heads))
+    rows: dict[str, dict[str, str]] = {}
+    for part in parts:
+        for row in part.rows:
+            rows.setdefault(plain(row[0]), {}).update(zip(part.heads, row, strict=False))
+    return replace(
+        parts[0], heads=heads, rows=tuple(tuple(row.get(head, "") for head in heads) for row in rows.values())
+    )
+
+
+def _with_transactions(result: RunResult, table: MarkdownTable | None) -> RunResult:
+    found = TableReader(table).result(result.name).labels if table else ()
     return replace(result, labels=with_transactions(result.labels, found))
 
 

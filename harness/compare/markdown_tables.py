@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*|\*\*(.*)\*\*")
+# A heading, a line in bold, or the title of a folded part.
+_HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*|\*\*(.*)\*\*|<details><summary>(.*)</summary>")
 _ITEM = re.compile(r"^[*+-]\s+")
 _BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _RULE = re.compile(r":?-+:?")
@@ -51,7 +52,7 @@ def tables_of(lines: Sequence[str]) -> list[MarkdownTable]:
             continue
         match = _HEADING.fullmatch(lines[index].strip())
         if match:
-            title = heading = plain(match[1] or match[2] or "")
+            title = heading = plain(next(filter(None, match.groups()), ""))
             caption = ""
         elif lines[index].strip():
             caption = _ITEM.sub("", lines[index].strip()).replace("**", "").rstrip(" :")

@@ -105,7 +105,7 @@ def headless_table(lines: Sequence[str], name: str) -> MarkdownTable:
         return MarkdownTable(chosen[0][0], "", heads, tuple(tuple(cells) for _, cells in chosen))
     raise UsageError(
         f"{name}: a Markdown file without a table{' of metrics' if rows else ''}",
-        "pass a report that has one: | label | count | average ms | median ms | 90 % ms | …",
+        "pass a report that has one: | label | count | average ms | p50 ms | p90 ms | …",
     )
 
 

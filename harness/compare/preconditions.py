@@ -9,7 +9,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import MARKDOWN, RunResult
 from harness.plan.goal import Goal
-from harness.plan.load import LoadRecord
+from harness.plan.load import LOAD_TITLES, LoadRecord
 from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.run.record import FINISHED, RunRecord
@@ -64,7 +64,7 @@ def _unlike(*sides: Sequence[Mapping[str, str]]) -> list[str]:
         baseline, contender = ([*dict.fromkeys(load.get(name, "none") for load in side)] for side in sides)
         if baseline != contender or len(baseline) > 1:
             values = f"{' and '.join(baseline)} in the baseline, {' and '.join(contender)} in the contender"
-            unlike.append(f"{name} is {values}")
+            unlike.append(f"{LOAD_TITLES.get(name, name)}: {values}")
     return unlike
 
 

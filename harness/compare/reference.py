@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from harness.base.errors import UsageError
-from harness.compare.comparison import IMPROVED, INVALID, LabelComparison
+from harness.compare.answer import headline
+from harness.compare.comparison import INVALID, LabelComparison
 from harness.compare.decision import compare
-from harness.compare.render import headline
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
-from harness.report.stored_comparisons import BETTER, ComparedLabel, ComparedRun, SettingChange
+from harness.report.stored_comparisons import ComparedLabel, ComparedRun, SettingChange
 
 
 def compared_run(
@@ -58,5 +58,5 @@ def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
         base=tuple(value.baseline for value in values),
         new=tuple(value.contender for value in values),
         change_ratio=tuple(value.change_ratio for value in values),
-        verdicts=tuple(BETTER if value.reason == IMPROVED else value.verdict for value in values),
+        verdicts=tuple(value.word for value in values),
     )

@@ -3,51 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
 from harness.base.records import to_plain
+from harness.compare.answer import Row, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import Cause
-from harness.compare.comparison import (
-    CANNOT_TELL,
-    IMPROVED,
-    OK,
-    REGRESSED,
-    Comparison,
-    LabelComparison,
-    MetricComparison,
-)
+from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.result import RunResult
 from harness.compare.setup_diff import Difference
-from harness.metrics.metric import AVERAGE, compared_metrics
+from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
-from harness.report.notes import NOTES_BEGIN, NOTES_END
-from harness.report.results import KeyFigure, Result
+from harness.report.first_screen import first_screen
+from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 
 FORMAT_VERSION = 1
-UNKNOWN = "~"
 # Interval ends beyond this are printed as >.
 _MOST_RATIO = 10.0
 # Limits of the terminal table: number of labels, and minimum width of their names.
 _TERMINAL_LABELS = 15
 _TERMINAL_NAME_LEAST = 12
-_BETTER, _WORSE = "better", "worse"
+_KEY_ROWS_MOST = 12
+# Metrics of labels with these verdicts are on the first screen, after those of TOTAL.
+_KEY_WORDS = (REGRESSED, CANNOT_TELL, BETTER)
+# So many warnings are on the first screen.
+WEAKENED_BY_MOST = 4
 
 
 class Heads(NamedTuple):
-    """The titles of the columns of both sides, and of the interval."""
+    """The titles of the columns of both sides."""
 
     baseline: str
     contender: str
-    interval: str = ""
 
 
-HEADS = Heads("baseline", "contender", "95 % interval")
+HEADS = Heads("baseline", "contender")
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Compared:
-    """The content of a comparison report; `command` creates it again."""
+    """The content of a comparison report; `command` creates it again, `next_steps` are what to do then."""
 
     command: str
     comparison: Comparison
@@ -75,19 +71,7 @@ class Compared:
     thresholds: Thresholds
     remarks: tuple[str, ...] = ()
     causes: tuple[Cause, ...] = ()
-
-
-def headline(comparison: Comparison) -> str:
-    """Return the verdict and its reasons in one line."""
-    parts = [reason.rstrip(".") for reason in comparison.reasons]
-    if comparison.further_runs:
-        parts.append(f"{units.plural(comparison.further_runs, 'more run')} a side would be needed")
-    state = f"{OK}, {_BETTER}" if comparison.verdict == OK and parts else comparison.verdict
-    average = comparison.total.of(AVERAGE) if comparison.total else None
-    change = units.signed_percent(average.delta_ratio) if average else ""
-    if comparison.verdict == OK and not parts and change:
-        parts = [f"TOTAL: average {change} %"]
-    return one_line(f"{state}: {'; '.join(parts)}." if parts else f"{state}.")
+    next_steps: tuple[NextStep, ...] = ()
 
 
 def change_figures(metrics: Iterable[MetricComparison]) -> tuple[KeyFigure, ...]:
@@ -99,14 +83,15 @@ def change_figures(metrics: Iterable[MetricComparison]) -> tuple[KeyFigure, ...]
     )
 
 
-def result_of(comparison: Comparison, first_chart: str = "") -> Result:
+def result_of(comparison: Comparison, first_chart: str = "", next_steps: tuple[NextStep, ...] = ()) -> Result:
     """Return the result of a comparison of runs."""
     title = " → ".join(map(_names, (comparison.baseline, comparison.contender)))
     figures = change_figures(comparison.total.metrics) if comparison.total else ()
-    return Result("compare", title, comparison.verdict, headline(comparison), figures, first_chart)
+    text = headline(comparison)
+    return Result("compare", title, comparison.verdict, text, figures, first_chart, next_steps=next_steps)
 
 
-def terminal_text(comparison: Comparison, width: int) -> str:
+def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextStep] = ()) -> str:
     """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
 
     The labels with the largest change of the average are shown. Long label names are cut.
@@ -121,6 +106,7 @@ def terminal_text(comparison: Comparison, width: int) -> str:
         lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
     if len(averages) > _TERMINAL_LABELS:
         lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    lines += [f"next: {one_line(f'{step.text}: {step.command}'.removesuffix(': '))}" for step in next_steps]
     return "\n".join([*lines, ""])
 
 
@@ -128,9 +114,8 @@ def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
     delta = units.signed_percent(metric.change_ratio)
     if delta:
         delta += f" {metric.metric.change_unit}"
-    verdict = CANNOT_TELL if metric.verdict == CANNOT_TELL else _verdict_text(metric).replace("*", "")
     figures = (metric.metric.text(value) for value in (metric.baseline, metric.contender))
-    return (name, *figures, delta, verdict)
+    return (name, *figures, delta, metric.word)
 
 
 def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
@@ -150,36 +135,43 @@ def _aligned(rows: Sequence[tuple[str, ...]], width: int) -> list[str]:
     ]
 
 
-def report(compared: Compared, notes: str, chart: Chart | None = None) -> str:
-    """Return the comparison as Markdown; `notes` is the text of its notes block, `chart` is next to it."""
-    comparison, result = compared.comparison, result_of(compared.comparison)
-    footnotes = Footnotes()
-    total = metric_table(comparison.total, footnotes) if comparison.total else ""
-    in_full = [label for label in comparison.labels if label.verdict == REGRESSED]
+def report(compared: Compared, notes: str, charts: Sequence[Chart] = ()) -> str:
+    """Return the comparison as Markdown; `notes` is the text of its notes block.
+
+    `charts` are next to it: the intervals, then the distributions.
+    """
+    comparison = compared.comparison
+    total = [comparison.total] if comparison.total else []
+    shown = by_weight(rows_of([*total, *comparison.labels]))
+    key_rows = [*rows_of(total), *(row for row in shown if row.label != TOTAL and row.metric.word in _KEY_WORDS)]
+    detailed = rows_of([*total, *(label for label in comparison.labels if label.verdict == REGRESSED)])
     settings = [[cell(setting.name), cell(setting.baseline), cell(setting.contender)] for setting in compared.settings]
+    reasons = comparison.reasons if is_of_runs(comparison) else ()
+    warnings = [cell(text) for text in (*reasons, *comparison.warnings, *compared.remarks)]
+    images = [f"![{cell(chart.alternative)}]({quote(chart.name)})" for chart in charts]
     return filled(
         "harness.compare",
         "comparison.md.j2",
         command=compared.command,
-        title=cell(result.title),
-        headline=cell(result.headline),
+        title=cell(result_of(comparison).title),
+        first_screen=first_screen(
+            result_of(comparison, next_steps=compared.next_steps),
+            chart=images[0] if images else "",
+            table=change_table(key_rows[:_KEY_ROWS_MOST]),
+            weakened_by=warnings[:WEAKENED_BY_MOST],
+        ),
         baseline=[_link(side) for side in compared.baseline],
         contender=[_link(side) for side in compared.contender],
         setting_table=table(("setting", "baseline", "contender"), settings, text_columns=3) if settings else "",
-        total_table=total,
-        label_table=_label_table([label for label in comparison.labels if not label.is_transaction]),
-        transaction_table=_label_table([label for label in comparison.labels if label.is_transaction]),
-        regressed=[(cell(label.label), metric_table(label, footnotes)) for label in in_full],
+        label_table=change_table(rows_of(one for one in comparison.labels if not one.is_transaction)),
+        transaction_table=change_table(rows_of(one for one in comparison.labels if one.is_transaction)),
+        statistics_table=statistics_table(detailed),
         cause_table=cause_table(compared.causes),
         only_baseline=[cell(label) for label in comparison.only_baseline],
         only_contender=[cell(label) for label in comparison.only_contender],
-        remarks=[cell(remark) for remark in compared.remarks],
-        warnings=[cell(text) for text in comparison.warnings],
+        warnings=warnings[WEAKENED_BY_MOST:],
         alpha=units.number_text(compared.thresholds.alpha),
-        footnotes=footnotes.lines,
-        chart=f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
-        notes_begin=NOTES_BEGIN,
-        notes_end=NOTES_END,
+        images=images[1:],
         notes=notes,
     )
 
@@ -191,7 +183,7 @@ def to_json(compared: Compared, first_chart: str = "") -> dict[str, Any]:
         "command": compared.command,
         **to_plain(compared.comparison),
         "headline": headline(compared.comparison),
-        "result": to_plain(result_of(compared.comparison, first_chart)),
+        "result": to_plain(result_of(compared.comparison, first_chart, compared.next_steps)),
         "settings": to_plain(compared.settings),
         "thresholds": to_plain(compared.thresholds),
         "sources": [
@@ -240,53 +232,55 @@ def cost_texts(cause: Cause) -> CostTexts:
     return CostTexts(("at most " if cause.is_bound and cause.baseline else "") + baseline, contender)
 
 
-@dataclass
-class Footnotes:
-    """Reasons of verdicts; equal texts share a number."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def mark(self, text: str) -> str:
-        """Return the footnote mark for a text; empty for an empty text."""
-        return f" [^{self.numbers.setdefault(text, len(self.numbers) + 1)}]" if text else ""
-
-    @property
-    def lines(self) -> list[str]:
-        """The footnotes as Markdown."""
-        return [f"[^{number}]: {cell(text)}" for text, number in self.numbers.items()]
+def change_table(rows: Sequence[Row], heads: Heads = HEADS) -> str:
+    """Return a row for each metric of each label: both sides, the change, its interval, the verdict; else empty."""
+    columns = ("label", "metric", *heads, "change", "interval", "verdict")
+    return table(columns, map(_change_row, rows), text_columns=2) if rows else ""
 
 
-def metric_table(label: LabelComparison, footnotes: Footnotes, heads: Heads = HEADS) -> str:
-    """Return a row for each metric that either side has."""
-    columns = (
-        "metric", heads.baseline, heads.contender, "delta %", heads.interval, "p", "adjusted p", "n", "threshold",
-        "verdict",
-    )  # fmt: skip
-    return table(columns, [_metric_row(metric, footnotes) for metric in label.metrics if metric.is_known])
-
-
-def _metric_row(metric: MetricComparison, footnotes: Footnotes) -> list[str]:
+def _change_row(row: Row) -> list[str]:
+    metric = row.metric
     return [
+        cell(row.label),
         metric.metric.title,
         metric.metric.text(metric.baseline),
         metric.metric.text(metric.contender),
-        units.signed_percent(metric.delta_ratio),
+        with_unit(units.signed_percent(metric.change_ratio), metric),
         _interval_text(metric),
+        f"**{metric.word}**" if metric.word == REGRESSED else metric.word,
+    ]
+
+
+def statistics_table(rows: Sequence[Row]) -> str:
+    """Return for each metric the threshold, the tests, the observations, and why there is no verdict; else empty."""
+    columns = ("label", "metric", "why", "threshold", "p", "adjusted p", "n")
+    return table(columns, map(_statistics_row, rows), text_columns=3) if rows else ""
+
+
+def _statistics_row(row: Row) -> list[str]:
+    metric = row.metric
+    return [
+        cell(row.label),
+        metric.metric.title,
+        cell(_reason(metric)),
+        with_unit(units.percent_text(metric.threshold_ratio), metric),
         _p_text(metric.p_value) if _is_judged(metric) else "",
         _p_text(metric.adjusted_p_value),
         f"{metric.baseline_n} + {metric.contender_n} {metric.unit}" if metric.unit else "",
-        f"{units.percent_text(metric.threshold_ratio)} {metric.metric.change_unit}",
-        _verdict_text(metric) + footnotes.mark(_reason(metric)),
     ]
+
+
+def with_unit(text: str, metric: MetricComparison) -> str:
+    """Return the text of a change with its unit; empty for an empty one."""
+    return f"{text} {metric.metric.change_unit}" if text else ""
 
 
 def _interval_text(metric: MetricComparison) -> str:
     if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
         return ""
     low, high = units.signed_percent(metric.low_ratio), units.signed_percent(metric.high_ratio)
-    if metric.metric.is_share:
-        return f"{low} to {high} points"
-    return f"{low} to {high if metric.high_ratio <= _MOST_RATIO else f'>{_MOST_RATIO * 100:+.0f}'}"
+    is_cut = metric.high_ratio > _MOST_RATIO and not metric.metric.is_share
+    return with_unit(f"{low} to {f'>{_MOST_RATIO * 100:+.0f}' if is_cut else high}", metric)
 
 
 def _is_judged(metric: MetricComparison) -> bool:
@@ -298,21 +292,13 @@ def _p_text(value: float | None) -> str:
     return "" if value is None else "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _verdict_text(metric: MetricComparison) -> str:
-    if metric.verdict == CANNOT_TELL:
-        return UNKNOWN
-    if metric.verdict == REGRESSED:
-        return f"**{REGRESSED}**"
-    return f"{metric.verdict}, {_BETTER}" if is_better(metric) else metric.verdict
-
-
 def _reason(metric: MetricComparison) -> str:
     """Return why a metric has no verdict and what it needs; empty for other verdicts."""
     if metric.verdict != CANNOT_TELL:
         return ""
     parts = [metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"]
     if metric.least_ratio is not None and _is_judged(metric):
-        change = f"{units.percent_text(metric.least_ratio)} {metric.metric.change_unit}"
+        change = with_unit(units.percent_text(metric.least_ratio), metric)
         parts.append(f"a change of {change} would be detected in four of five cases")
     if metric.further_runs:
         parts.append(f"{units.plural(metric.further_runs, 'more run')} a side would be needed")
@@ -321,34 +307,8 @@ def _reason(metric: MetricComparison) -> str:
 
 def is_better(metric: MetricComparison) -> bool:
     """Return whether a metric has improved by more than its threshold."""
-    return metric.verdict == OK and metric.reason == IMPROVED
-
-
-def _label_table(labels: Sequence[LabelComparison]) -> str:
-    """Return a row per label: samples, then each metric from baseline to contender with its change; else empty."""
-    if not labels:
-        return ""
-    known = {found.metric for label in labels for found in label.metrics if found.baseline is not None}
-    shown = [metric for metric in compared_metrics() if metric in known]
-    rows = []
-    for label in labels:
-        counts = (
-            "" if count is None else str(count) for count in (label.baseline_sample_count, label.contender_sample_count)
-        )
-        rows.append([cell(label.label), _arrow(*counts), *(_change_cell(label.of(metric)) for metric in shown)])
-    return table(("label", "samples", *(metric.title for metric in shown)), rows)
+    return metric.word == BETTER
 
 
 def _arrow(baseline: str, contender: str) -> str:
     return f"{baseline} → {contender}" if baseline or contender else ""
-
-
-def _change_cell(metric: MetricComparison | None) -> str:
-    if metric is None or not metric.is_known:
-        return ""
-    figures = _arrow(metric.metric.text(metric.baseline), metric.metric.text(metric.contender))
-    word = _BETTER if is_better(metric) else {REGRESSED: _WORSE, CANNOT_TELL: UNKNOWN}.get(metric.verdict)
-    change = " ".join(part for part in (units.signed_percent(metric.delta_ratio), word) if part)
-    if metric.verdict == REGRESSED:
-        change = f"**{change}**"
-    return f"{figures} ({change})" if change else figures

@@ -13,7 +13,7 @@ from harness.history.files import read_entry
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import Severity, WarningCode
+from harness.report.warnings import Severity, WarningCode, distinct
 from harness.run.directory import RunDirectory
 
 # Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;
@@ -59,7 +59,7 @@ def problem_of(result: RunResult | None, problem: str = "", needs: Needs = Needs
         return RunProblem(f"stopped early: {result.run.stopped_early}", is_invalid=True)
     doubtful = (warning for warning in result.warnings if warning.severity is Severity.DOUBTFUL)
     doubts = [warning.brief for warning in doubtful if warning.code not in _OF_EVERY_RUN]
-    return RunProblem(f"{DOUBTFUL}: {'; '.join(dict.fromkeys(doubts))}" if doubts else "", is_invalid=False)
+    return RunProblem(f"{DOUBTFUL}: {'; '.join(distinct(doubts))}" if doubts else "", is_invalid=False)
 
 
 def result_of(directory: RunDirectory) -> RunResult | None:

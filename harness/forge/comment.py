@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,19 +34,28 @@ _IMAGE_MARK = re.compile(r"!(?=\[)")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!https?://)")
 # They turn the direction of the text that follows.
 _DIRECTION = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
+# The lines that fold a part of a report; HTML of other lines is shown as it is written.
+_FOLD = re.compile(r"<details><summary>[\w ,-]+</summary>|</details>")
+_UNFOLD = "</details>"
 _RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_CHANGES_MOST = 30
 _FENCE = "```"
 _FENCE_LINE = f"{_FENCE}\n"
+_UNFOLD_LINE = f"\n{_UNFOLD}\n"
 _CUT = "\n… cut here: {left} more lines in {rest}\n"
 
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """The report of a comparison: its Markdown and its result, both empty when it ended without a result."""
+    """The report of a comparison: its Markdown and its result, both empty when it ended without a result.
+
+    `plan_changes` are the changes of the test plans in the pull request, a line each.
+    """
 
     markdown: str = ""
     result: Result = field(default_factory=Result)
+    plan_changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,7 @@ def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, li
     `newest_sha` is the newest commit of the pull request: the text names it when another one was measured.
     """
     head = f"{marker_of(subject.context)}\n"
-    foot = _foot(subject, newest_sha)
+    foot = _plan_changes(report.plan_changes) + _foot(subject, newest_sha)
     rest = f"[the report]({subject.link})" if subject.link else "the report"
     markdown = with_headline(report.markdown, report.result) or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
@@ -106,6 +115,15 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
     return retried(written, log)
 
 
+def _plan_changes(lines: Sequence[str]) -> str:
+    """Return the changes of test plans as a code block, in which names of elements are no Markdown."""
+    if not lines:
+        return ""
+    more = [f"and {len(lines) - _CHANGES_MOST} more"] if len(lines) > _CHANGES_MOST else []
+    text = "\n".join([*map(without_direction, lines[:_CHANGES_MOST]), *more]).replace("`", "\u02cb")
+    return f"\nChanged test plans:\n\n{_FENCE_LINE}{_ACTIVE.sub(lambda match: _QUIET[match[0]], text)}\n{_FENCE_LINE}"
+
+
 def _foot(subject: Subject, newest_sha: str) -> str:
     parts = []
     if subject.link:
@@ -118,13 +136,13 @@ def _foot(subject: Subject, newest_sha: str) -> str:
 
 
 def without_files(report: str) -> str:
-    """Return a report without comments, images, relative links and HTML."""
+    """Return a report without comments, images, relative links and HTML; its folded parts stay folded."""
     text = _RELATIVE_LINK.sub(r"\1", _IMAGE.sub("", _COMMENT.sub("", report)))
     lines: list[str] = []
     is_code = False
     for line in text.split("\n"):
         is_code = is_code != line.startswith(_FENCE)
-        lines.append(line if is_code else _TAG.sub("&lt;", _IMAGE_MARK.sub("", line)))
+        lines.append(line if is_code or _is_fold(line) else _TAG.sub("&lt;", _IMAGE_MARK.sub("", line)))
     text = "\n".join(lines)
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
 
@@ -134,15 +152,20 @@ def without_direction(text: str) -> str:
     return _DIRECTION.sub("", text)
 
 
+def _is_fold(line: str) -> bool:
+    return _FOLD.fullmatch(line.rstrip("\n")) is not None
+
+
 def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
     """Return a text whose `size` (characters) is at most `limit`; a longer one is cut between lines.
 
-    A code block that is cut is closed. `rest` names where the whole text is.
+    A code block or folded part that is cut is closed. `rest` names where the whole text is.
     """
     if size(text) <= limit:
         return text
     lines = text.splitlines(keepends=True)
-    room = limit - size(_CUT.format(left=len(lines), rest=rest))
+    has_folds = any(map(_is_fold, lines))
+    room = limit - size(_CUT.format(left=len(lines), rest=rest)) - (size(_UNFOLD_LINE) if has_folds else 0)
     fitting: list[str] = []
     is_code = False
     for line in lines:
@@ -153,4 +176,6 @@ def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> s
         fitting.append(line)
         is_code = is_code_after
     end = _CUT.format(left=len(lines) - len(fitting), rest=rest)
-    return "".join(fitting) + (_FENCE_LINE if is_code else "") + end
+    folds = [line for line in fitting if _is_fold(line)]
+    is_folded = bool(folds) and not folds[-1].startswith(_UNFOLD)
+    return "".join(fitting) + (_FENCE_LINE if is_code else "") + (_UNFOLD_LINE if is_folded else "") + end

@@ -97,7 +97,7 @@ def _check(baseline: str, path: Path, plan: str, load: LoadRecord) -> None:
     unlike = unlike_request(run, plan, load) if run else []
     if unlike:
         todo = "name a run of the same load, or leave it out and use make compare with ANYWAY=1 afterwards"
-        raise UsageError(f"--base {baseline}: not comparable with this run: {'; '.join(unlike)}", todo)
+        raise UsageError(f"--base {baseline}: not like this run: {'; '.join(unlike)}", todo)
 
 
 def compared_with(

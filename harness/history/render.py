@@ -15,11 +15,14 @@ from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
-from harness.report.results import KeyFigure, Result
+from harness.report.first_screen import brief, first_screen
+from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
+from harness.run.arguments import make_command
 
+_KEY_ROWS_MOST = 12
 _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
@@ -34,24 +37,33 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
     `runs_folder` is the relative path of the runs' reports; None for text without links. `command` creates the history
     again.
     """
+    images = [f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "" for chart in charts]
+    shown = next(iter(history.lines), None)
+    has_more = shown is not None and len(shown.changes) + len(shown.accepted) > _KEY_ROWS_MOST
     return filled(
         "harness.history",
         "history.md.j2",
         command=command,
         plan=cell(history.plan),
         label=cell(history.label),
-        headline=cell(result_of(history).headline),
+        first_screen=first_screen(
+            result_of(history),
+            chart=images[0] if images else "",
+            table=(shown and _changes(shown, history.metric, _KEY_ROWS_MOST))
+            or (shown and _newest(shown, history.metric, runs_folder))
+            or "No run has this metric.",
+        ),
         metric=f"the {history.metric.phrase}" if history.metric.is_time else history.metric.short_title,
         is_errors=history.metric.is_share,
         lines=[
             {
                 "title": cell(load_text(line.conditions.load)),
                 "machine": cell(_machine(line.conditions)),
-                "image": f"![{cell(chart.alternative)}]({quote(chart.name)})" if chart else "",
-                "changes": _changes(line, history.metric),
+                "image": "" if line is shown else image,
+                "changes": "" if line is shown and not has_more else _changes(line, history.metric),
                 "table": _table(line, history.metric, runs_folder),
             }
-            for line, chart in zip(history.lines, charts, strict=True)
+            for line, image in zip(history.lines, images, strict=True)
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
     )
@@ -62,18 +74,23 @@ def result_of(history: History, first_chart: str = "") -> Result:
     runs = units.plural(sum(len(line.points) for line in history.lines), "run")
     changes = [(line.valid[one.index], one) for line in history.lines for one in line.changes]
     newest = max(changes, key=lambda change: change[0].started_at, default=None)
-    metric = history.metric.phrase if history.metric.is_time else history.metric.short_title
     text = "no lasting change"
+    steps: tuple[NextStep, ...] = ()
     if newest:
         point, change = newest
         size = size_text(change, history.metric)
         text = f"{units.plural(len(changes), 'lasting change')}, the newest since {point.run}: {size}"
+        line = next(line for line in history.lines if change in line.changes)
+        sides = [f"{history.plan}/{line.valid[index].run}" for index in (change.index - 1, change.index)]
+        command = make_command("compare", {"base": sides[0], "new": sides[1]})
+        steps = (NextStep("Compare the runs before and after it", command),) if change.index else ()
     return Result(
         kind="history",
         title=f"{history.plan}: {history.label} over time",
-        headline=f"{runs}; {metric}: {text}.",
+        headline=brief(f"{runs}; {history.metric.name}: {text}."),
         key_figures=(KeyFigure("runs", runs.partition(" ")[0]), KeyFigure("lasting changes", str(len(changes)))),
         first_chart=first_chart,
+        next_steps=steps,
     )
 
 
@@ -109,12 +126,27 @@ def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
     return table(titles, rows, text_columns=4)
 
 
-def _changes(line: Line, metric: Metric) -> str:
-    """Return the table of lasting and accepted changes, newest first; empty without any."""
+def _newest(line: Line, metric: Metric, runs_folder: str | None) -> str:
+    """Return the newest runs with the metric and its change."""
+    rows = [
+        [
+            point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
+            point.verdict,
+            start_text(point.started_at),
+            metric.text(point.value),
+            change_text(point.change_ratio),
+        ]
+        for point in list(reversed(line.points))[:_KEY_ROWS_MOST]
+    ]
+    return table(("run", "verdict", "started UTC", metric.title, f"change {metric.change_unit}"), rows, text_columns=3)
+
+
+def _changes(line: Line, metric: Metric, most: int | None = None) -> str:
+    """Return the table of the newest lasting and accepted changes, all of them by default; empty without any."""
     changes = {change.index: change for change in line.changes}
     reasons = {index: one.reason for index, one in line.accepted}
     rows = []
-    for index in sorted({*changes, *reasons}, reverse=True):
+    for index in sorted({*changes, *reasons}, reverse=True)[:most]:
         point, change = line.valid[index], changes.get(index)
         sizes = [""] * 4
         if change:

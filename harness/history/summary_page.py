@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote
@@ -66,11 +66,21 @@ def summary_page(catalogue: Catalogue, notes: str) -> str:
         "harness.history",
         "summary.md.j2",
         count_line=count_line(catalogue.entries),
+        newest=list(_newest(catalogue)),
         plans=[_plan(plan) for plan in catalogue.plans()],
         notes=notes,
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
     )
+
+
+def _newest(catalogue: Catalogue) -> Iterator[str]:
+    """Yield what the newest run of each plan found."""
+    for plan in catalogue.plans():
+        entry = next((entry for series in plan.series for entry in series.entries), None)
+        if entry and entry.result:
+            result = entry.result.stated
+            yield f"{result.mark} {_run_link(entry)} of {cell(plan.plan)}: {cell(result.headline)}".lstrip()
 
 
 def count_line(entries: Sequence[Entry]) -> str:
@@ -80,9 +90,9 @@ def count_line(entries: Sequence[Entry]) -> str:
     odd = [
         f"{count} {text}"
         for text, count in (
-            ("doubtful", sum(state.startswith("DOUBTFUL") for state in states)),
-            ("invalid", sum(state.startswith("INVALID") for state in states)),
-            ("interrupted", sum(state.startswith("INTERRUPTED") for state in states)),
+            ("DOUBTFUL", sum(state.startswith("DOUBTFUL") for state in states)),
+            ("INVALID", sum(state.startswith("INVALID") for state in states)),
+            ("INTERRUPTED", sum(state.startswith("INTERRUPTED") for state in states)),
             ("with a goal missed", sum("goal missed" in state for state in states)),
             ("without metrics", sum(entry.result is None for entry in entries)),
         )

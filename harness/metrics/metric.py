@@ -41,7 +41,7 @@ class Metric:
     """A metric of a label.
 
     `key` is its name in JSON, CSV and TOML goals (p90_ms), `name` that on the command line and in thresholds (p90),
-    `title` the head of its column (90 % ms) and `phrase` its name in a sentence (p90). `text` formats a value.
+    `title` the head of its column (p90 ms) and `phrase` its name in a sentence (p90). `text` formats a value.
     `tables` are those that have a column of it. `threshold` is the least change that matters unless a plan says
     otherwise: a ratio, of a share a difference; None: runs are not compared by it. `samples_least` is how many samples
     a comparison needs on each side. With `is_goal` a limit of it has an option of its own; any metric can have a goal.
@@ -87,7 +87,7 @@ class Metric:
 
     @property
     def short_title(self) -> str:
-        """Its title without the unit: 90 %, average, req/s, errors."""
+        """Its title without the unit: p90, average, req/s, errors."""
         return self.title.removesuffix(f" {self.unit}")
 
     @property
@@ -123,8 +123,8 @@ def percentile(
     return Metric(
         key=f"p{text}_ms",
         name=f"p{text}",
-        title="median ms" if text == "50" else f"{text} % ms",
-        phrase="median" if text == "50" else f"p{text}",
+        title=f"p{text} ms",
+        phrase=f"p{text}",
         unit="ms",
         text=units.ms_text,
         tables=frozenset(tables),

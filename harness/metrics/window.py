@@ -208,7 +208,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     if len(means) < BATCHES_NEEDED:
         reason = _too_short(length_s)
     elif known_count < BATCHES_NEEDED:
-        reason = f"only {known_count} of {len(means)} batches of {BATCH_S} s contain samples; it takes {BATCHES_NEEDED}"
+        reason = f"only {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
@@ -315,12 +315,13 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
 def _change_text(what: str, change: Change, text: Callable[[float], str], from_s: int) -> str:
     before, after = text(change.before), text(change.after)
     if change.is_gradual:
-        return f"{what} kept changing, {before} in the first third and {after} in the last"
+        return f"{what} kept changing: first third {before}, last third {after}"
     at_s = from_s + change.at_s
     if change.until_s is not None:
         until_s = from_s + change.until_s
-        return f"{what} differed from {at_s} s to {until_s} s: {after} on average, {before} otherwise"
-    return f"{what} changed at {at_s} s, {before} on average from {from_s} s to {at_s} s and {after} after"
+        verb = "was" if what == "throughput" else "were"
+        return f"{what} {verb} {after} from {at_s} to {until_s} s, otherwise {before}"
+    return f"{what} changed at {at_s} s: {before} before, {after} after"
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,9 +8,10 @@ from statistics import median
 from harness.base import units
 from harness.compare.render import cost_texts
 from harness.metrics.metric import Table, columns_of_runs
+from harness.nightly.answer import result_of
 from harness.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
 from harness.nightly.outcome import LoadResult, NightlyResult
-from harness.nightly.render import check_text, result_of, time_line
+from harness.nightly.render import check_text, time_line
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
 

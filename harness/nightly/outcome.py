@@ -193,7 +193,7 @@ def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
 
 
 def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence[Check]) -> tuple[str, ...]:
-    """Return the metrics to judge that have no check, with their labels: pay 90 % ms."""
+    """Return the metrics to judge that have no check, with their labels: pay p90 ms."""
     there = {(check.label, check.metric) for check in checks}
     # The check of the whole label or plan gives the reason.
     explained = {check.label for check in checks if not check.metric}

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.render import Heads, cause_table
-from harness.experiment.record import RUNNING
+from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table
 from harness.history.render import change_text
 from harness.history.summary_page import start_text
 from harness.metrics.metric import Metric, Table, columns_of_runs
+from harness.nightly.answer import result_of
 from harness.nightly.chart import check_chart
 from harness.nightly.gate import (
     GONE_LABEL,
     IMPROVED,
-    LEARNING,
     NEW_ENVIRONMENT,
     NEW_LABEL,
     NO_VALUE,
@@ -26,41 +24,46 @@ from harness.nightly.gate import (
     WARNED,
     Check,
 )
-from harness.nightly.outcome import FAILED, GOAL_MISSED, LoadResult, NightlyResult, Outcome
+from harness.nightly.outcome import FAILED, LoadResult, NightlyResult, Outcome
 from harness.report.charts.chart import Chart
+from harness.report.first_screen import first_screen
 from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
-from harness.report.results import KeyFigure, Result
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
-from harness.report.verdict import INTERRUPTED
 
-# States listed as findings above the tables, worst first.
-_FINDING_STATES = (REGRESSED, WARNED, IMPROVED, NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+# Changed metrics, which have charts, and what cannot be judged; worst first.
 _DRAWN = (REGRESSED, WARNED, IMPROVED)
+_UNJUDGED = (NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
 # Charts of a report; files of this pattern that the report no longer has are deleted.
 FILE_NAME = re.compile(r"\d+-\d+\.svg")
 _METRICS = columns_of_runs(Table.BRIEF)
 _RUN_HEADS = (
     "run", "load", "round", "verdict", "started UTC", *(metric.title for metric in _METRICS), "took",
 )  # fmt: skip
-_CHECK_HEADS = ("label", "metric", "state", "tonight", "baseline", "change", "limit", "earlier runs", "worse since")
+_CHECK_HEADS = ("label", "metric", "verdict", "baseline", "tonight", "change", "limit")
+_KEY_ROWS_MOST = 12
 _TEXT_COLUMNS = 4
 
 
 def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]], notes: str) -> str:
     """Return the report as Markdown; `charts` are the charts of each load by index, in the report's folder."""
-    record = result.record
+    record, shown, findings = result.record, result_of(result), list(_findings(result))
+    first = next((chart for of_load in charts.values() for chart in of_load), None)
     goals = [[*_run_cells(outcome), *row] for outcome in result.outcomes for row in goal_rows(outcome.goals)]
     return filled(
         "harness.nightly",
         "nightly.md.j2",
         command=f"./aggregate.py nightly {record.name}",
         made_by=one_line(record.command).replace("-->", "->"),
-        title=cell(record.title),
-        date=record.name,
-        headline=cell(result_of(result).headline),
-        findings=list(_findings(result)),
+        title=cell(shown.title),
+        first_screen=first_screen(
+            shown,
+            chart=image(first, record.name) if first else "",
+            table=_key_table(result),
+            weakened_by=findings[:WEAKENED_BY_MOST],
+        ),
+        findings=findings[WEAKENED_BY_MOST:],
         time_line=time_line(result),
         undelivered=[cell(line) for line in record.undelivered],
         changes=list(_changes(result)),
@@ -72,7 +75,8 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
                 "notes": [cell(note) for note in _notes(load.checks)],
                 "growth": _growth(load),
                 "profiles": _profiles(load, result.outcomes),
-                "images": [image(chart, record.name) for chart in charts.get(index, ())],
+                "images": [image(chart, record.name) for chart in charts.get(index, ()) if chart is not first],
+                "is_changed": any(check.state in _DRAWN for check in load.checks),
             }
             for index, load in enumerate(result.loads)
         ],
@@ -91,74 +95,21 @@ def nightly_charts(result: NightlyResult) -> dict[int, list[Chart]]:
     }
 
 
-def headline(result: NightlyResult) -> str:
-    """Return the verdict and its reasons in one line."""
-    states = Counter(check.state for check in result.checks)
-    worse = ((REGRESSED, "worse than earlier nightly runs"), (WARNED, "worse for the first time"))
-    parts = [f"{units.plural(states[state], 'metric')} {text}" for state, text in worse if states[state]]
-    ends = [outcome.state for outcome in result.outcomes]
-    for state in dict.fromkeys(ends):
-        if state != OK:
-            text = "with its goal missed" if state == GOAL_MISSED else state
-            parts.append(f"{ends.count(state)} of {units.plural(len(ends), 'run')} {text}")
-    if result.record.storage_problems:
-        parts.append("not everything is in the storage")
-    if result.missing_labels:
-        parts.append("labels of the suite are missing")
-    if not parts:
-        runs = units.plural(len(ends), "run")
-        is_judged = states[OK] or states[IMPROVED]
-        drifts = _drifts(result)
-        nothing = "no judged metric is worse" if list(_loads_not_judged(result)) else "no metric is worse"
-        fine = drifts or f"{runs}, {nothing} than in earlier nightly runs"
-        parts += [runs, fine] if drifts else [fine if is_judged else runs]
-    if states[IMPROVED]:
-        parts.append(f"{units.plural(states[IMPROVED], 'metric')} better")
-    if states[LEARNING]:
-        parts.append(f"{units.plural(states[LEARNING], 'metric')} not judged yet: too few nightly runs")
-    parts += _loads_not_judged(result)
-    before = "INTERRUPTED, so far " if result.record.state == RUNNING else ""
-    return f"{before}{result.verdict}: {'; '.join(parts)}."
-
-
-def result_of(result: NightlyResult, first_chart: str = "") -> Result:
-    """Return what the report found, for those who show it."""
-    record, states = result.record, Counter(check.state for check in result.checks)
-    counts = [("runs", len(result.outcomes)), *((f"metrics {state}", states[state]) for state in states)]
-    return Result(
-        kind="nightly",
-        title=f"{record.title} {record.name}",
-        verdict=INTERRUPTED if record.state == RUNNING else result.verdict,
-        headline=headline(result),
-        key_figures=tuple(KeyFigure(name, str(count)) for name, count in counts),
-        first_chart=first_chart,
-    )
-
-
-def _drifts(result: NightlyResult) -> str:
-    """Return how many metrics are worse, but within the usual differences; empty without any."""
-    since = [check.worse_since for check in result.checks if check.worse_since]
-    if not since:
-        return ""
-    metrics = f"{units.plural(len(since), 'metric')} {'is' if len(since) == 1 else 'are'}"
-    return f"{metrics} worse since {min(since)}, but within the usual differences"
-
-
-def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
-    """Yield how many loads have no judged metric, and why."""
-    states = Counter(check.state for check in result.checks)
-    small = sum(bool(load.too_few) and not any(check.metric for check in load.checks) for load in result.loads)
-    whys = ("no run is VALID", "a new history starts", "too few samples")
-    for count, why in zip((states[NO_VALUE], states[NEW_ENVIRONMENT], small), whys, strict=True):
-        if count:
-            yield f"{units.plural(count, 'load')} not judged: {why}"
+def _key_table(result: NightlyResult) -> str:
+    """Return the changed metrics, worst first; without a change the runs with their key metrics."""
+    changed = [
+        (load, check) for load in result.loads for check in load.checks if check.metric and check.state in _DRAWN
+    ]
+    changed.sort(key=lambda pair: _DRAWN.index(pair[1].state))
+    if changed:
+        rows = [[cell(load.load.title), *_check_row(check)] for load, check in changed[:_KEY_ROWS_MOST]]
+        return table(("load", *_CHECK_HEADS), rows, 4)
+    rows = [[*row[:2], *row[3:4], *row[5:-1]] for row in map(_run_row, result.outcomes[:_KEY_ROWS_MOST])]
+    return table((*_RUN_HEADS[:2], *_RUN_HEADS[3:4], *_RUN_HEADS[5:-1]), rows, 3)
 
 
 def _findings(result: NightlyResult) -> Iterator[str]:
-    """Yield the findings, worst first."""
-    load_checks = [(load, check) for load in result.loads for check in load.checks if check.state in _FINDING_STATES]
-    load_checks.sort(key=lambda pair: _FINDING_STATES.index(pair[1].state))
-    yield from (_finding(load, check) for load, check in load_checks if check.state == REGRESSED)
+    """Yield what is missing or not judged, worst first."""
     for index, outcome in enumerate(result.outcomes):
         if outcome.state != OK or outcome.reasons:
             why = cell("; ".join(outcome.reasons) or "unknown reason")
@@ -167,7 +118,7 @@ def _findings(result: NightlyResult) -> Iterator[str]:
             yield f"{outcome.state}: {_run_text(outcome)}: {why}{output}"
     yield from (f"NO LABEL: {cell(label)}: the suite judges it, but no run has it" for label in result.missing_labels)
     yield from (f"STORAGE: {cell(problem)}" for problem in result.record.storage_problems)
-    yield from (_finding(load, check) for load, check in load_checks if check.state != REGRESSED)
+    yield from _of_checks(result, _UNJUDGED)
     date = result.record.name[: len("2026-11-21")]
     for load in result.loads:
         if load.others_count:  # runs of other nightly runs of the date
@@ -175,6 +126,13 @@ def _findings(result: NightlyResult) -> Iterator[str]:
             count = "counts" if load.others_count == 1 else "count"
             why = "all runs of a date are one nightly run"
             yield f"ONE DATE: {cell(load.load.title)}: {more} {count} with it: {why}"
+
+
+def _of_checks(result: NightlyResult, states: Sequence[str]) -> Iterator[str]:
+    """Yield the checks of some states, in the order of the states."""
+    found = [(load, check) for load in result.loads for check in load.checks if check.state in states]
+    found.sort(key=lambda pair: states.index(pair[1].state))
+    yield from (_finding(load, check) for load, check in found)
 
 
 def _run_text(outcome: Outcome) -> str:
@@ -226,22 +184,22 @@ def _against(check: Check, metric: Metric) -> str:
 
 
 def _check_table(checks: Sequence[Check]) -> str:
-    rows = [
-        [
-            cell(check.label),
-            check.metric.title,
-            check.state,
-            check.metric.mean_text(check.value),
-            check.metric.mean_text(check.baseline),
-            _with_unit(change_text(check.change_ratio), check.metric),
-            _with_unit(units.percent_text(check.limit_ratio), check.metric),
-            str(check.earlier_count),
-            check.since or "",
-        ]
-        for check in checks
-        if check.metric
+    rows = [[*_check_row(check), str(check.earlier_count)] for check in checks if check.metric]
+    heads = (*_CHECK_HEADS, "earlier runs")
+    return table(heads, rows, 3) if rows else "No metric is judged: see the findings above and the runs below."
+
+
+def _check_row(check: Check) -> list[str]:
+    assert check.metric
+    return [
+        cell(check.label),
+        check.metric.title,
+        f"**{check.state}**" if check.state == REGRESSED else check.state,
+        check.metric.mean_text(check.baseline),
+        check.metric.mean_text(check.value),
+        _with_unit(change_text(check.change_ratio), check.metric),
+        _with_unit(units.percent_text(check.limit_ratio), check.metric),
     ]
-    return table(_CHECK_HEADS, rows, 3) if rows else "No metric is judged: see the findings above and the runs below."
 
 
 def _growth(load: LoadResult) -> str:
@@ -280,7 +238,8 @@ def time_line(result: NightlyResult) -> str:
 
 
 def _changes(result: NightlyResult) -> Iterator[str]:
-    """Yield the set-up changes and the commits since the last nightly run."""
+    """Yield the changed metrics, and the set-up changes and commits since the last nightly run."""
+    yield from _of_checks(result, _DRAWN)
     titles_by_change: dict[str, list[str]] = {}
     for load in result.loads:
         for one in load.differences:

@@ -14,10 +14,11 @@ from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import FINISHED
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
+from harness.nightly.answer import result_of
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
 from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
 from harness.nightly.record import NightlyRecord
-from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report, result_of
+from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report
 from harness.report.charts.chart import write_charts
 from harness.report.goals import GoalResult
 from harness.report.pages import write_page

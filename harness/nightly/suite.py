@@ -176,7 +176,7 @@ def _runs(
     else:
         check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
     if "users" in table and "rate" in table:
-        raise UsageError(f"{where}: users and rate exclude each other", "give one")
+        raise UsageError(f"{where}: users and rate cannot be used together", "give one")
     users = table.get("users", [])
     if "users" in table and users == []:
         raise UsageError(f"{where}: users = []", "use one number or several")

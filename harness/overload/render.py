@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import FINISHED
 from harness.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDOW_S
 from harness.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
 from harness.overload.record import OverloadRecord, VariantRun, common_assignments
 from harness.overload.result import LevelResult, VariantResult
-from harness.overload.verdict import KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, judge, percent
+from harness.overload.verdict import COLLAPSE, KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, Verdict, judge, percent
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.svg import Range
+from harness.report.first_screen import first_screen, printed_screen, shortest
 from harness.report.pages import write_page
-from harness.report.results import KeyFigure, Result, store_result, worst
+from harness.report.results import KeyFigure, NextStep, Result, store_result, worst
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
-from harness.report.verdict import INTERRUPTED
+from harness.report.verdict import INTERRUPTED, VALID
+from harness.report.wide_tables import narrow_tables
+from harness.run.arguments import changed_command
 from harness.sweep.charts import Line, Marks, chart
 from harness.sweep.level_axis import LevelAxis
 
@@ -36,18 +42,21 @@ FILE_NAME = re.compile(re.escape(CHART_NAME))
 
 def overload_report(record: OverloadRecord, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
-    names = record.variant_names
+    names, result = record.variant_names, result_of(record)
     measured = [(cell(names[run.variant]), run.result) for run in record.measured if run.result]
     return filled(
         "harness.overload",
         "overload.md.j2",
         command=one_line(record.command).replace("-->", "->"),
-        title=cell(result_of(record).title),
-        verdicts=[(cell(name), cell(text)) for name, text in _verdicts(record)],
-        variant_table=variant_table(record),
-        image=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
+        title=cell(result.title),
+        first_screen=first_screen(
+            result,
+            chart=f"![Goodput over the offered load]({quote(record.name)}/{CHART_NAME})" if measured else "",
+            table=variant_table(record),
+            weakened_by=[cell(text) for text in _doubts(record)],
+        ),
         levels=[
-            (name, cell(_run_text(result)), table(_LEVEL_HEADS, map(_level_row, result.levels), text_columns=0))
+            (name, cell(_run_text(result)), narrow_tables(_LEVEL_HEADS, list(map(_level_row, result.levels))))
             for name, result in measured
         ],
         setup=[(name, cell(value)) for name, value in _setup(record)],
@@ -62,31 +71,99 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
     )
 
 
+def printed_overload(record: OverloadRecord) -> str:
+    """Return the first screen for a terminal, where `log_end` prints how to resume the test."""
+    result, is_open = result_of(record), record.state != FINISHED or record.stop_reason
+    return printed_screen(
+        replace(result, next_steps=()) if is_open else result, table=variant_table(record), weakened_by=_doubts(record)
+    )
+
+
 def result_of(record: OverloadRecord) -> Result:
-    """Return what the report found, for those who show it: the verdicts on all variants, and the worst of them."""
-    figures, states, is_one = [], [], len(record.variants) == 1
-    for run in record.measured:
-        verdict = judge(run.result.levels, record.limit_ms) if run.result else None
-        states.append(verdict.state if verdict else "INVALID")
-        of_variant = "" if is_one else f" of {record.variant_names[run.variant]}"
-        if verdict and verdict.kept and verdict.peak:
+    """Return what the report found, for those who show it: the worst of the verdicts on all variants."""
+    figures, is_one = [], len(record.variants) == 1
+    judged = _judged(record)
+    for name, verdict in judged:
+        of_variant = "" if is_one else f" of {name}"
+        if verdict.kept and verdict.peak:
             peak = units.rate_text(verdict.peak.goodput.value)
             figures.append(KeyFigure(f"kept goodput{of_variant}", percent(verdict.kept.ratio), "%"))
             figures.append(KeyFigure(f"peak goodput{of_variant}", peak, "/s"))
     return Result(
         kind="overload",
         title=f"{record.plan_title}: overload ({record.name})",
-        verdict=INTERRUPTED if record.state != FINISHED else worst(states),
-        headline="; ".join(": ".join(found) for found in _verdicts(record)),
+        verdict=INTERRUPTED if record.state != FINISHED else worst(verdict.state for _, verdict in judged),
+        headline=shortest(*(f"{text}." for text in _answers(record, judged))),
         key_figures=tuple(figures),
         first_chart=f"{record.name}/{CHART_NAME}" if any(run.result for run in record.measured) else "",
+        goals=f"Goal: an answer within {units.number_text(record.limit_ms)} ms.",
+        next_steps=tuple(_next_steps(record, judged)),
     )
 
 
+def _judged(record: OverloadRecord) -> list[tuple[str, Verdict]]:
+    """Return the name of each measured variant with its verdict."""
+    names = record.variant_names
+    return [
+        (
+            names[run.variant],
+            judge(run.result.levels, record.limit_ms) if run.result else Verdict(INVALID, run.problem),
+        )
+        for run in record.measured
+    ]
+
+
+def _answers(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> Iterator[str]:
+    """Yield the answer, from the fullest to the shortest text: the worst variant, and how many are not."""
+    state = worst(verdict.state for _, verdict in judged)
+    bad = [(name, verdict.reason) for name, verdict in judged if verdict.state == state]
+    if record.state != FINISHED:
+        so_far = f"{len(judged)} of {units.plural(len(record.variants), 'variant')} measured"
+        if bad:
+            yield f"{INTERRUPTED}: {so_far}; so far {state} with {bad[0][0]}"
+        yield f"{INTERRUPTED}: {so_far}"
+    elif len(record.variants) == 1:
+        yield from (f"{state}: {reason}" for _, reason in bad)
+        yield state
+    else:
+        count = f"{len(bad)} of {len(judged)} variants"
+        yield from (f"{state} with {name}: {reason}; {count}" for name, reason in bad[:1])
+        yield f"{state}: {count}"
+
+
+def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> Iterator[NextStep]:
+    if record.state != FINISHED or record.stop_reason:
+        larger = "" if record.state != FINISHED else " with a larger MAX"
+        yield NextStep(f"Resume the test{larger}", record.resume_command)
+        return
+    level_s = max((verdict.next_level_s for _, verdict in judged), default=0)
+    ratios = [verdict.next_rate_ratio for _, verdict in judged if verdict.next_rate_ratio]
+    if level_s:
+        yield NextStep("Measure longer levels", changed_command(record.command, {"level_duration": f"{level_s}s"}))
+    if any(verdict.state == COLLAPSE for _, verdict in judged):
+        yield NextStep("Bound the system's queue, or lower its time-outs, and measure that as another variant (SET).")
+    if ratios and record.capacity_per_s:
+        rate, what = f"{record.capacity_per_s * ratios[0]:.4g}", "lower" if ratios[0] < 1 else "higher"
+        yield NextStep(f"Offer a {what} rate", changed_command(record.command, {"rate": rate}))
+
+
+def _doubts(record: OverloadRecord) -> list[str]:
+    """Return what weakens the answer: why variants are undecided, their runs' verdicts, and unknown recoveries."""
+    texts = []
+    for run, (name, verdict) in zip(record.measured, _judged(record), strict=True):
+        if verdict.state in (CANNOT_TELL, INVALID):
+            texts.append(f"{name}: {verdict.state}, {verdict.detail or verdict.reason}.")
+        if run.result and run.result.run_state != VALID:
+            texts.append(f"{name}: the run is {run.result.run_state}: {'; '.join(run.result.run_reasons)}.")
+        if run.result and run.result.recovery.reason:
+            texts.append(f"{name}: recovery unknown: {run.result.recovery.reason}.")
+    return texts
+
+
 def variant_table(record: OverloadRecord) -> str:
-    """Return a row for each variant: verdict, kept share of the goodput, peak, recovery, and its run."""
+    """Return a row for each variant: verdict, kept share of the goodput, peak, recovery, and its run; else empty."""
     if not record.measured:
-        return "No variant is measured."
+        return ""
     names = record.variant_names
     rows = [_variant_row(cell(names[run.variant]), run, record.limit_ms) for run in record.measured]
     return table(_VARIANT_HEADS, rows, text_columns=2)
@@ -107,18 +184,6 @@ def _recovery_text(result: VariantResult) -> str:
     if recovery.after_s is None:
         return f"not recovered within {recovery.watched_s} s"
     return f"recovered {recovery.after_s} s after the load fell"
-
-
-def _verdicts(record: OverloadRecord) -> list[tuple[str, str]]:
-    verdicts, names = [], record.variant_names
-    for run in record.measured:
-        verdict = judge(run.result.levels, record.limit_ms) if run.result else None
-        text = f"{verdict.state}: {verdict.reason}" if verdict else f"INVALID: {run.problem}"
-        verdicts.append((names[run.variant], text))
-    if left := record.variants_left:
-        text = f"{len(left)} of {units.plural(len(record.variants), 'variant')} not measured yet"
-        verdicts.append(("not finished", text))
-    return verdicts
 
 
 def _variant_row(name: str, run: VariantRun, limit_ms: float) -> list[str]:

@@ -34,6 +34,8 @@ OVERLOAD_LEAST_RATIO = 1.25
 # More missing users than this share of a level's, and two more, mean that the load generator fell behind.
 MISSING_MOST_RATIO = 0.02
 _MISSING_ALWAYS = 2
+# What is measured next to decide is so many times as long or as much.
+_NEXT = 2
 
 
 class KeptShare(NamedTuple):
@@ -46,15 +48,19 @@ class KeptShare(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict and why; `peak` is the level with the greatest goodput.
+    """The verdict and why in short, and the numbers of that reason; `peak` is the level with the greatest goodput.
 
-    `kept` and `peak` are None when no goodput was measured.
+    `kept` and `peak` are None when no goodput was measured. What is measured next to decide has so many times the rate,
+    or levels of so many seconds; 0 without either.
     """
 
     state: str
     reason: str
+    detail: str = ""
     kept: KeptShare | None = None
     peak: LevelResult | None = None
+    next_rate_ratio: float = 0.0
+    next_level_s: int = 0
 
 
 def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
@@ -63,57 +69,50 @@ def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
     `limit_ms` is the longest response time within the goal.
     """
     if behind := _behind(levels):
-        return Verdict(CANNOT_TELL, behind)
-    peak, last = max(levels, key=lambda level: level.goodput.value), levels[-1]
+        return behind
+    peak, last, rest = max(levels, key=lambda level: level.goodput.value), levels[-1], levels[0]
     if not peak.goodput.value:
-        return Verdict(CANNOT_TELL, "no request was answered within the goal at any level")
-    rest = levels[0]
+        reason = "no request was answered within the goal at any level"
+        return Verdict(CANNOT_TELL, reason, next_rate_ratio=1 / _NEXT)
     if rest.good_count < REST_GOOD_LEAST_RATIO * rest.sample_count:
-        share = percent(rest.good_count / rest.sample_count)
-        what = f"overloaded at {percent(rest.offered_ratio)} % already: only {share} % of the requests were good"
-        return Verdict(CANNOT_TELL, f"{what}; the capacity is lower than assumed: give a smaller RATE")
+        detail = f"only {percent(rest.good_count / rest.sample_count)} % of the requests were good there"
+        reason = f"overloaded at {percent(rest.offered_ratio)} % load already"
+        return Verdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
     kept = kept_share(last.goodput, peak.goodput)
-    text = f"at {percent(last.offered_ratio)} % load the goodput is {percent(kept.ratio)} % of its peak of "
-    text += f"{units.rate_text(peak.goodput.value)}/s at {percent(peak.offered_ratio)} % "
-    text += f"(95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} %)"
-    is_below, is_above = kept.high_ratio < KEPT_LEAST_RATIO, kept.low_ratio > KEPT_LEAST_RATIO
-    state = COLLAPSE if is_below else GRACEFUL if is_above else CANNOT_TELL
-    if state == GRACEFUL and last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
-        started = units.rate_text(last.started_per_s)
-        state = CANNOT_TELL
-        text = f"too little overload: at {percent(last.offered_ratio)} % only {started} requests/s started, "
-        text += f"and {units.rate_text(peak.goodput.value)}/s were answered within the goal: give a greater RATE"
-    elif state == GRACEFUL and (why := _too_short(last, limit_ms)):
-        state, text = CANNOT_TELL, why
-    elif state == CANNOT_TELL:
-        text += f", which includes {percent(KEPT_LEAST_RATIO)} %; measure longer levels"
-    return Verdict(state, text, kept, peak)
-
-
-def _too_short(last: LevelResult, limit_ms: float) -> str:
-    """Return why a queue without a bound could look as good; an empty text when it could not."""
+    load, rate = f"{percent(last.offered_ratio)} % load", units.rate_text(peak.goodput.value)
+    reason = f"{percent(kept.ratio)} % of the peak goodput is left at {load}"
+    detail = f"95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} % of {rate}/s, "
+    detail += f"the peak at {percent(peak.offered_ratio)} % load"
+    if kept.high_ratio < KEPT_LEAST_RATIO:
+        return Verdict(COLLAPSE, reason, detail, kept, peak)
+    if kept.low_ratio <= KEPT_LEAST_RATIO:
+        reason = f"the goodput at {load} may be more or less than {percent(KEPT_LEAST_RATIO)} % of its peak"
+        return Verdict(CANNOT_TELL, reason, detail, kept, peak, next_level_s=_NEXT * last.length_s)
+    if last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
+        detail = f"only {units.rate_text(last.started_per_s)} requests/s started, and {rate}/s were answered in time"
+        return Verdict(CANNOT_TELL, f"too little overload at {load}", detail, kept, peak, next_rate_ratio=_NEXT)
     limit_s = limit_ms / units.MS_PER_S
     least_s = math.ceil(limit_s / OVERLOAD_LEVELS)
     if last.length_s < least_s:
         waits, goal = (units.number_text(round(seconds, 1)) for seconds in (OVERLOAD_LEVELS * last.length_s, limit_s))
-        return (
-            f"the levels are too short for the goal: even without any bound a queue would reach {waits} s in them, and "
-            f"answers up to {goal} s are good; give LEVEL_DURATION={least_s} or more"
-        )
+        detail = f"even without any bound a queue would reach {waits} s in them, and answers up to {goal} s are good"
+        return Verdict(CANNOT_TELL, "the levels are too short for the goal", detail, kept, peak, next_level_s=least_s)
     if last.is_rising:
-        why = "its queue is not full yet; measure longer levels"
-        return f"the response time still rises at the end of {percent(last.offered_ratio)} % load: {why}"
-    return ""
+        reason = f"the response time still rises at the end of {load}"
+        longer_s = _NEXT * last.length_s
+        return Verdict(CANNOT_TELL, reason, "its queue is not full yet", kept, peak, next_level_s=longer_s)
+    return Verdict(GRACEFUL, reason, detail, kept, peak)
 
 
-def _behind(levels: Sequence[LevelResult]) -> str:
-    """Return which level the load generator did not offer; an empty text when it offered all."""
+def _behind(levels: Sequence[LevelResult]) -> Verdict | None:
+    """Return the verdict when the load generator did not offer a level; None when it offered all."""
     for level in levels:
         if level.missing_user_count > MISSING_MOST_RATIO * level.scheduled_user_count + _MISSING_ALWAYS:
-            users = f"{units.plural(level.missing_user_count, 'user')} of the schedule had not started"
-            behind = f"the load generator fell behind at {percent(level.offered_ratio)} %"
-            return f"{behind}: a second after the level {users}"
-    return ""
+            users = units.plural(level.missing_user_count, "user")
+            reason = f"the load generator fell behind at {percent(level.offered_ratio)} % load"
+            detail = f"a second after the level {users} of the schedule had not started"
+            return Verdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
+    return None
 
 
 def kept_share(last: Estimate, peak: Estimate) -> KeptShare:

@@ -57,7 +57,7 @@ def check_plan(
         raise UsageError(findings[0].text_in(where), findings[0].todo)
     if findings:
         lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
-        raise UsageError(f"{where}: {len(findings)} problems for this run", "correct them:", "\n".join(lines))
+        raise UsageError(f"{where}: {len(findings)} problems prevent this run", "correct them:", "\n".join(lines))
 
 
 def refusals(
@@ -89,7 +89,7 @@ def refusals(
 
 
 def _ignores(name: str, what: str) -> Finding:
-    text = f"does not read {name}: it would ignore {what}"
+    text = f"ignores {what}: no element uses the property {name}"
     return Finding(Rule.UNREAD_PROPERTY, _PLAN, text, f"use ${{__P({name},…)}} in it")
 
 
@@ -160,7 +160,7 @@ def _number(
     if wanted in values.properties_in(raw) or (number is not None and (number == requested or not is_exact)):
         return
     what = f"has {raw}; the run has {requested:g} ({wanted})"
-    what = what if raw else f"does not read {wanted}: the run has {requested:g}"
+    what = what if raw else f"ignores {wanted} of the run, {requested:g}"
     yield Finding.at(group, Rule.FIXED_LOAD, what, f"write ${{__P({wanted},1)}} instead", attribute)
 
 

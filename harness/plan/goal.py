@@ -146,6 +146,14 @@ class Goal:
         """The limits of TOTAL, by metric."""
         return {metric: self.limits[metric.key] for metric in all_metrics() if metric.key in self.limits}
 
+    @property
+    def text(self) -> str:
+        """Its limits as text, such as: p90 ≤ 500 ms, errors ≤ 1 %."""
+        limits = [GoalRule(metric.key, max=limit) for metric, limit in self.of_metrics.items()]
+        if self.each_average_ms is not None:
+            limits.append(GoalRule(AVERAGE.key, EVERY_LABEL, max=self.each_average_ms))
+        return ", ".join(rule.text for rule in (*limits, *self.rules))
+
     def with_limits(self, **limits: float | None) -> Goal:
         """Return the goal with these limits of TOTAL instead of its own; None removes one."""
         found = Goal(*self.rules, **{**self.limits, **limits})

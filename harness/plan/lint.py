@@ -29,7 +29,8 @@ from harness.plan.runnable import not_runnable
 
 # Properties that a run sets. A plan that does not read one of these would ignore TARGET, USERS, … silently.
 LOAD_KNOBS = ("users", "ramp_s", "duration_s", "loops", "think_time_ms")
-KNOBS = ("scheme", "host", "port", "base_path", *LOAD_KNOBS, "run_id")
+_TARGET_KNOBS = ("host", "port", "scheme", "base_path")
+KNOBS = (*_TARGET_KNOBS, *LOAD_KNOBS, "run_id")
 _LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 
 
@@ -234,7 +235,7 @@ def _load_groups(plan: Node, nodes: list[Node]) -> Iterator[Finding]:
     groups = load_groups(nodes)
     if [group.name for group in groups] != [LOAD_GROUP]:
         names = ", ".join(group.name for group in groups) or "none"
-        what = f"thread groups of the load: {names}; there must be one, and its name must be {LOAD_GROUP}"
+        what = f"the load needs one thread group named {LOAD_GROUP}; the plan has {names}"
         todo = f"name the thread group of the load {LOAD_GROUP}, and disable the others"
         yield Finding(Rule.LOAD_GROUPS, "", what, todo, plan.path, groups[0].line if groups else plan.line)
 
@@ -294,6 +295,10 @@ def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
             yield Finding(Rule.TWO_DEFAULTS, "", what, todo, at.path, at.line)
     missing = [name for name in knobs if name not in reads]
     if missing:
-        what = f"the plan does not read {', '.join(missing)}, which a run sets"
+        what = f"{', '.join(missing)} of the run have no effect: no element uses these properties"
+        if len(missing) == 1:
+            what = f"{missing[0]} of the run has no effect: no element uses this property"
+        if set(_TARGET_KNOBS) <= set(missing):
+            what = f"TARGET has no effect: no request uses the properties {', '.join(missing)}"
         todo = f"write ${{__P({missing[0]},…)}} where it belongs; plans/README.md lists the properties"
         yield Finding(Rule.UNREAD_PROPERTY, "", what, todo, plan.path, plan.line)

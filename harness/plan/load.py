@@ -117,6 +117,14 @@ class LoadRecord:
     is_paced: bool | None = None
 
 
+# How messages call its fields; other fields have their own names.
+LOAD_TITLES = {
+    "rate_per_s": "rate (1/s)", "ramp_s": "ramp-up (s)", "duration_s": "duration (s)", "model": "load model",
+    "think_time_s": "think time (s)", "think_time_per": "think time per", "is_auto": "DURATION=auto",
+    "is_paced": "paced by a timer",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class LoadArguments:
     """The load as the command line gives it: texts, None where nothing was given."""
@@ -223,7 +231,7 @@ def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most
 
 
 def _refuse_both(one: str, other: str, todo: str) -> NoReturn:
-    raise UsageError(f"{one} and {other} exclude each other", todo)
+    raise UsageError(f"{one} and {other} cannot be used together", todo)
 
 
 def _duration_text(request: LoadRequest) -> str:

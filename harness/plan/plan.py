@@ -13,10 +13,12 @@ from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, tex
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
+from harness.plan.advice import parse_silenced
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
 from harness.plan.group_load import REQUEST, SeveralLoads, Stage, total_users
+from harness.plan.headers import checked_headers
 from harness.plan.jmx import fixed_secrets, read_properties
 from harness.plan.load import (
     AUTO_LEAST_S,
@@ -74,7 +76,9 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "dumps": list,
     "embedded": dict,
     "secrets": list,
+    "headers": dict,
     "allow": dict,
+    "check": dict,
     "jmeter": dict,
 }
 # The property of JMeter with which redirects and embedded resources have no rows of their own.
@@ -97,8 +101,10 @@ class Plan:
 
     `secrets` are names of environment variables that JMeter reads; the embedded ones are the stand-in's own values.
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
-    stores. `allow` is what its JMX may do besides requests to the target. `stop` has the conditions that end a run
-    early. `given` are the properties of the command line; `plugins` are Maven coordinates, group:artifact:version.
+    stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
+    besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
+    command line; `plugins` are Maven coordinates, group:artifact:version. `silenced` are the codes of the advice that
+    `lth check` does not give.
     """
 
     name: str
@@ -123,6 +129,8 @@ class Plan:
     stop: tuple[StopRule, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugins: tuple[str, ...] = ()
+    silenced: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
         """Return the -J properties of the plan and of the command line, which overrides the plan."""
@@ -134,6 +142,11 @@ def is_jmx_path(plan: str, plans: Path) -> bool:
     path = Path(plan)
     is_planned = path.resolve().parent == plans.resolve() and path.with_suffix(".toml").is_file()
     return path.suffix == ".jmx" and ("/" in plan or path.is_file()) and not is_planned
+
+
+def is_address(plan: str) -> bool:
+    """Return whether PLAN is an address of which a plan is made."""
+    return plan.lower().startswith(("http://", "https://"))
 
 
 def thresholds_of(home: Path, names: Iterable[str]) -> Thresholds:
@@ -199,6 +212,8 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         hidden=secret_values(private.items()) + fixed_secrets(jmx_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
         plugins=plugins,
+        silenced=_silenced(data.get("check", {}), f"{where} [check]"),
+        headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
     )
 
 
@@ -285,6 +300,11 @@ def _plugins(table: dict[str, Any], where: str) -> tuple[str, ...]:
             todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1"'
             raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
     return plugins
+
+
+def _silenced(table: dict[str, Any], where: str) -> tuple[str, ...]:
+    check_keys(table, {"silence": list}, where)
+    return parse_silenced(texts(table.get("silence", []), f"{where} silence"), f"{where} silence")
 
 
 def _dump(table: object, where: str) -> Dump:

@@ -309,8 +309,13 @@ def insert_first(children: ElementTree.Element, element: ElementTree.Element) ->
 def written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
     """Return a tree as the bytes of a JMX."""
     ElementTree.indent(tree, "  ")
-    text: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
-    return text + b"\n"
+    return jmx_bytes(tree.getroot())
+
+
+def jmx_bytes(root: ElementTree.Element) -> bytes:
+    """Return the root of a JMX as bytes, unlike ElementTree with the carriage returns of its texts."""
+    text: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
+    return text.replace(b"\r", b"&#13;") + b"\n"
 
 
 def add_string(parent: ElementTree.Element, name: str, value: str) -> None:

@@ -12,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan.jmx import enabled_nodes, plan_tree
-from harness.plan.thread_groups import add_string, insert_first, new_element
+from harness.plan.thread_groups import add_string, insert_first, jmx_bytes, new_element
 
 HEADER = "traceparent"
 HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
@@ -46,8 +46,7 @@ def with_traceparent(jmx: bytes) -> bytes:
     for name, text in (("Header.name", HEADER), ("Header.value", _VALUE)):
         add_string(header, name, text)
     insert_first(children, manager)
-    written: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
-    return written + b"\n"
+    return jmx_bytes(root)
 
 
 def trace_columns(properties: Mapping[str, str]) -> dict[str, str]:

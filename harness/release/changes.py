@@ -17,7 +17,6 @@ from harness.sweep.text import users_text
 # The metrics of all requests together, and of each label.
 OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
-_UNKNOWN = "~"
 # A row of a table: its first cells, and what was compared.
 _Row = tuple[Sequence[str], LabelComparison]
 
@@ -32,37 +31,32 @@ def verdict_text(metric: MetricComparison) -> str:
 def change_text(metric: MetricComparison) -> str:
     """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
     shown = metric.metric
-    change = units.signed_percent(metric.change_ratio) or _UNKNOWN
+    change = units.signed_percent(metric.change_ratio) or "?"
     values = f"{shown.phrase} {shown.text(metric.baseline)} → {shown.text(metric.contender)} {shown.unit}"
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
 
 def level_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the table of all requests together, a row per number of users; empty without any."""
+    """Return the tables of all requests together, a row per number of users; empty without any."""
     rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
-    return _table(("users",), rows, OF_TOTAL, names)
+    return _tables(("users",), rows, OF_TOTAL, names)
 
 
 def label_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the table of labels × users: a row per label and number of users, in the order of the labels."""
+    """Return the tables of labels × users: a row per label and number of users, in the order of the labels."""
     rows = [((cell(label.label), str(users)), label) for users, found in levels.items() for label in found.labels]
     order = {name: at for at, name in enumerate(dict.fromkeys(label.label for _, label in rows))}
-    return _table(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
+    return _tables(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
 
 
-def _table(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
-    """Return a table with four columns per metric: base, new, change in %, verdict; empty without rows."""
-    shown = [metric for metric in metrics if any(_is_known(label.of(metric)) for _, label in rows)]
-    if not shown:
-        return ""
-    baseline, contender = cell(names.base), cell(names.new)
-    columns = [
-        head
-        for metric in shown
-        for head in (f"{baseline} {metric.title}", f"{contender} {metric.title}", "delta %", "verdict")
-    ]
-    body = [[*first, *(text for metric in shown for text in _cells(label.of(metric)))] for first, label in rows]
-    return table([*heads, *columns], body, text_columns=1)
+def _tables(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
+    """Return a table per metric with both releases, the change in % and the verdict; empty without rows."""
+    texts = []
+    for metric in metrics:
+        if any(_is_known(label.of(metric)) for _, label in rows):
+            columns = [*heads, *(f"{cell(name)} {metric.title}" for name in names), "change %", "verdict"]
+            texts.append(table(columns, [[*first, *_cells(label.of(metric))] for first, label in rows]))
+    return "\n\n".join(texts)
 
 
 def _is_known(metric: MetricComparison | None) -> bool:
@@ -73,7 +67,7 @@ def _cells(metric: MetricComparison | None) -> list[str]:
     if metric is None:
         return [""] * 4
     values = [metric.metric.text(value) for value in (metric.baseline, metric.contender)]
-    return [*values, units.signed_percent(metric.delta_ratio) or _UNKNOWN, verdict_text(metric)]
+    return [*values, units.signed_percent(metric.delta_ratio), verdict_text(metric)]
 
 
 def reasons(levels: Mapping[int, Comparison]) -> list[str]:

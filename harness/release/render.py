@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -14,8 +15,16 @@ from harness.release.changes import label_table, level_table, one_sided, reasons
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.release import Release, record_of
 from harness.release.sides import Sides
-from harness.release.summary import overview_lines, recommendations, result_of, settings_of, summary_lines
+from harness.release.summary import (
+    STEPS_MOST,
+    overview_lines,
+    recommendations,
+    result_of,
+    settings_of,
+    summary_lines,
+)
 from harness.release.tables import COLUMNS, error_table, goal_table, run_table
+from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen
 from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
 from harness.report.notes import NOTES_BEGIN, NOTES_END
@@ -23,10 +32,11 @@ from harness.report.setup import load_text
 from harness.report.summary import RunSummary
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
-from harness.report.verdict import state_line
+from harness.report.verdict import headline
+from harness.sweep.overlay import KEYS, comparison_table, with_names
 from harness.sweep.processes import growth_note, growth_section
 from harness.sweep.render import Page
-from harness.sweep.text import warnings_of
+from harness.sweep.text import doubts_of, notes_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
@@ -45,6 +55,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
     records = Sides(record_of(release.base), record_of(release.new))
     settings = [[cell(one.name), cell(one.baseline), cell(one.contender)] for one in settings_of(release)]
     growth = [(cell(name), growth_section(sweep)) for name, sweep in zip(names, release.sweeps, strict=True)]
+    images, warnings = [image(chart, page.folder) for chart in page.charts], _warnings(release)
     return filled(
         "harness.release",
         TEMPLATES[template],
@@ -52,11 +63,16 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         base=cell(names.base),
         new=cell(names.new),
         plan=cell(records.new.plan),
-        headline=cell(result_of(release).headline),
-        plan_notes=[cell(note) for note in _plan_notes(release)],
+        first_screen=first_screen(
+            result_of(release),
+            chart=images[0] if images else "",
+            table=_key_table(release),
+            weakened_by=[cell(text) for text in warnings[:WEAKENED_MOST]],
+        ),
         overview=[(cell(name), cell(value)) for name, value in overview_lines(release)],
         summary=[cell(line) for line in summary_lines(release)],
-        recommendations=[cell(line) for line in recommendations(release)],
+        plan_notes=[cell(note) for note in _plan_notes(release)],
+        recommendations=[cell(line) for line in recommendations(release)[STEPS_MOST:]],
         notes_begin=NOTES_BEGIN,
         notes_end=NOTES_END,
         notes=page.notes,
@@ -66,7 +82,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         is_repeated=any(len(level) > 1 for side in runs for level in side.values()),
         one_sided=[cell(text) for text in one_sided(levels, names)],
         reasons=[cell(text) for text in reasons(levels)],
-        images=[image(chart, page.folder) for chart in page.charts],
+        images=images[1:],
         goal_table=goal_table(runs, names),
         error_table=error_table(runs, names),
         service_tables=resources.cloud_tables(runs, names, resources.service_kinds(runs)),
@@ -85,8 +101,19 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         read_times=[cell(text) for text in read_times(zip(names, release.infrastructures, strict=True))],
         sweep_links=[(cell(record.id), quote(link)) for record, link in zip(records, links.sweeps, strict=True)],
         commands=[(cell(name), one_line(record.command)) for name, record in zip(names, records, strict=True)],
-        warnings=[cell(text) for text in _warnings(release)],
+        warnings=[cell(text) for text in warnings[WEAKENED_MOST:]],
     )
+
+
+def printed_release(release: Release) -> str:
+    """Return the first screen for a terminal."""
+    doubts = (*_plan_notes(release), *_warnings(release)[:WEAKENED_MOST])
+    return printed_screen(result_of(release), table=_key_table(release), weakened_by=doubts)
+
+
+def _key_table(release: Release) -> str:
+    names = release.names
+    return comparison_table(replace(release.whole, base=names.base, new=names.new), KEYS, ROWS_MOST)
 
 
 def _plan_notes(release: Release) -> list[str]:
@@ -97,10 +124,10 @@ def _plan_notes(release: Release) -> list[str]:
 def _warnings(release: Release) -> list[str]:
     """Return every warning of both sweeps and their runs once; those of the plan are at the top of the page."""
     of_plan = _plan_notes(release)
-    sides = zip(release.names, release.sweeps, release.analyses, strict=True)
-    warnings = [(f"{name}: ", text) for name, sweep, analysis in sides for text in warnings_of(sweep, analysis)]
-    warnings += [("", text) for comparison in release.levels.values() for text in comparison.warnings]
-    return list(dict.fromkeys(start + text for start, text in warnings if text not in of_plan))
+    doubts = with_names(release.names, map(doubts_of, release.sweeps, release.analyses))
+    of_runs = dict.fromkeys(text for comparison in release.levels.values() for text in comparison.warnings)
+    warnings = [*doubts, *of_runs, *with_names(release.names, map(notes_of, release.sweeps))]
+    return [text for text in warnings if not text.endswith(tuple(of_plan))]
 
 
 def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
@@ -110,7 +137,7 @@ def long_lines(summary: RunSummary) -> list[tuple[str, str]]:
     lines = [("run", summary.source)]
     if summary.run:
         lines.append(("load", load_text(summary.run.load)))
-    lines.append(("verdict", state_line(summary.verdict)))
+    lines.append(("verdict", headline(summary.verdict)))
     if load := summary.group(LOAD):
         values = [(metric, metric.of(load.total)) for metric in COLUMNS]
         texts = [f"{metric.phrase} {metric.text(value)} {metric.unit}" for metric, value in values if value is not None]

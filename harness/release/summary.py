@@ -13,7 +13,7 @@ from harness.base import units
 from harness.compare.causes import causes
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison, LabelComparison
 from harness.compare.setup_diff import Difference, setup_differences
-from harness.metrics.metric import AVERAGE, metric_of
+from harness.metrics.metric import metric_of
 from harness.metrics.resource_growth import GROWS
 from harness.release.around import grown
 from harness.release.changes import OF_LABELS, change_text, labels_with, verdict_text
@@ -23,31 +23,40 @@ from harness.release.resources import overcommitted
 from harness.release.sides import Runs
 from harness.release.tables import missed_goals, new_errors
 from harness.report.growth import growth_text
-from harness.report.results import KeyFigure, Result
+from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.stored_comparisons import BETTER
 from harness.report.verdict import DOUBTFUL
+from harness.sweep.answer import result_of as sweep_result
 from harness.sweep.growth import growth_per_run, memory_of_runs
-from harness.sweep.pairs import FigureComparison
-from harness.sweep.text import answer_text, users_text
+from harness.sweep.pairs import FigureComparison, headline
+from harness.sweep.text import users_text
 
 _NAMED = 5
-
-
-def headline(release: Release) -> str:
-    """Return the verdict over all levels with its reason, and the range of changes of the average."""
-    whole = release.whole
-    average = next((figure for figure in whole.figures if figure.figure == AVERAGE.key), None)
-    change = f" {_range(release, average)}" if average else ""
-    return f"{whole.verdict}: {whole.reason.rstrip('.')}.{change}"
+# So many recommendations are on the first screen.
+STEPS_MOST = 4
 
 
 def result_of(release: Release, first_chart: str = "") -> Result:
     """Return what the page says, for those who show it."""
     names, whole = release.names, release.whole
-    title = f"{record_of(release.new).plan}: {names.new} against {names.base}"
     counts = Counter(found.verdict for found in release.levels.values())
-    figures = (KeyFigure(f"levels {verdict}", str(count)) for verdict, count in counts.items())
-    return Result("release", title, whole.verdict, headline(release), tuple(figures), first_chart)
+    fresh = _fresh_misses(release)
+    has_goals = any(run.verdict and run.verdict.goals for side in release.runs.new.values() for run in side)
+    missed = "; ".join(f"{goal} at {users_text(users)}" for goal, users in fresh.items())
+    goals = (
+        f"Goal missed that {names.base} meets: {missed}." if fresh else f"Every goal that {names.base} meets is met."
+    )
+    return Result(
+        kind="release",
+        title=f"{record_of(release.new).plan}: {names.new} against {names.base}",
+        verdict=whole.verdict,
+        headline=headline(whole),
+        key_figures=tuple(KeyFigure(f"levels {verdict}", str(count)) for verdict, count in counts.items()),
+        first_chart=first_chart,
+        goals=goals if has_goals else "",
+        is_missed=bool(fresh),
+        next_steps=tuple(NextStep(text) for text in recommendations(release)[:STEPS_MOST]),
+    )
 
 
 def _range(release: Release, figure: FigureComparison) -> str:
@@ -68,7 +77,7 @@ def summary_lines(release: Release) -> list[str]:
     lines += [_level_line(users, found) for users, found in release.levels.items()]
     lines += _changed_lines(release)
     sweeps = zip(names, release.sweeps, release.analyses, strict=True)
-    lines += [f"{name}: {answer_text(sweep, analysis)}" for name, sweep, analysis in sweeps]
+    lines += [f"{name}: {sweep_result(sweep, analysis).headline}" for name, sweep, analysis in sweeps]
     lines += [f"{name}: {_failures(side)}." for name, side in zip(names, release.runs, strict=True)]
     for users, name in ((whole.only_base, names.base), (whole.only_new, names.new)):
         if users:
@@ -152,10 +161,18 @@ def _of_regressions(release: Release) -> Iterator[str]:
 
 
 def _of_goals(release: Release) -> Iterator[str]:
+    for goal, users in _fresh_misses(release).items():
+        yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(users)}."
+
+
+def _fresh_misses(release: Release) -> dict[str, list[int]]:
+    """Return the goals that only the new release misses, with the users at which it does."""
     baseline, contender = map(missed_goals, release.runs)
-    for goal, users in contender.items():
-        if fresh := [level for level in users if level in release.runs.base and level not in baseline.get(goal, [])]:
-            yield f"{goal} is met by {release.names.base} and missed by {release.names.new} at {users_text(fresh)}."
+    fresh = {
+        goal: [level for level in users if level in release.runs.base and level not in baseline.get(goal, [])]
+        for goal, users in contender.items()
+    }
+    return {goal: users for goal, users in fresh.items() if users}
 
 
 def _of_errors(release: Release) -> Iterator[str]:

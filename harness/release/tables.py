@@ -12,6 +12,7 @@ from harness.metrics.tally import ErrorKey
 from harness.release.sides import Runs, Sides
 from harness.report.goals import GoalResult
 from harness.report.tables import cell, table
+from harness.report.wide_tables import narrow_tables
 from harness.sweep.levels import Sweep
 from harness.sweep.text import users_text
 
@@ -24,7 +25,7 @@ def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> 
     found = (row for name, sweep in sweeps for row in _run_rows(name, sweep, links))
     rows = [[str(number), *row] for number, row in enumerate(found, start=1)]
     heads = ["test", "release", "run", "profile", "verdict", "users", "ramp-up s", "duration s", "samples"]
-    return table([*heads, *(metric.title for metric in COLUMNS)], rows, text_columns=5)
+    return narrow_tables([*heads, *(metric.title for metric in COLUMNS)], rows, text_columns=5, kept=3)
 
 
 def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[list[str]]:

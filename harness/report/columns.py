@@ -85,7 +85,7 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
     percentiles = rising((*ALWAYS_SHOWN, *(own if requested is None else requested)))
     times = (AVERAGE, *(metric_column(metric.percentile(text)) for text in percentiles), MIN, MAX)
     if layout == CLASSIC:
-        titles = [column.title.removesuffix(" ms").replace(" ", "") for column in times]
+        titles = ["average", *map(jmeter_title, percentiles), "min", "max"]
         return (
             replace(COUNT, title="#count"),
             *(replace(one, title=title, text=units.ms_text) for one, title in zip(times, titles, strict=True)),
@@ -98,6 +98,17 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
         COUNT, *times, STDDEV, ERROR_RATIO, ERROR_COUNT, RATE, SUCCESS_RATE, RECEIVED, SENT, BYTES_MEAN, LATENCY,
         CONNECT,
     )  # fmt: skip
+
+
+def in_two(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """Return the columns of two tables that are narrow enough for a page: counts and times, and all others."""
+    times = [column for column in columns if column.key == COUNT.key or column.key.endswith("_ms")]
+    return times, [column for column in columns if column not in times]
+
+
+def jmeter_title(percentile: str) -> str:
+    """Return the title of a percentile in the classic layout, as in JMeter: median, 90%."""
+    return "median" if percentile == "50" else f"{percentile}%"
 
 
 def parse_percentiles(text: str) -> tuple[str, ...]:
@@ -147,9 +158,12 @@ def parse_sort(text: str, requested: Sequence[str] | None = None) -> SortOrder:
 
 
 def _names(column: Column) -> set[str]:
-    """Return all names of a column in plain form: its title, with and without ms, and its JSON key."""
-    names = {column.title, column.title.removesuffix(" ms"), column.key, column.key.removesuffix("_ms")}
-    return {_plain(name) for name in (*names, *(("50 %", "median_ms") if column.key == metric.MEDIAN.key else ()))}
+    """Return all names of a column in plain form: its title and its JSON key, with and without ms, and JMeter's."""
+    names = [column.title, column.key]
+    if column.title.startswith("p"):
+        text = column.title.removeprefix("p").removesuffix(" ms")
+        names += [f"{jmeter_title(text)} ms", f"{text} % ms"]
+    return {_plain(name) for name in (*names, *(name.removesuffix("_ms").removesuffix(" ms") for name in names))}
 
 
 def _plain(name: str) -> str:

@@ -23,7 +23,7 @@ from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import STEADY_LEAST_S, Window
 from harness.plan.load import OPEN
 from harness.report.goals import MOSTLY_ERRORS_RATIO
-from harness.report.loads import LoadFigures, pause_s
+from harness.report.loads import LoadFigures
 from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
 from harness.run.record import RunRecord
@@ -32,12 +32,6 @@ from harness.run.telemetry import ProcessStop, Usage
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
 
-LITTLES_LAW_TOLERANCE = 0.10
-# Users are counted per second: over a shorter time the first and last second alone make the difference.
-LITTLES_LAW_LEAST_S = 10.0
-# Off by this factor it is a finding over any time; below a second users are not counted.
-LITTLES_LAW_FACTOR = 1.5
-LITTLES_LAW_FACTOR_LEAST_S = 1.0
 # A closed load that stalled for so long, or for this share of the window, has too few slow samples.
 STALL_LEAST_S = 3.0
 STALL_RATIO = 0.05
@@ -140,7 +134,7 @@ def false_time(evidence: Evidence) -> list[str]:
         return []
     step, holes = evidence.clock_step, evidence.holes
     if step and step.is_large:
-        return [f"a clock was set by about {_signed(step.step_s)} during the run ({step.evidence}): rates are false"]
+        return [_clock_was_set(step)]
     unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
     most_s = GAP_INVALID_RATIO * evidence.window.run_s
     if sum(gap.length_s for gap in unloaded) > most_s:
@@ -149,9 +143,13 @@ def false_time(evidence: Evidence) -> list[str]:
     if holes and evidence.dropped.count:
         return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
     if holes and hole_s > most_s:
-        what = f"no sample ended for {units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
-        return [f"{what}, and too few samples waited meanwhile for a stall: rows are missing, or a clock was set"]
+        times = f"{units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
+        return [f"rows are missing, or a clock was set: no sample ended for {times}, and too few waited for a stall"]
     return []
+
+
+def _clock_was_set(step: ClockStep) -> str:
+    return f"A clock was set by about {_signed(step.step_s)} during the run"
 
 
 def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
@@ -161,7 +159,7 @@ def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
     began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
     length_s = sum(gap.length_s for gap in gaps)
     times = f"{units.duration_text(length_s)} of {units.duration_text(evidence.window.run_s)}"
-    return f"generator {', '.join(began)}, when the others had ended: for {times} there was no load"
+    return f"there was no load for {times}: generator {', '.join(began)}, when the others had ended"
 
 
 def _signed(seconds: float) -> str:
@@ -182,13 +180,13 @@ def clock_step(evidence: Evidence) -> Iterator[Values]:
     """Yield where a clock was set, as the record or the rows show it, and what to do."""
     step = evidence.clock_step
     if step and evidence.run:
-        what = f"A clock was set by about {_signed(step.step_s)} during the run: {step.evidence}"
+        brief = _clock_was_set(step)
         advice = "Have NTP slew the clock instead of setting it, and run again."
-        yield {"where": f"{what}. Throughput, seconds and Little's law are wrong by that", "advice": advice}
+        yield {"brief": brief, "what": f"{step.evidence[:1].upper()}{step.evidence[1:]}", "advice": advice}
     elif step:
-        what = f"In the JTL {step.evidence}: a clock was set, or several files were put together"
+        brief = "A clock was set, or several files were put together"
         advice = "Give the files one by one: ./aggregate.py table FILE FILE adds them up."
-        yield {"where": f"{what}. Throughput may be wrong", "advice": advice}
+        yield {"brief": brief, "what": f"In the JTL {step.evidence}", "advice": advice}
 
 
 def hole(evidence: Evidence) -> Iterator[Values]:
@@ -204,9 +202,9 @@ def hole(evidence: Evidence) -> Iterator[Values]:
 
 
 def appended(evidence: Evidence) -> Iterator[Values]:
-    """Yield the lines of further headers."""
-    if evidence.dropped.header_lines:
-        yield {"lines": ", ".join(map(str, evidence.dropped.header_lines))}
+    """Yield the lines of further headers, and how many runs they make."""
+    if lines := evidence.dropped.header_lines:
+        yield {"lines": ", ".join(map(str, lines)), "count": str(len(lines) + 1)}
 
 
 def _stall_values(evidence: Evidence) -> Values:
@@ -229,6 +227,12 @@ def pause(evidence: Evidence) -> Iterator[Values]:
         yield _stall_values(evidence)
 
 
+def stopped_early(evidence: Evidence) -> Iterator[Values]:
+    """Yield the stop condition that ended the run."""
+    if evidence.run and evidence.run.stopped_early:
+        yield {"why": evidence.run.stopped_early}
+
+
 def long_span(evidence: Evidence) -> Iterator[Values]:
     """Yield how many days the samples of one run may span, where they span more."""
     if not evidence.is_span_known:
@@ -237,32 +241,46 @@ def long_span(evidence: Evidence) -> Iterator[Values]:
 
 def too_short(evidence: Evidence) -> Iterator[Values]:
     """Yield how long the load was between ramp-up and tail, how long it must be, and what to do."""
-    window, load = evidence.window, evidence.run.load if evidence.run else None
-    if not evidence.is_span_known or not window.is_too_short:
-        return
-    remedy = "Run longer."
-    if load and load.duration_s and not load.loads:
-        longer_s = load.duration_s + STEADY_LEAST_S - window.length_s
-        remedy = f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
-    yield {"length": f"{window.length_s} s", "least": f"{STEADY_LEAST_S} s", "remedy": remedy}
+    window = evidence.window
+    if evidence.is_span_known and window.is_too_short:
+        needed_s, why = STEADY_LEAST_S, ""
+        if (samples_s := _of_least_samples_s(evidence)) > needed_s:
+            needed_s, why = samples_s, f"{LEAST_SAMPLES} samples take so long. "
+        remedy = f"{why}{_longer(evidence, needed_s)}"
+        yield {"length": f"{window.length_s} s", "least": f"{needed_s} s", "remedy": remedy}
+
+
+def _of_least_samples_s(evidence: Evidence) -> int:
+    """Return how long (s) the window must be for enough samples; 0 if that is not known."""
+    count = evidence.load.sample_count if evidence.load else 0
+    return math.ceil(LEAST_SAMPLES * evidence.window.length_s / count) if count else 0
+
+
+def _longer(evidence: Evidence, window_s: int) -> str:
+    """Return the sentence with the duration of a run that has a window of `window_s`."""
+    load = evidence.run.load if evidence.run else None
+    if not load or not load.duration_s or load.loads:
+        return "Run longer."
+    longer_s = load.duration_s + window_s - evidence.window.length_s
+    return f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
 
 
 def unsteady(evidence: Evidence) -> Iterator[Values]:
     """Yield why the window is not steady, and the CPU that others used in just those seconds."""
-    if evidence.is_span_known and evidence.window.reason and not evidence.window.is_too_short:
+    if evidence.is_span_known and evidence.window.reason:
         yield {"why": evidence.window.reason, "lost": _lost_cpu_text(evidence)}
 
 
 def _lost_cpu_text(evidence: Evidence) -> str:
-    """Return a sentence about the CPU that the run lost; empty without one."""
+    """Return a sentence about the CPU that the run lost, and a blank; empty without one."""
     lost = evidence.lost_cpu
     if lost is None or evidence.run is None:
         return ""
     of = f"{lost.cores:.1f} of {units.plural(evidence.run.host.cpu_count, 'core')}"
-    what = f"{of} were stolen by the hypervisor" if lost.is_stolen else f"Processes that are not listed used {of}"
+    what = f"The hypervisor took {of}" if lost.is_stolen else f"Other programs used {of}"
     during, rest = (units.average_text(average) for average in (lost.during_ms, lost.else_ms))
-    times = f"when the average was {lost.during_ms / lost.else_ms:.1f} times as long ({during} ms, otherwise {rest} ms)"
-    return f" {what} from {lost.from_s} s to {lost.to_s} s, {times}; without these seconds the run is steady."
+    when = f"from {lost.from_s} s to {lost.to_s} s, when the average was {during} ms instead of {rest} ms"
+    return f"{what} {when}; without these seconds the run is steady. "
 
 
 def fast_warm_up(evidence: Evidence) -> Iterator[Values]:
@@ -300,9 +318,10 @@ def many_errors(evidence: Evidence) -> Iterator[Values]:
 
 
 def too_few_samples(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many samples there are where any average depends on chance."""
+    """Yield how many samples there are where any average depends on chance, and what to do."""
     if evidence.load and evidence.load.sample_count < LEAST_SAMPLES:
-        yield {"samples": units.plural(evidence.load.sample_count, "sample"), "least": str(LEAST_SAMPLES)}
+        remedy = _longer(evidence, _of_least_samples_s(evidence))
+        yield {"count": str(evidence.load.sample_count), "least": str(LEAST_SAMPLES), "remedy": remedy}
 
 
 def few_samples(evidence: Evidence) -> Iterator[Values]:
@@ -340,38 +359,6 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
 def plan_notes(evidence: Evidence) -> Iterator[Values]:
     """Yield the notes of the plan about its statistics."""
     yield from ({"note": note} for note in (evidence.run.plan_notes if evidence.run else ()))
-
-
-def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
-    """Return whether the law is off by more than the two ends of the window can cause.
-
-    A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
-    """
-    at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
-    if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends:
-        return True
-    is_far = law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
-    return law.over_s >= LITTLES_LAW_FACTOR_LEAST_S and is_far
-
-
-def broken_law(evidence: Evidence) -> Iterator[Values]:
-    """Yield both sides of Little's law of each closed load where they differ; not where the time itself is wrong."""
-    run = evidence.run
-    # Users of an open load come and go within a second: the samples do not show how many were active.
-    if run is None or evidence.is_open or evidence.clock_step or evidence.holes:
-        return
-    loads = {one.group: one for one in run.load.loads or ()}
-    checks = [] if loads else [("", evidence.law, evidence.load, evidence.pause_s)]
-    for figures in evidence.loads if loads else ():
-        if figures.group:
-            think_s = pause_s(loads[figures.name], figures.group)
-            checks.append((f" of {figures.name}", figures.littles_law, figures.group.total, think_s))
-    for name, law, load, think_s in checks:
-        if law and load and _is_off(law, load):
-            users = {"of": name, "active": f"{law.active_users:.1f}", "busy": f"{law.busy_users:.1f}"}
-            round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
-            accounted_ms = units.average_text(load.average_ms + think_s * units.MS_PER_S)
-            yield {**users, "round_ms": round_ms, "accounted_ms": accounted_ms}
 
 
 def closed_model(evidence: Evidence) -> Iterator[Values]:

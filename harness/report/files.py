@@ -10,7 +10,6 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
 from harness.metrics.interval import IntervalMs
 from harness.metrics.resource_growth import growths
@@ -21,7 +20,7 @@ from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
 from harness.report.jtls import counted_tally, silences_of
-from harness.report.key_figures import run_result
+from harness.report.key_figures import result_of
 from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
@@ -125,9 +124,8 @@ def write_summary(directory: RunDirectory, summary: RunSummary) -> RunSummary:
     The notes block of an existing report is preserved; its charts that no longer have data are deleted.
     """
     charts = run_charts(summary)
-    load, first = summary.group(LOAD), chart_path(directory.name, chain.from_iterable(charts.values()))
-    facts = (summary.source, summary.run, summary.verdict, load.total if load else None, summary.warnings)
-    summary = replace(summary, result=run_result(*facts, first))
+    first = chart_path(directory.name, chain.from_iterable(charts.values()))
+    summary = replace(summary, result=result_of(summary, first))
     write_whole(directory.summary_json, json_text(summary))
     if exchanges := stored_exchanges(directory):
         write_whole(directory.failures_page, failures_page(summary, exchanges))

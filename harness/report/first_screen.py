@@ -1,11 +1,28 @@
-"""The first screen of every report in Markdown: the same parts in the same order, and what is folded behind it."""
+"""The first screen of every report: the same parts in the same order, and in Markdown what is folded behind it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.report.results import Result, headline_line
-from harness.report.tables import cell
+from harness.report.results import Result, Tone, headline_line
+from harness.report.tables import cell, one_line
+from harness.report.verdict import WORDS_MOST
+
+# The marks of verdicts in a terminal: as wide as a letter, which those of Markdown are not.
+SHAPES = {Tone.GOOD: "\u2714", Tone.DOUBT: "!", Tone.BAD: "\u2718", Tone.NONE: ""}
+# A first screen has so many rows in its table and lines of what weakens it.
+ROWS_MOST, WEAKENED_MOST = 12, 4
+
+
+def brief(*sentences: str) -> str:
+    """Return an answer of at most 20 words: as many of the sentences as fit; the first one is cut if it must be."""
+    words = one_line(sentences[0]).split()
+    if len(words) > WORDS_MOST:
+        return f"{' '.join(words[:WORDS_MOST]).rstrip('.,:;')}…"
+    for sentence in sentences[1:]:
+        if len(words) + len(sentence.split()) <= WORDS_MOST:
+            words += sentence.split()
+    return " ".join(words)
 
 
 def first_screen(
@@ -19,13 +36,30 @@ def first_screen(
     steps = [f"{cell(step.text)}{f': `{step.command}`' if step.command else ''}" for step in result.next_steps]
     parts = (
         headline_line(result),
-        goals or cell(result.goals),
+        goals or ("" if result.goals in result.headline else cell(result.goals)),
         chart,
         table,
         _list("What weakens it", weakened_by),
         _list("What to do next", steps),
     )
     return "\n\n".join(filter(None, parts))
+
+
+def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str] = ()) -> str:
+    """Return the first screen as plain text for a terminal; `table` and the lines of `weakened_by` are plain text."""
+    steps = [": ".join(filter(None, (step.text, step.command))) for step in result.next_steps]
+    parts = (
+        "\n".join(filter(None, (f"{SHAPES[result.tone]} {result.headline}".lstrip(), result.goals))),
+        table,
+        "\n".join(["What weakens it:", *(f"- {line}" for line in weakened_by)]) if weakened_by else "",
+        "\n".join(["What to do next:", *(f"- {step}" for step in steps)]) if steps else "",
+    )
+    return "\n\n".join(filter(None, parts))
+
+
+def shortest(*answers: str) -> str:
+    """Return the first of some answers that has at most WORDS_MOST words, else as much of the last one."""
+    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), brief(answers[-1]))
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
+from harness.metrics.figures import LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
+from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.report.evidence import COARSE_CLOCK_MS, Evidence, Values
+from harness.report.loads import pause_s
 from harness.report.lost_cpu import OTHER_CPU_RATIO, STOLEN_CPU_RATIO
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, STOLEN, ProcessStop, process_at
@@ -17,6 +20,12 @@ from harness.run.telemetry import GENERATOR, GENERATOR_PREFIX, HARNESS, HOST, ST
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
 
+LITTLES_LAW_TOLERANCE = 0.10
+# Users are counted per second: over a shorter time the first and last second alone make the difference.
+LITTLES_LAW_LEAST_S = 10.0
+# Off by this factor it is a finding over any time; below a second users are not counted.
+LITTLES_LAW_FACTOR = 1.5
+LITTLES_LAW_FACTOR_LEAST_S = 1.0
 GENERATOR_CPU_RATIO = 0.80
 HOST_CPU_RATIO = 0.90
 # A few throttled periods at the start of a process are usual.
@@ -57,12 +66,15 @@ def absent_generators(evidence: Evidence) -> Iterator[Values]:
     first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
     least_s = max(ABSENT_LEAST_S, ABSENT_RATIO * (last_s - first_s))
     longest_s = (evidence.longest_ms or 0) / units.MS_PER_S
-    late = [f"{one.name} {one.first_s:.0f} s" for one in generators if one.first_s - first_s > least_s]
+    late = [one for one in generators if one.first_s - first_s > least_s]
     # A sample that takes long ends late: without one a generator may seem to have stopped before the others.
-    early = [f"{one.name} {one.last_s:.0f} s" for one in generators if last_s - one.last_s > least_s + longest_s]
+    early = [one for one in generators if last_s - one.last_s > least_s + longest_s]
     if late or early:
-        when = [f"began late ({', '.join(late)})"] * bool(late) + [f"ended early ({', '.join(early)})"] * bool(early)
-        yield {"when": " or ".join(when), "first": f"{first_s:.0f}", "last": f"{last_s:.0f}"}
+        began = ", ".join(f"{one.name} {one.first_s:.0f} s" for one in late)
+        ended = ", ".join(f"{one.name} {one.last_s:.0f} s" for one in early)
+        when = [f"began late ({began})"] * bool(late) + [f"ended early ({ended})"] * bool(early)
+        names = ", ".join(dict.fromkeys(one.name for one in (*late, *early)))
+        yield {"names": names, "when": " or ".join(when), "first": f"{first_s:.0f}", "last": f"{last_s:.0f}"}
 
 
 def slow_generators(evidence: Evidence) -> Iterator[Values]:
@@ -112,18 +124,23 @@ def unwatched_generators(evidence: Evidence) -> Iterator[Values]:
 def clocks_apart(evidence: Evidence) -> Iterator[Values]:
     """Yield the generators whose clocks differ from the controller's."""
     if apart := [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]:
-        yield {"clocks": ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)}
+        ahead_ms = [0, *(one.clock_ahead_ms or 0 for one in apart)]
+        most = f"{units.ms_text(max(ahead_ms) - min(ahead_ms))} ms"
+        clocks = ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)
+        yield {"most": most, "clocks": clocks}
 
 
 def other_runs(evidence: Evidence) -> Iterator[Values]:
     """Yield the runs whose load was on at the same time."""
-    if evidence.run and evidence.run.other_runs:
-        yield {"runs": "; ".join(evidence.run.other_runs)}
+    if runs := evidence.run.other_runs if evidence.run else ():
+        tests = "Another load test" if len(runs) == 1 else f"{len(runs)} other load tests"
+        yield {"tests": tests, "runs": "; ".join(runs)}
 
 
 class _Machine(NamedTuple):
-    """A machine with telemetry: its cores as text and as a number, and the cores used by process."""
+    """A machine with telemetry: its CPU and cores as text, their number, and the cores used by process."""
 
+    cpu: str
     cores: str
     core_count: int
     used: Mapping[str, float]
@@ -140,13 +157,15 @@ def _machines(evidence: Evidence) -> Iterator[_Machine]:
         return
     by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
     if not run.is_merged:
-        yield _Machine(units.plural(run.host.cpu_count, "core"), run.host.cpu_count, by_process)
+        cores = units.plural(run.host.cpu_count, "core")
+        yield _Machine("this machine's CPU", cores, run.host.cpu_count, by_process)
     for generator in run.generators:
         if generator.host:
             names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST, STOLEN)}
             used = {names[process]: cores for process, cores in by_process.items() if process in names}
             core_count = generator.host.cpu_count
-            yield _Machine(f"{units.plural(core_count, 'core')} of {generator.name}", core_count, used)
+            cores = f"{units.plural(core_count, 'core')} of {generator.name}"
+            yield _Machine(f"the CPU of {generator.name}", cores, core_count, used)
 
 
 def is_generator(process: str) -> bool:
@@ -205,7 +224,7 @@ def shared_machines(evidence: Evidence) -> Iterator[Values]:
         listed = sum(cores for process, cores in machine.used.items() if process not in (HOST, STOLEN))
         other_ratio = (machine.used.get(HOST, 0.0) - listed) / machine.core_count
         if other_ratio > OTHER_CPU_RATIO:
-            yield {"percent": units.percent_text(other_ratio, 0), "cores": machine.cores}
+            yield {"percent": units.percent_text(other_ratio, 0), "machine": machine.cpu}
 
 
 def stolen_cpu(evidence: Evidence) -> Iterator[Values]:
@@ -264,3 +283,35 @@ def _balances(cloudwatch: CloudMetrics | None) -> str:
     kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]
     used_up = [f"the {kind} of {resource_title(metric.of)}" for kind, metric in zip(kinds, metrics, strict=True)]
     return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""
+
+
+def _is_off(law: LittlesLaw, load: LabelFigures) -> bool:
+    """Return whether the law is off by more than the two ends of the window can cause.
+
+    A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
+    """
+    at_the_ends = load.average_ms / units.MS_PER_S / law.over_s
+    if law.over_s >= LITTLES_LAW_LEAST_S and abs(law.ratio - 1) > LITTLES_LAW_TOLERANCE + at_the_ends:
+        return True
+    is_far = law.ratio + at_the_ends < 1 / LITTLES_LAW_FACTOR or law.ratio - at_the_ends > LITTLES_LAW_FACTOR
+    return law.over_s >= LITTLES_LAW_FACTOR_LEAST_S and is_far
+
+
+def broken_law(evidence: Evidence) -> Iterator[Values]:
+    """Yield both sides of Little's law of each closed load where they differ."""
+    run = evidence.run
+    # Users of an open load come and go within a second: the samples do not show how many were active.
+    if run is None or evidence.is_open:
+        return
+    loads = {one.group: one for one in run.load.loads or ()}
+    checks = [] if loads else [("", evidence.law, evidence.load, evidence.pause_s)]
+    for figures in evidence.loads if loads else ():
+        if figures.group:
+            think_s = pause_s(loads[figures.name], figures.group)
+            checks.append((f" of {figures.name}", figures.littles_law, figures.group.total, think_s))
+    for name, law, load, think_s in checks:
+        if law and load and _is_off(law, load):
+            users = {"of": name, "active": f"{law.active_users:.1f}", "busy": f"{law.busy_users:.1f}"}
+            round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
+            accounted_ms = units.average_text(load.average_ms + think_s * units.MS_PER_S)
+            yield {**users, "round_ms": round_ms, "accounted_ms": accounted_ms}

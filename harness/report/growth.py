@@ -160,7 +160,7 @@ def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> li
     if any(growth.left_h is not None for growth in found):
         lines.append("A forecast assumes that the growth goes on as it is.")
     if any(growth.verdict == GROWS and growth.limit is not None and growth.left_h is None for growth in found):
-        lines.append("A limit without a forecast: the rate changed too much in the window. A longer run has one.")
+        lines.append("No forecast for a limit: the rate changed too much in the window. Run longer.")
     if any(growth.verdict == CANNOT_TELL for growth in found):
         why = "the heap rose, but no old garbage was collected in the window"
         lines.append(f"Cannot tell: {why}. A soak forces a full collection.")

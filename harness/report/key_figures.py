@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from harness.base import units
@@ -11,23 +10,25 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Measured, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
 from harness.report.loads import rows_by_load
+from harness.report.next_steps import next_steps
 from harness.report.results import KeyFigure, Result
 from harness.report.setup import users_text
 from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
-from harness.report.verdict import Verdict, state_line
+from harness.report.verdict import Verdict, answer, goals_sentence
 from harness.report.warnings import Part, RunWarning, Severity
 from harness.run.record import RunRecord
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.
 LABELS_MOST = 10
+# So many warnings are on the first screen.
+WARNINGS_MOST = 4
 # The first chart of a run; a test compares it with the table of charts.
 FIRST_CHART = "response-time"
 # The percentiles that are key figures.
 _PERCENTILES = ("50", "95", "99")
 
-_P50, _P95 = (replace(metric_column(metric), title=title) for metric, title in ((MEDIAN, "p50 ms"), (P95, "p95 ms")))
-KEY_COLUMNS = (COUNT, RATE, _P50, _P95, MAX, ERROR_RATIO)
+KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
 
@@ -35,31 +36,41 @@ _KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part
 def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
     """Return the tables of the load: requests with TOTAL, transactions, and of several loads a row for each.
 
-    Each has at most LABELS_MOST rows, in their order: those with the most errors, then the slowest by p95. Without a
-    sample of the load there is no table.
+    Together they have at most LABELS_MOST rows, in their order: those with the most errors, then the slowest by p95.
+    Without a sample of the load there is no table.
     """
+    return _most_important(_parts(summary))
+
+
+def _parts(summary: RunSummary) -> tuple[Rows, ...]:
     load = summary.group(LOAD)
     if load is None:
         return ()
     by_load = Shown(LOADS, rows_by_load(summary.loads, load).labels, None, counts_transactions=True)
-    return (*key_rows_of(load), *map(_most_important, (by_load,) if by_load.labels else ()))
+    return (*parts_of(load), *((by_load,) if by_load.labels else ()))
 
 
 def key_rows_of(load: Group) -> tuple[Shown, ...]:
     """Return the tables of one load as in `key_rows`: requests with TOTAL, and transactions."""
-    return tuple(map(_most_important, parts_of(load)))
+    return _most_important(parts_of(load))
 
 
-def _most_important(group: Rows) -> Shown:
-    ranked = sorted(enumerate(group.labels), key=lambda one: (-one[1].error_count, -(P95.of(one[1]) or 0)))
-    labels = tuple(label for _, label in sorted(ranked[:LABELS_MOST], key=lambda one: one[0]))
-    return Shown(group.name, labels, group.total, group.counts_transactions)
+def _most_important(groups: Sequence[Rows]) -> tuple[Shown, ...]:
+    rest, shown = LABELS_MOST, []
+    for number, group in enumerate(groups):
+        later = groups[number + 1 :]
+        reserved = min(sum(len(one.labels) for one in later), rest * len(later) // (len(later) + 1))
+        ranked = sorted(enumerate(group.labels), key=lambda one: (-one[1].error_count, -(P95.of(one[1]) or 0)))
+        labels = tuple(label for _, label in sorted(ranked[: rest - reserved], key=lambda one: one[0]))
+        rest -= len(labels)
+        shown.append(Shown(group.name, labels, group.total, group.counts_transactions))
+    return tuple(shown)
 
 
 def left_out_text(summary: RunSummary) -> str:
     """Return how many labels `key_rows` leaves out, as text; empty when it shows all."""
-    load = summary.group(LOAD)
-    count = sum(len(part.labels) - len(_most_important(part).labels) for part in (parts_of(load) if load else ()))
+    parts = _parts(summary)
+    count = sum(len(part.labels) for part in parts) - sum(len(part.labels) for part in _most_important(parts))
     return f"{units.plural(count, 'more label')} with fewer errors or a lower p95" if count > 0 else ""
 
 
@@ -106,6 +117,13 @@ class Total(Measured, Protocol):
         """The slowest sample."""
 
 
+def result_of(summary: RunSummary, first_chart: str = "") -> Result:
+    """Return the result of a summary, as its JSON has it."""
+    load = summary.group(LOAD)
+    facts = (summary.source, summary.run, summary.verdict, load.total if load else None, summary.warnings)
+    return run_result(*facts, first_chart)
+
+
 def run_result(
     name: str,
     run: RunRecord | None,
@@ -116,8 +134,20 @@ def run_result(
 ) -> Result:
     """Return the result of a run, as its JSON has it; `total` is the load in the measurement window."""
     kind, listed_warnings = ("soak" if run and run.is_soak else "run"), list(warnings)
-    state, headline = (verdict.state, state_line(verdict)) if verdict else ("", "")
-    return Result(kind, name, state, headline, tuple(_run_figures(run, total, listed_warnings)), first_chart)
+    figures = tuple(_run_figures(run, total, listed_warnings))
+    if verdict is None:
+        return Result(kind, name, key_figures=figures, first_chart=first_chart)
+    return Result(
+        kind=kind,
+        title=name,
+        verdict=verdict.state,
+        headline=answer(verdict, total),
+        key_figures=figures,
+        first_chart=first_chart,
+        goals=goals_sentence(verdict),
+        is_missed=bool(verdict.goals_missed),
+        next_steps=next_steps(run, verdict, listed_warnings),
+    )
 
 
 def _run_figures(run: RunRecord | None, total: Total | None, warnings: Sequence[RunWarning]) -> Iterator[KeyFigure]:

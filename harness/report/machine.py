@@ -30,7 +30,7 @@ _whole = "{:,.0f}".format
 
 
 class _Column(NamedTuple):
-    """A column of the table: its figure, its title, and the format of its values."""
+    """A row of the table: its figure, its title, and the format of its values."""
 
     figure: str
     title: str
@@ -53,20 +53,15 @@ _OWN_COLUMNS = ("metric", "unit", "mean", "range", "per s", "in all")
 
 
 def machine_table(figures: Sequence[MachineFigure]) -> str:
-    """Return a row per machine with mean and range of each known figure; empty without figures."""
+    """Return a row per machine and known figure with mean and range; empty without figures."""
     known_figures = {(figure.process, figure.figure): figure for figure in figures}
-    columns = [column for column in COLUMNS if any(figure.figure == column.figure for figure in figures)]
-    if not columns:
-        return ""
     rows = []
     for process in dict.fromkeys(figure.process for figure in figures):
-        cells = (_cell(known_figures.get((process, one.figure)), one.text) for one in columns)
-        rows.append([cell(process_title(process)), *cells])
-    return table(("machine, mean (range)", *(column.title for column in columns)), rows)
-
-
-def _cell(figure: MachineFigure | None, show: Callable[[float], str]) -> str:
-    return "" if figure is None else f"{show(figure.mean)} ({show(figure.minimum)}-{show(figure.maximum)})"
+        for one in COLUMNS:
+            if figure := known_figures.get((process, one.figure)):
+                shown_range = f"{one.text(figure.minimum)}-{one.text(figure.maximum)}"
+                rows.append([cell(process_title(process)), one.title, one.text(figure.mean), shown_range])
+    return table(("machine", "resource", "mean", "range"), rows, text_columns=2) if rows else ""
 
 
 def generator_table(generators: Sequence[GeneratorFigures]) -> str:

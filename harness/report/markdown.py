@@ -24,7 +24,16 @@ from harness.report.first_screen import first_screen
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
-from harness.report.key_figures import KEY_COLUMNS, first_error, is_tail, key_rows, key_warnings, left_out_text
+from harness.report.key_figures import (
+    KEY_COLUMNS,
+    WARNINGS_MOST,
+    first_error,
+    is_tail,
+    key_rows,
+    key_warnings,
+    left_out_text,
+    result_of,
+)
 from harness.report.loads import rows_by_load
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
@@ -35,10 +44,10 @@ from harness.report.selection import change_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table
 from harness.report.summary import Observed, RunSummary
-from harness.report.tables import cell, group_table, parts_of, table, title_of
+from harness.report.tables import cell, group_table, page_tables, parts_of, side_tables, table, title_of
 from harness.report.template import filled
-from harness.report.verdict import Verdict, state_line
-from harness.report.warnings import Part, RunWarning
+from harness.report.verdict import DOUBTFUL, VALID, Verdict, further_reasons
+from harness.report.warnings import Part, RunWarning, explained
 from harness.run.telemetry import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
@@ -113,12 +122,12 @@ def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _columns(load, goal)
     ]
-    return group_table(parts_of(load)[0], columns)
+    return page_tables(parts_of(load)[0], columns)
 
 
 def _transaction_table(load: Group, goal: Goal | None) -> str:
     """Return the table of the load's transactions; empty without any, and when the load has nothing else."""
-    return "".join(group_table(part, _columns(load, goal)) for part in parts_of(load)[1:])
+    return "".join(page_tables(part, _columns(load, goal)) for part in parts_of(load)[1:])
 
 
 def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
@@ -127,10 +136,10 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.whole:
         columns = _columns(summary.whole)
         titled_tables += [
-            (f"{title_of(part)}, the whole run", group_table(part, columns)) for part in parts_of(summary.whole)
+            (f"{title_of(part)}, the whole run", page_tables(part, columns)) for part in parts_of(summary.whole)
         ]
     others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
-    return titled_tables + [(title_of(part), group_table(part)) for part in others]
+    return titled_tables + [(title_of(part), side_tables(part)) for part in others]
 
 
 def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
@@ -142,7 +151,7 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
             titled_tables.append((f"Load of {name}", "No sample of this load ended in the measurement window."))
             continue
         columns = _columns(load.group, goal)
-        tables = [(f"{title_of(part)} of {name}", group_table(part, columns)) for part in parts_of(load.group)]
+        tables = [(f"{title_of(part)} of {name}", page_tables(part, columns)) for part in parts_of(load.group)]
         if load.curve_text:
             tables[0] = (tables[0][0], f"{tables[0][1]}\n\n{load.curve_text}")
         titled_tables += tables
@@ -239,10 +248,11 @@ def _usage_tables(observed: Observed, notes: Footnotes) -> str:
 def _exception_table(summary: RunSummary) -> str:
     rows = []
     for kind in summary.observed.exceptions:
-        texts = map(cell, (kind.log, kind.class_name, kind.cause, kind.example))
-        rows.append([*texts, str(kind.count), str(kind.first_line)])
-    columns = ("log", "exception", "innermost cause", "message of the first", "count", "first line")
-    return table(columns, rows, text_columns=4) if rows else ""
+        caused = f"caused by {kind.cause}" if kind.cause else ""
+        what = ": ".join(filter(None, (", ".join(filter(None, (kind.class_name, caused))), kind.example)))
+        rows.append([cell(kind.log), cell(what), str(kind.count), str(kind.first_line)])
+    columns = ("log", "exception, innermost cause: message of the first", "count", "first line")
+    return table(columns, rows, text_columns=2) if rows else ""
 
 
 def _law_line(summary: RunSummary, notes: Footnotes) -> str:
@@ -268,14 +278,15 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     """Return the whole report as Markdown; `notes` is the text of the notes block, `folder` contains the charts."""
     load, whole, run = summary.group(LOAD), summary.whole, summary.run
     observed, window = summary.observed, summary.window
-    footnotes = Footnotes(summary.warnings)
+    footnotes, first = Footnotes(summary.warnings), first_chart(charts)
     return filled(
         "harness.report",
         "report.md.j2",
         summary=summary,
         observed=observed,
         run=run,
-        first_screen=_first_screen(summary, charts, folder),
+        first_screen=_first_screen(summary, image(first, folder) if first else ""),
+        goal_table=goal_table(summary.verdict),
         setup=_setup_lines(summary, footnotes),
         change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",
@@ -293,7 +304,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         code_table=_code_table(summary, footnotes),
         error_table=_error_table(summary, folder) if summary.errors else "",
         failed_transactions=_failed_transactions(summary),
-        **{section: [image(chart, folder) for chart in found] for section, found in charts.items()},
+        **{name: [image(one, folder) for one in found if one is not first] for name, found in charts.items()},
         is_cut=window.length_s < window.run_s,
         **_observed_values(summary, footnotes, folder),
         footnotes=footnotes.lines,
@@ -303,9 +314,15 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
     )
 
 
-def _first_screen(summary: RunSummary, charts: RunCharts, folder: str) -> str:
+def first_chart(charts: RunCharts) -> Chart | None:
+    """Return the chart of the first screen; None without any."""
+    return next((chart for found in charts.values() for chart in found), None)
+
+
+def _first_screen(summary: RunSummary, chart: str) -> str:
     """Return the first screen: goals, the first chart, the key tables, the first error and the key warnings."""
-    chart = next((image(chart, folder) for found in charts.values() for chart in found), "")
+    verdict, warnings = summary.verdict, key_warnings(summary)
+    result = summary.result or result_of(summary)
     tables = [(title_of(part), group_table(part, KEY_COLUMNS)) for part in key_rows(summary)]
     titled = [text if number == 0 else f"**{title}**\n\n{text}" for number, (title, text) in enumerate(tables)]
     none = "No sample of the load ended in the measurement window." if summary.whole else "No sample of the load."
@@ -313,17 +330,29 @@ def _first_screen(summary: RunSummary, charts: RunCharts, folder: str) -> str:
     window_line = describe(window) if window.run_s else ""
     lines = (
         *(titled or [none]),
-        f"{left_out}: see the full table below." if left_out else "",
+        f"{left_out}: see the full tables." if left_out else "",
         " ".join(filter(None, (f"Load: {load_text(run.load)}." if run else "", window_line))),
         cell(first_error(summary)),
     )
+    more = len(warnings) - WARNINGS_MOST
+    weakened_by = [*further_reasons(verdict, summary.warnings), *(one.text for one in warnings[:WARNINGS_MOST])]
+    if more > 0:
+        weakened_by.append(f"{units.plural(more, 'more warning')}: see Warnings.")
+    if verdict.state == DOUBTFUL:
+        weakened_by.append(explained(summary.warnings, run))
     return first_screen(
-        summary.result or Result(verdict=summary.verdict.state, headline=state_line(summary.verdict)),
-        goals=goal_table(summary.verdict),
+        result,
+        goals=_goals(result, verdict),
         chart=chart,
         table="\n\n".join(filter(None, lines)),
-        weakened_by=[cell(warning.text) for warning in key_warnings(summary)],
+        weakened_by=[cell(line) for line in weakened_by if line],
     )
+
+
+def _goals(result: Result, verdict: Verdict) -> str:
+    """Return the goals below the answer: a sentence unless the answer has it, and a table if one is missed."""
+    sentence = "" if result.is_missed and verdict.state == VALID else cell(result.goals)
+    return "\n\n".join(filter(None, (sentence, goal_table(verdict) if result.is_missed else "")))
 
 
 def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> dict[str, object]:

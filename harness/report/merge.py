@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.records import to_plain
+from harness.plan.load import LOAD_TITLES
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.telemetry import process_at
@@ -83,7 +84,7 @@ def _alike(run: RunRecord) -> dict[str, str]:
     """Return by name, as texts, the settings that must be the same for all parts."""
     settings = {"plan": run.plan, "profile": run.profile, "target": run.target or _NONE}
     load = {name: value for name, value in asdict(run.load).items() if name not in _ITS_PART}
-    settings |= {f"{name} of the load": _text(value) for name, value in load.items()}
+    settings |= {f"{LOAD_TITLES.get(name, name)} of the load": _text(value) for name, value in load.items()}
     goal = {**to_plain(run.goal), "rules": "; ".join(rule.text for rule in run.goal.rules) or _NONE}
     settings |= {f"{name} of the goal": _text(value) for name, value in goal.items()}
     settings |= {f"version of {name}": version for name, version in run.versions.items()}

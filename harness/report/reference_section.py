@@ -9,6 +9,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.metrics.metric import Metric, metric_of
 from harness.report.columns import whole_text
+from harness.report.results import Result, headline_line
 from harness.report.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.report.tables import cell, table
 
@@ -55,10 +56,10 @@ def _part(compared_run: ComparedRun, name: str) -> Part:
     link = f"[{cell(names.baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(names.baseline)
     return Part(
         title=f"{link}, {cell(compared_run.role)}",
-        headline=cell(compared_run.headline),
+        headline=headline_line(Result(verdict=compared_run.verdict, headline=compared_run.headline)),
         setting_table=table(heads, settings, text_columns=3) if settings else "",
         total_table=_total_table(compared_run, names) if compared_run.total else "",
-        label_tables=tuple(_label_table(compared_run, labels, head) for labels, head in tables if labels),
+        label_tables=tuple(_label_table(compared_run, labels, head, names) for labels, head in tables if labels),
         one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
         warnings=tuple(map(cell, compared_run.warnings)),
         command=f"./aggregate.py compare {compared_run.name} {name}" if compared_run.link else "",
@@ -87,33 +88,22 @@ def _total_table(compared_run: ComparedRun, names: _Names) -> str:
     return table(("TOTAL", *map(cell, names), "change", "threshold", "verdict"), rows)
 
 
-def _label_table(compared_run: ComparedRun, labels: Sequence[ComparedLabel], head: str) -> str:
-    """Return a row per label; `head` is unlike that of other tables, so that it is not read as the metrics of a run."""
-    metrics = [metric_of(text) for text in compared_run.metrics]
+def _label_table(compared_run: ComparedRun, labels: Sequence[ComparedLabel], head: str, names: _Names) -> str:
+    """Return a row per label and known metric: both values, the change and the verdict."""
     rows = []
     for label in labels:
-        counts = _arrow(whole_text(label.base_sample_count), whole_text(label.new_sample_count))
-        cells = (_cell(metric, label, index) for index, metric in enumerate(metrics))
-        rows.append([f"{cell(label.label)} ({counts})", *cells])
-    return table((head, *(metric.title for metric in metrics)), rows)
-
-
-def _cell(metric: Metric, label: ComparedLabel, index: int) -> str:
-    """Return both values, the change and the verdict: 100 → 110, +10.00 %: **REGRESSED**."""
-    baseline, contender, verdict = label.base[index], label.new[index], label.verdicts[index]
-    if baseline is None and contender is None:
-        return ""
-    change = _change_text(metric, label.change_ratio[index])
-    texts = [_arrow(metric.text(baseline), metric.text(contender)), *([change] if change else [])]
-    return _emphasised(f"{', '.join(texts)}: {verdict}", verdict)
+        counts = f"{whole_text(label.base_sample_count)} → {whole_text(label.new_sample_count)}"
+        for index, metric in enumerate(map(metric_of, compared_run.metrics)):
+            values, verdict = (label.base[index], label.new[index]), label.verdicts[index]
+            if values != (None, None):
+                change = _change_text(metric, label.change_ratio[index])
+                texts = (*map(metric.text, values), change, _emphasised(verdict, verdict))
+                rows.append([f"{cell(label.label)} ({counts})", metric.title, *texts])
+    return table((head, "metric", *map(cell, names), "change", "verdict"), rows, text_columns=2)
 
 
 def _emphasised(text: str, verdict: str) -> str:
     return f"**{text}**" if verdict == REGRESSED else text
-
-
-def _arrow(baseline: str, contender: str) -> str:
-    return f"{baseline} → {contender}"
 
 
 def _change_text(metric: Metric, ratio: float | None) -> str:

@@ -27,8 +27,9 @@ _WORST_FIRST = (
 )  # fmt: skip
 # A line in bold, and a paragraph of such lines: where the Markdown of every version has the headline.
 _MARK = r"^(?:(?:\u2705|\u26a0\ufe0f|\u274c) )?"
-_BOLD = re.compile(_MARK + r"\*\*(.+?)\*\*", re.MULTILINE)
-_HEADLINE = re.compile(f"(?:{_MARK}" + r"\*\*.+\*\*.*(?:\n+|\Z))+", re.MULTILINE)
+_BOLD = re.compile(_MARK + r"\*\*(.+?)(?<!:)\*\*", re.MULTILINE)
+# The titles of the lists of a first screen end with a colon.
+_HEADLINE = re.compile(f"(?:{_MARK}" + r"\*\*.+(?<!:)\*\*.*(?:\n+|\Z))+", re.MULTILINE)
 _CAPITALS = re.compile(r"[A-Z]+(?: [A-Z]+)*\b")
 _LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\([^)\n]*\)")
 _ESCAPED = re.compile(r"\\([^\w\s])")
@@ -66,6 +67,7 @@ MARKS = {Tone.GOOD: "\u2705", Tone.DOUBT: "\u26a0\ufe0f", Tone.BAD: "\u274c", To
 TONES = {
     "VALID": Tone.GOOD, "OK": Tone.GOOD, "IMPROVED": Tone.GOOD, "GRACEFUL": Tone.GOOD, FOUND: Tone.GOOD,
     "DOUBTFUL": Tone.DOUBT, "CANNOT TELL": Tone.DOUBT, "INTERRUPTED": Tone.DOUBT,
+    "NO EFFECT": Tone.GOOD, "WARNED": Tone.DOUBT, "GOAL MISSED": Tone.BAD,
     "INVALID": Tone.BAD, "REGRESSED": Tone.BAD, "CONGESTION COLLAPSE": Tone.BAD,
 }  # fmt: skip
 

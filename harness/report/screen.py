@@ -17,20 +17,29 @@ from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.columns import Column
-from harness.report.key_figures import KEY_COLUMNS, by_importance, first_error, key_rows, key_rows_of, left_out_text
+from harness.report.first_screen import SHAPES
+from harness.report.key_figures import (
+    KEY_COLUMNS,
+    by_importance,
+    first_error,
+    key_rows,
+    key_rows_of,
+    left_out_text,
+    result_of,
+)
 from harness.report.results import TONES, Result, Tone
 from harness.report.selection import View
 from harness.report.summary import RunSummary
 from harness.report.tables import Rows, one_line, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
-from harness.report.verdict import INVALID, state_line
+from harness.report.verdict import DOUBTFUL, INVALID, further_reasons
+from harness.report.warnings import explained
 from harness.run.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
 _TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
-# Shapes as wide as a letter in every terminal, which those of Markdown are not.
-_SHAPES = {Tone.GOOD: "✔ ", Tone.DOUBT: "! ", Tone.BAD: "✘ ", Tone.NONE: ""}
+_SHAPES = {tone: f"{shape} ".lstrip() for tone, shape in SHAPES.items()}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
 
 
@@ -194,8 +203,8 @@ def closing(summary: RunSummary, report_path: str, compare_command: str, width: 
     """
     tables = key_tables(key_rows(summary), width)
     logs = f"{report_path.removesuffix('.md')}/" if summary.verdict.state == INVALID else ""
-    result = summary.result or Result(verdict=summary.verdict.state, headline=state_line(summary.verdict))
-    steps = [("next:", f"{step.text} {step.command}".strip()) for step in result.next_steps]
+    result = summary.result or result_of(summary)
+    steps = [("next:", ": ".join(filter(None, (step.text, step.command)))) for step in result.next_steps]
     further = (("report:", report_path), ("logs:", logs), ("compare:", compare_command), *steps)
     last = [Line(((f"{name:<9}", "bold"), (one_line(text), "")), is_wrapped=False) for name, text in further if text]
     above = (BLANK, *_verdict(summary, result), *([BLANK] if tables else []))
@@ -209,6 +218,8 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[Line]:
     rest = one_line(result.headline).removeprefix(result.verdict)
     shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
     yield Line((shape, name, _verdict_word(result.verdict), (rest, "")), 2)
+    for reason in further_reasons(verdict, summary.warnings):
+        yield Line(((f"  {one_line(reason)}", ""),), 2)
     goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
     goals += [("met", _MET, goal) for goal in verdict.goals_met]
     for word, word_style, goal in goals[:_GOALS_MOST]:
@@ -246,6 +257,8 @@ def _warnings(summary: RunSummary) -> Iterator[Line]:
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
         yield Line(((f"{more}: see the report.", _QUIET),))
+    if summary.verdict.state == DOUBTFUL and (where := explained(summary.warnings, summary.run)):
+        yield Line(((where, _QUIET),))
 
 
 def _comparisons(summary: RunSummary) -> Iterator[Line]:

@@ -116,7 +116,7 @@ def parse_pattern(text: str) -> re.Pattern[str]:
 def change_text(before: LabelFigures, after: LabelFigures) -> str:
     """Return how excluding samples changed the TOTAL of the load."""
     return (
-        f"Effect on the TOTAL of the load: average {units.average_text(before.average_ms)} → "
+        f"Whole run → measured window: average {units.average_text(before.average_ms)} → "
         f"{units.average_text(after.average_ms)} ms, p90 {before.p90_ms} → {after.p90_ms} ms, "
         f"{units.rate_text(before.rate_per_s)} → {units.rate_text(after.rate_per_s)} req/s, "
         f"{before.sample_count} → {after.sample_count} samples."

@@ -26,6 +26,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("plan may", "; ".join(run.allowances) or None),
         ("SET", ", ".join(run.set_values) or None),
         ("PROPERTIES", _given_text(run) or None),
+        ("headers", ", ".join(f"{name}: {value}" for name, value in run.headers.items()) or None),
         ("plugins", ", ".join(run.plugins) or None),
         ("profile", f"{run.profile}: {run.profile_title}"),
         ("system", target),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 FORMAT_VERSION = 1
-# The verdicts of comparisons; an OK that improved is BETTER.
-REGRESSED, OK, CANNOT_TELL = "REGRESSED", "OK", "CANNOT TELL"
-BETTER = f"{OK}, better"
+# The verdicts of comparisons.
+REGRESSED, OK, CANNOT_TELL, BETTER = "REGRESSED", "OK", "CANNOT TELL", "IMPROVED"
+# What earlier versions stored for IMPROVED.
+_BETTER_BEFORE = f"{OK}, better"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ComparedLabel:
     """A label, or TOTAL, of the reference (`base`) and of the run (`new`): a value per metric of the ComparedRun.
 
     Values are ms, 1/s or a ratio (0-1), None when unknown. `change_ratio` is (new - base) / base, of errors new - base.
-    `verdicts` are REGRESSED, OK, "OK, better" or CANNOT TELL.
+    `verdicts` are REGRESSED, IMPROVED, OK or CANNOT TELL.
     """
 
     label: str
@@ -36,6 +37,10 @@ class ComparedLabel:
     new: tuple[float | None, ...]
     change_ratio: tuple[float | None, ...]
     verdicts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        words = (BETTER if verdict == _BETTER_BEFORE else verdict for verdict in self.verdicts)
+        object.__setattr__(self, "verdicts", tuple(words))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
-from harness.report.columns import DEFAULT, Column, columns_of
+from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
 
 GROUP_TITLES = {LOAD: "Load", ONCE: "Once per user", SETUP: "setUp", TEARDOWN: "tearDown"}
 _TRANSACTIONS = "transactions"
@@ -23,6 +23,8 @@ TRANSACTION_TITLES = {
 LOADS = "loads"
 _OF_TRANSACTIONS = {f"{name} {_TRANSACTIONS}": title for name, title in TRANSACTION_TITLES.items()}
 _TITLES = {**GROUP_TITLES, **_OF_TRANSACTIONS, LOADS: "Loads"}
+# A label of fewer samples has no percentiles in the tables beside the load.
+_SAMPLES_LEAST = 20
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
 # Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
@@ -92,6 +94,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: i
 def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
     """Return the statistics of a group: a row per label, then TOTAL."""
     return table(("label", *(column.title for column in columns)), _cells(group, columns))
+
+
+def page_tables(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
+    """Return the statistics of a group in two tables that fit a page: times, then rates and bytes."""
+    return "\n\n".join(group_table(group, some) for some in in_two(columns))
+
+
+def side_tables(group: Rows) -> str:
+    """Return the statistics of a group beside the load: of few samples there are no percentiles and rates."""
+    is_small = all(label.sample_count < _SAMPLES_LEAST for label in group.labels)
+    return group_table(group, (COUNT, AVERAGE, ERROR_COUNT)) if is_small else page_tables(group)
 
 
 def classic_table(group: Rows, columns: Sequence[Column]) -> str:

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.metrics.figures import ErrorKind, LabelFigures
+from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
 from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.report.loads import unlike_the_request
-from harness.report.warnings import RunWarning, Severity
+from harness.report.warnings import RunWarning, Severity, distinct
 from harness.run.record import FINISHED, RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
-# The goal that a run misses when a stop condition ends it.
-RUN_TO_THE_END = "a run without a stop"
+# The answer of a report has at most so many words, and its goals name at most so many that are missed.
+WORDS_MOST = 20
+_NAMED_MOST = 3
 
 
 @dataclass(frozen=True)
@@ -52,22 +54,70 @@ class Verdict:
 
 
 def headline(verdict: Verdict) -> str:
-    """Return the verdict in one line: the state, the reasons, and the goals."""
-    parts = [": ".join(filter(None, (verdict.state, "; ".join(verdict.reasons))))]
+    """Return the verdict in one line: the state, all reasons, and the goals."""
+    state = ": ".join(filter(None, (verdict.state, "; ".join(verdict.reasons)))) + "."
+    return " ".join(filter(None, (state, goals_sentence(verdict))))
+
+
+def answer(verdict: Verdict, total: Measured | None) -> str:
+    """Return the verdict in at most WORDS_MOST words: its first reason, of a VALID run the goals missed or its load.
+
+    `total` is the load in the measurement window.
+    """
+    if verdict.state == VALID and verdict.goals_missed:
+        sentences = (f"{VALID}. {_goals_missed(verdict, count)}" for count in range(_NAMED_MOST, 0, -1))
+        return next((text for text in sentences if len(text.split()) <= WORDS_MOST), f"{VALID}. Goals missed.")
+    if verdict.reasons:
+        first, *more = verdict.reasons
+        noun = "doubt" if verdict.state == DOUBTFUL else "reason"
+        rest = f", and {units.plural(len(more), f'more {noun}')}" if more else ""
+        text = _cut(first, WORDS_MOST - len(f"{verdict.state}{rest}".split())) + rest
+    else:
+        text = _measured_text(verdict, total) if total and verdict.state == VALID else ""
+    return f"{': '.join(filter(None, (verdict.state, text)))}."
+
+
+def further_reasons(verdict: Verdict, warnings: Sequence[RunWarning]) -> list[str]:
+    """Return the reasons that `answer` does not have in full, without those of which a warning says more."""
+    said, briefs = answer(verdict, None), {warning.brief for warning in warnings}
+    return [reason for reason in verdict.reasons if reason not in said and reason not in briefs]
+
+
+def _cut(text: str, words_most: int) -> str:
+    """Return at most so many words of a text: whole clauses, or an ellipsis behind words."""
+    words = text.split()
+    if len(words) <= words_most:
+        return text
+    start = " ".join(words[:words_most])
+    clauses = max((start.rpartition(end)[0] for end in (": ", "; ")), key=len)
+    return clauses or f"{start}…"
+
+
+def _measured_text(verdict: Verdict, total: Measured) -> str:
+    """Return p95, throughput and errors of the load; errors are of the whole run if a goal for them was judged."""
+    times = ((metric, metric.of(total)) for metric in (P95, P90, MEDIAN, AVERAGE))
+    time = next((f"{metric.phrase} {metric.text(value)} ms" for metric, value in times if value is not None), "")
+    rate = THROUGHPUT.of(total)
+    rate_text = f"{THROUGHPUT.text(rate)} req/s" if rate is not None else ""
+    judged = (one.measured for one in verdict.goals if one.metric == ERRORS.key and one.label is None and not one.load)
+    ratio = next(judged, ERRORS.of(total))
+    share = "" if ratio is None else f"{ERRORS.text(ratio)} % errors" if ratio else "no errors"
+    return ", ".join(filter(None, (" at ".join(filter(None, (time, rate_text))), share)))
+
+
+def goals_sentence(verdict: Verdict) -> str:
+    """Return one sentence about the goals: how many are met, or which are missed; empty without any."""
     if verdict.goals_missed:
-        parts.append("Goal missed: " + "; ".join(verdict.goals_missed))
-    if verdict.goals_met:
-        parts.append("Goal met: " + "; ".join(verdict.goals_met))
-    return ". ".join(parts) + "."
+        return _goals_missed(verdict, _NAMED_MOST)
+    count = len(verdict.goals_met)
+    return f"{count} of {units.plural(count, 'goal')} met." if count else ""
 
 
-def state_line(verdict: Verdict) -> str:
-    """Return the verdict in one line, without the goals' values: the state, the reasons, how many goals are met."""
-    parts = [": ".join([verdict.state, "; ".join(verdict.reasons)]) if verdict.reasons else verdict.state]
-    missed, count = len(verdict.goals_missed), len(verdict.goals_missed) + len(verdict.goals_met)
-    if count:
-        parts.append(f"Goals missed: {missed} of {count}" if missed else f"Goals met: {count} of {count}")
-    return ". ".join(parts) + "."
+def _goals_missed(verdict: Verdict, named_most: int) -> str:
+    missed, count = verdict.goals_missed, len(verdict.goals_missed) + len(verdict.goals_met)
+    rest = len(missed) - named_most
+    named = "; ".join(missed[:named_most]) + (f"; and {rest} more" if rest > 0 else "")
+    return f"Goal missed: {named}." if len(missed) == 1 else f"{len(missed)} of {count} goals missed: {named}."
 
 
 def judge(
@@ -92,11 +142,12 @@ def judge(
     reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
-    doubtful = dict.fromkeys(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL)
-    why = (*([f"stopped early: {early}"] if early else []), *doubtful)
+    why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
     met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
-    return Verdict(DOUBTFUL if why else VALID, why, met, (*([RUN_TO_THE_END] if early else []), *missed), goals)
+    return Verdict(
+        DOUBTFUL if why else VALID, why, met, (*([f"stopped early: {early}"] if early else []), *missed), goals
+    )
 
 
 def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
@@ -133,4 +184,4 @@ def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[
         failed = f"{part} {load.sample_count} samples failed"
         reasons.append(f"{outage}; {failed}" if outage else f"{failed}: response times of errors are not meaningful")
     reasons += run.stop_reasons if run else ()
-    return reasons + (["the harness did not see the end of this run"] if run and run.state != FINISHED else [])
+    return reasons + (["the harness was killed before this run ended"] if run and run.state != FINISHED else [])

@@ -10,6 +10,7 @@ from typing import Any
 from harness.base.errors import UsageError
 from harness.base.project import CHECKOUT, DEFAULT_PROFILE, current_project
 from harness.plan.goal_input import goal_names
+from harness.plan.plan import is_address
 from harness.run.request import Names
 
 # Options that are on or off, as the values of `make_command` have them.
@@ -38,18 +39,32 @@ def names_of(options: argparse.Namespace) -> Names:
     given["is_traced"] = getattr(options, "trace", False)
     given["is_soak"] = getattr(options, "soak", False)
     given |= {name: getattr(options, name, None) for name in ("target", "port", "remotes")}
-    return Names(options.plan, options.env, **given)
+    given |= {"headers": tuple(getattr(options, "header", ())), "curl": getattr(options, "curl", None)}
+    if is_address(options.plan or "") and not hasattr(options, "curl"):
+        raise UsageError(f"PLAN={options.plan}: {options.verb} needs a plan", f"make one: lth init NAME {options.plan}")
+    return Names(options.plan or "", options.env, **given)
 
 
 def make_command(verb: str, values: Mapping[str, str | None]) -> str:
     """Return the command with the variables that have a value, and the profile unless it is the default.
 
-    A value with blanks or signs of the shell is quoted.
+    A value with blanks or signs of the shell is quoted. Several headers, a line each, are several options of lth.
     """
     given = {name: value for name, value in values.items() if value and (name, value) != ("env", DEFAULT_PROFILE)}
-    if current_project().folder == CHECKOUT:
-        return " ".join(["make", verb, *(f"{name.upper()}={shlex.quote(value)}" for name, value in given.items())])
-    options = ((f"--{name.replace('_', '-')}", value) for name, value in given.items())
+    headers = given.pop("header", "").splitlines()
+    pairs = [*given.items(), *(("header", text) for text in headers)]
+    if current_project().folder == CHECKOUT and len(headers) < 2:
+        return " ".join(["make", verb, *(f"{name.upper()}={shlex.quote(value)}" for name, value in pairs)])
+    options = ((f"--{name.replace('_', '-')}", value) for name, value in pairs)
     return shlex.join(
         ["lth", verb, *(name if (name, value) in _FLAGS else f"{name}={value}" for name, value in options)]
     )
+
+
+def changed_command(command: str, values: Mapping[str, str]) -> str:
+    """Return a command of `make_command` with other values of these options."""
+    words = shlex.split(command)
+    forms = ("{}=", str.upper) if words[:1] == ["make"] else ("--{}=", lambda name: name.replace("_", "-"))
+    given = {forms[0].format(forms[1](name)): value for name, value in values.items()}
+    kept = [word for word in words if not word.startswith(tuple(given))]
+    return shlex.join([*kept, *(name + value for name, value in given.items())])

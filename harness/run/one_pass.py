@@ -12,9 +12,10 @@ from xml.etree import ElementTree
 from harness.base.errors import EXIT_INTERRUPTED, InvalidRunError
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text, number_text, plural
+from harness.plan.headers import with_headers
 from harness.plan.jmx import SIDE_GROUPS, parse
 from harness.plan.spec import RunSpec
-from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string
+from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string, jmx_bytes
 from harness.run.connections import FOREIGN_NAME, foreign_reasons, take_list
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
@@ -85,7 +86,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         prepared = prepare(spec, directory, system, context)
         left_out = [load.group for load in spec.plan.load.loads if not load.level]
         plan = one_pass(spec.plan.jmx_path, left_out)
-        directory.effective_plan.write_bytes(plan.jmx)
+        directory.effective_plan.write_bytes(with_headers(plan.jmx, spec.plan.headers))
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
         take_list(prepared.command.connections, directory)
@@ -175,8 +176,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
             _end_loop(element)
         elif element.tag == "TestAction" and (pause_ms := _shorten_pause(element)):
             pauses.append((element.get("testname", ""), pause_ms))
-    written: bytes = ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True)
-    return OnePass(written + b"\n", (*_pause_text(pauses), *_timer_text(timers)))
+    return OnePass(jmx_bytes(tree.getroot()), (*_pause_text(pauses), *_timer_text(timers)))
 
 
 def _make_single(group: ElementTree.Element) -> None:

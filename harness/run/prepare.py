@@ -22,6 +22,7 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.data_files import data_files
+from harness.plan.headers import with_headers
 from harness.plan.load import load_record
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
@@ -75,6 +76,7 @@ def prepare(
     jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
     shared = plan_of_all(jmx_path, load, len(generators.remotes)) if generators else None
     effective = shared.jmx if shared else effective_jmx(jmx_path, load)
+    effective = with_headers(effective, spec.plan.headers)
     directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path)
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
@@ -171,6 +173,7 @@ def _record(
         given_properties=tuple(plan.given),
         plugins=plan.plugins,
         is_profiled=spec.is_profiled,
+        headers={name: masked(value, spec.hidden) for name, value in plan.headers.items()},
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,

@@ -106,6 +106,7 @@ class RunRecord:
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.
+    `headers` are those that all requests carried, with the names of environment variables.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
@@ -164,6 +165,7 @@ class RunRecord:
     otlp: DeliveryRecord | None = None
     packed_samples: PackedSamples | None = None
     source_hashes: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

@@ -6,17 +6,19 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
-from harness.base.project import folder_with, read_project
+from harness.base.project import FILE_NAME, folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
+from harness.plan.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
 from harness.plan.load import Load
-from harness.plan.plan import Plan, is_jmx_path, load_plan
+from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.remote.load import Remote, check_reach, parse_remotes
@@ -27,7 +29,10 @@ from harness.system.system import Manifest, Settings
 
 @dataclass(frozen=True)
 class Names:
-    """Plan, profile, target, port, load generators, -J properties and SET of a command line, not resolved yet."""
+    """Plan, profile, target, port, load generators, -J properties, SET and headers of a command line, not resolved yet.
+
+    `plan` may be an address, and `curl` a command, of which a plan with one request is made.
+    """
 
     plan: str
     profile: str
@@ -39,6 +44,8 @@ class Names:
     set_values: str | None = None
     is_traced: bool = False
     is_soak: bool = False
+    headers: tuple[str, ...] = ()
+    curl: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,13 +96,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     project = read_project(home)
     profile = specs.load_profile(folder_with(home, "env", names.profile), names.profile)
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
-    plans, plan_name = folder_with(home, "plans", names.plan), names.plan
-    if is_jmx_path(plan_name, plans):
-        from harness.plan.adopt.files import first_look  # imported late: few runs are of a JMX
-
-        temporary = first_look(Path(plan_name), build)
-        plans, plan_name = temporary.folder, temporary.name
-    plan = load_plan(plans, plan_name, profile.plan_changes.get(plan_name))
+    plan, target_text, moved_secrets = _found_plan(names, home, build, profile)
+    names = replace(names, target=target_text)
     if project.goal and plan.goal == Goal():
         plan = replace(plan, goal=parse_goal(project.goal, "goal in loadtest.toml"))
     if names.properties:
@@ -121,7 +123,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         plan = with_properties(plan, shlex.join(given.properties), where="")
     if manifest and given.settings:
         settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
-    secrets = find_secrets(plan.secrets, {} if target else plan.embedded_secrets, home)
+    own_secrets = {} if target else plan.embedded_secrets
+    secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
     return Request(
@@ -133,7 +136,13 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         settings=settings,
         build=build,
         secrets=secrets,
-        hidden=(*secrets.values(), *plan.hidden, *secret_values(own_settings), *_secrets_outside(profile)),
+        hidden=(
+            *secrets.values(),
+            *secrets_of_headers(plan.headers, secrets),
+            *plan.hidden,
+            *secret_values(own_settings),
+            *_secrets_outside(profile),
+        ),
         remotes=remotes,
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
         set_values=given,
@@ -142,12 +151,43 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     )
 
 
+class _FoundPlan(NamedTuple):
+    """A plan, the text of its target if one is given, and the secrets of a curl command by environment variable."""
+
+    plan: Plan
+    target: str | None
+    secrets: Mapping[str, str]
+
+
+def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _FoundPlan:
+    """Return the plan with the headers of the project and the command line; one of an address has not the project's."""
+    plans, name, target = folder_with(home, "plans", names.plan), names.plan, names.target
+    headers, secrets = read_project(home).headers, dict[str, str]()
+    if names.curl or is_address(name):
+        from harness.plan.adopt.one_request import first_request  # imported late: few runs are of an address
+
+        if target:
+            raise UsageError("TARGET and an address cannot be used together", "the address is the target")
+        made = first_request(name, names.curl, build)
+        plans, name, target, headers, secrets = made.folder, made.name, made.target.url, {}, dict(made.secrets)
+    elif is_jmx_path(name, plans):
+        from harness.plan.adopt.files import first_look  # imported late: few runs are of a JMX
+
+        plans, name = first_look(Path(name), build)
+    plan = load_plan(plans, name, profile.plan_changes.get(name))
+    headers = merged(checked_headers(headers, f"{FILE_NAME} [headers]"), plan.headers, parse_headers(names.headers))
+    all_secrets = dict.fromkeys((*plan.secrets, *variables_in(*headers.values())))
+    return _FoundPlan(replace(plan, headers=headers, secrets=tuple(all_secrets)), target, secrets)
+
+
 def _check_exclusions(names: Names) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
-        raise UsageError(f"TARGET and PORT={names.port} exclude each other", "give one")
+        raise UsageError(f"TARGET and PORT={names.port} cannot be used together", "give one")
     if names.target and names.is_profiled:
-        raise UsageError("PROFILE and TARGET exclude each other", "only a system that is started here can be profiled")
+        raise UsageError(
+            "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
+        )
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:

@@ -239,7 +239,7 @@ def _other_run(directory: RunDirectory, key: RunKey, storage: Storage) -> str:
     run_id = _run_id(directory)
     if run_id == key.run_id:
         return ""
-    here = f"{directory.path} is {run_id}" if run_id else f"{directory.path} has no run.json with its run_id"
+    here = f"{directory.path} is {run_id}" if run_id else f"{directory.path} has no complete run.json"
     return f"{storage.url(key.folder)} is not the local run ({here}); pull it into another folder: --reports other"
 
 

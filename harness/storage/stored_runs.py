@@ -89,7 +89,7 @@ class RunKey:
         key = cls(run.plan, run.profile, run.started_at[:10], run.properties.get("run_id", ""))
         if parse_folder(key.folder) != key or key.name != run.name:
             raise UsageError(
-                f"{run.id}: its run.json lacks its identity (run_id, plan or profile)",
+                f"{run.id}: its run.json is incomplete",
                 "only runs of make run can be pushed",
             )
         return key

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, Metric
-from harness.plan.goal import Goal, GoalRule, goal_options
+from harness.plan.goal import Goal, GoalRule, goal_options, metric_text
+from harness.report.warnings import distinct
 from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
@@ -137,7 +138,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
     if of_runs.is_within is False and _is_most(level, stopped):
         return of_runs  # such runs are DOUBTFUL, because they are shorter than requested
     if level.doubtful:
-        reasons = dict.fromkeys(reason for run in level.doubtful for reason in run.doubtful_reasons)
+        reasons = distinct(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
         return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
@@ -230,7 +231,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
             continue
         high = "no upper end" if bounds.high_ms is None else f"{units.ms_text(bounds.high_ms)} ms"
         interval = f"{units.ms_text(bounds.low_ms)} ms to {high}, of {units.plural(bounds.sample_count, 'sample')}"
-        yield bounds.is_within(limit), f"the {metric.phrase} is {units.ms_text(value)} ms, 95 % interval {interval}"
+        yield bounds.is_within(limit), f"{metric_text(metric)} {units.ms_text(value)} ms, 95 % interval {interval}"
 
 
 def _of_figures(figures: Figures, goal: Goal) -> Outcome:
@@ -238,9 +239,9 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
     for part in goal_parts(goal):
         value = figures.of(part.figure)
         if value is None:
-            unknown.append(f"the {part.name} is unknown")
+            unknown.append(f"{part.name} unknown")
         elif value > part.limit:
-            missed.append(f"the {part.name} is {part.metric.text(value)} {part.metric.unit}")
+            missed.append(f"{part.name} {part.metric.text(value)} {part.metric.unit}")
     if missed:
         return Outcome(False, tuple(missed))
     return Outcome(None if unknown else True, tuple(unknown))
@@ -259,7 +260,7 @@ class GoalPart:
 def goal_parts(goal: Goal) -> list[GoalPart]:
     """Return the parts of a goal that levels have figures of: times, the slowest label's average, errors."""
     parts = [
-        GoalPart(metric.key, limit, metric.phrase, metric)
+        GoalPart(metric.key, limit, metric_text(metric), metric)
         for metric, limit in goal.of_metrics.items()
         if metric.key in FIGURES
     ]

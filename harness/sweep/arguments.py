@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.base.secrecy import masked
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
@@ -24,7 +25,7 @@ _WARM_UP_MAX_S = 3600.0
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, names: Sequence[str]) -> SweepRecord:
     """Return the record of a new sweep with the settings of the options `names`; it has no name yet."""
-    fields = new_fields(options, request)
+    fields, given = new_fields(options, request), _given(options, request)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
         what = "DURATION=auto is for make run only: the levels would have different lengths"
@@ -36,7 +37,7 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, names: 
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
-        command=_command(kind, options, names, fields["properties"]),
+        command=_command(kind, options, names, {"properties": fields["properties"], "header": given.get("header")}),
         users=(),
         repeat=1,
         fresh=options.fresh,
@@ -52,19 +53,24 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, names: 
         **fields,
         requests=length.requests,
         remotes=options.remotes,
-        given=_given(options),
+        given=given,
     )
 
 
-def _given(options: argparse.Namespace) -> dict[str, str]:
-    """Return the texts of the goal's options, STOP, SET and PROFILE that were given; UsageError for an invalid STOP."""
+def _given(options: argparse.Namespace, request: Request) -> dict[str, str]:
+    """Return the texts of the goal's options, STOP, SET, HEADER and PROFILE, without secrets.
+
+    UsageError for an invalid STOP.
+    """
     if options.stop:
         parse_stop(options.stop)
     found = {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
+    if options.header:
+        found["header"] = masked("\n".join(options.header), request.hidden)
     return {**found, "profile": "1"} if options.profile else found
 
 
-def _command(verb: str, options: argparse.Namespace, names: Sequence[str], properties: str) -> str:
+def _command(verb: str, options: argparse.Namespace, names: Sequence[str], more: Mapping[str, str | None]) -> str:
     """Return the make command of a sweep; a flag has the value 1."""
-    values = {name: getattr(options, name) for name in ("plan", *names, "max", "env")} | {"properties": properties}
+    values = {**{name: getattr(options, name) for name in ("plan", *names, "max", "env")}, **more}
     return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

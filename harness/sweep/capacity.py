@@ -23,7 +23,6 @@ from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord, SweepRun
 from harness.sweep.search import Probe, capacity, next_users
-from harness.sweep.terminal import capacity_text, goal_text, steps_table
 
 _MOST = "400"
 _SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
@@ -73,26 +72,25 @@ class CapacitySearch(SweepDesign):
         if users is None:
             return None
         run = SweepRun(users, 1 + sum(run.users == users for run in record.measured))
-        found = capacity(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
+        found = capacity(probes, unsure)
         low = f"{found.users} within" if found.users else ""
         high = f"{found.missed_users} {'not sure' if found.is_unsure else 'missed'}" if found.missed_users else ""
-        known = "; ".join(part for part in (low, high) if part) or goal_text(self.request.plan.goal)
+        known = "; ".join(part for part in (low, high) if part) or self.request.plan.goal.text
         again = f" again (run {run.repeat})" if run.repeat > 1 else ""
         advice = "" if record.measured else _advice(self._largest_load(record))
         step = f"step {len(record.measured) + 1}, {units.plural(users, 'user')}{again}"
         return NextRun(run, f"{advice}{record.id}: {step} ({known})")
 
-    def _unsure(self, so_far: SweepSoFar) -> dict[int, str]:
-        """Return the undecided levels, with the reasons."""
+    def _unsure(self, so_far: SweepSoFar) -> set[int]:
+        """Return the undecided levels."""
         if not so_far.results:
-            return {}
+            return set()
         # Imported here, because NumPy loads slowly and the first run does not need it.
         from harness.sweep.analysis import outcome
 
         pairs = zip(so_far.record.measured, so_far.results, strict=True)
         levels = levels_of((run.users, level_run(result)) for run, result in pairs)
-        found = {level.users: outcome(level, self.request.plan.goal) for level in levels}
-        return {users: "; ".join(one.reasons) for users, one in found.items() if one.is_within is None}
+        return {level.users for level in levels if outcome(level, self.request.plan.goal).is_within is None}
 
     def _bounds(self, record: SweepRecord) -> _Bounds:
         assert record.first_users is not None
@@ -101,14 +99,6 @@ class CapacitySearch(SweepDesign):
 
     def _largest_load(self, record: SweepRecord) -> LoadRecord:
         return load_record(level_load(self.request, record, self._bounds(record).most_users), self.request.plan.load)
-
-    def closing(self, so_far: SweepSoFar) -> str:
-        """Return the table of the steps, and the answer."""
-        probes, unsure, goal = _probes(so_far), self._unsure(so_far), self.request.plan.goal
-        bounds = self._bounds(so_far.record)
-        found = capacity(probes, bounds.first_users, bounds.most_users, unsure, _least(self.request))
-        text = capacity_text(found, goal, unsure.get(found.missed_users or 0, ""))
-        return f"{steps_table(probes, so_far.results, unsure)}\n\n{so_far.record.id}: {text}"
 
 
 def _advice(load: LoadRecord) -> str:

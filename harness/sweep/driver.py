@@ -39,7 +39,7 @@ from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.request import Request
 from harness.sweep.files import StoredSweep, SweepSoFar
 from harness.sweep.level_runner import Levels, level_load
-from harness.sweep.record import SWEEP, SweepRecord, SweepRun
+from harness.sweep.record import SweepRecord, SweepRun
 
 # After so many runs in a row that do not count the sweep stops: the plan, the target or the machine needs attention.
 _INVALID_IN_A_ROW = 3
@@ -65,10 +65,6 @@ class SweepDesign(StoredSweep):
     @abstractmethod
     def next_run(self, so_far: SweepSoFar) -> NextRun | None:
         """Return the next run; None at the end."""
-
-    @abstractmethod
-    def closing(self, so_far: SweepSoFar) -> str:
-        """Return the message at the end."""
 
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:  # noqa: ARG002
         """Return the planned durations of all runs that are left, s; empty when their number is not known."""
@@ -181,9 +177,7 @@ def _closed(
             design.write_page(outcome)
         if not design.files.record.is_file():
             raise KeyboardInterrupt
-        if outcome.results:
-            context.log("\n" + design.closing(outcome))
-        log_end(record, design.files if outcome.results else None, design.answer if record.kind == SWEEP else "")
+        log_end(record, design.files if outcome.results else None, design.answer)
         if record.state != FINISHED and not record.stop_reason:
             return EXIT_INTERRUPTED
         is_bad = any(not design.counts(one) or (options.sure and one.is_doubtful) for one in outcome.results)

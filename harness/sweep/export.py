@@ -11,11 +11,12 @@ from harness.base.records import to_plain
 from harness.report.export import json_text
 from harness.report.results import KEY
 from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.answer import result_of
 from harness.sweep.labels import transactions_of
 from harness.sweep.levels import FIGURES, Level, Sweep
 from harness.sweep.overlay import result_of_sweeps
 from harness.sweep.pairs import SweepComparison
-from harness.sweep.text import answer_text, warnings_of
+from harness.sweep.text import warnings_of
 
 FORMAT_VERSION = 1
 
@@ -59,7 +60,7 @@ def sweeps_data(
 def _sweep(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, Any]:
     return {
         "name": sweep.name,
-        "answer": answer_text(sweep, analysis),
+        "answer": result_of(sweep, analysis).headline,
         "analysis": analysis,
         "levels": [_level(level) for level in sweep.levels],
         "missing_users": list(sweep.missing_users),

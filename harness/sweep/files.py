@@ -38,7 +38,7 @@ class SweepSoFar:
 
 @dataclass
 class StoredSweep(Design[SweepRecord, SweepSoFar]):
-    """A sweep with its files; `answer` is that of its last page. It has no further step."""
+    """A sweep with its files; `answer` is the first screen of its last page, for a terminal. It has no further step."""
 
     files: ExperimentFiles
     answer: str = field(default="", init=False)

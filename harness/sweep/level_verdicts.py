@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
+from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.decision import compare
 from harness.compare.result import RunResult
@@ -139,7 +139,7 @@ def _decide(comparison: SweepComparison, thresholds: Thresholds) -> _Decision:
         return _Decision(CANNOT_TELL, f"a run at {_listed(doubtful)} is DOUBTFUL")
     if known and not regressed and all(found.high_ratio < limits[name] for name, found in worse.items()):
         return _Decision(OK, "; ".join(_text(name, found) for name, found in known.items()))
-    if levels and all(level.verdict == OK for level in levels):
+    if levels and all(level.verdict in (OK, BETTER) for level in levels):
         return _Decision(OK, "at every level")
     return _Decision(CANNOT_TELL, _undecided(regressed, known))
 

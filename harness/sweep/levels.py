@@ -19,7 +19,7 @@ from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
 from harness.plan.load import CLOSED
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.report.warnings import WarningCode
+from harness.report.warnings import RunWarning, WarningCode
 from harness.run.record import RunRecord
 from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord, level_text
@@ -85,6 +85,7 @@ _SEVERAL: Mapping[str, Iterable[str]] = {"percentiles_ms": _PERCENTILES, "others
 # In the order of CSV and JSON.
 FIGURES = tuple(key for one in fields(Figures) for key in _SEVERAL.get(one.name, [one.name]))
 _COUNTS = ("sample_count", "error_count")
+_TOO_FEW_SAMPLES = WarningCode.TOO_FEW_SAMPLES.brief.partition(":")[0].lower()
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class LevelRun:
     figures: Figures
     verdict: Verdict | None = None
     record: RunRecord | None = None
-    warning_codes: tuple[str, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     usages: tuple[Usage, ...] = ()
     cloudwatch: CloudMetrics | None = None
     total: LabelResult | None = None
@@ -111,11 +112,17 @@ class LevelRun:
     databases: tuple[DatabaseUse, ...] = ()
 
     @property
+    def warning_codes(self) -> tuple[str, ...]:
+        """The codes of its warnings."""
+        return tuple(warning.code for warning in self.warnings)
+
+    @property
     def doubtful_reasons(self) -> tuple[str, ...]:
         """The reasons of the verdict DOUBTFUL, without too few samples; empty for another verdict."""
         if self.verdict is None or self.verdict.state != DOUBTFUL:
             return ()
-        return tuple(reason for reason in self.verdict.reasons if reason != WarningCode.TOO_FEW_SAMPLES.brief)
+        # Earlier versions began it with a small letter.
+        return tuple(one for one in self.verdict.reasons if not one.lower().startswith(_TOO_FEW_SAMPLES))
 
 
 class LevelKey(NamedTuple):
@@ -265,7 +272,7 @@ def level_run(result: RunResult) -> LevelRun:
         figures=replace(figures, generator_cpu_cores=generator_cores, system_cpu_cores=system_cores),
         verdict=result.verdict,
         record=result.run,
-        warning_codes=tuple(warning.code for warning in result.warnings),
+        warnings=result.warnings,
         usages=result.usages,
         cloudwatch=result.cloudwatch,
         total=total,

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
-from harness.metrics.metric import Table, columns_of_runs
+from harness.compare.comparison import CANNOT_TELL, REGRESSED
+from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
+from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen, shortest
 from harness.report.markdown import image
-from harness.report.results import Result, worst
+from harness.report.results import NextStep, Result, worst
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
+from harness.report.wide_tables import narrow_tables
+from harness.run.arguments import changed_command
 from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.answer import result_of
+from harness.sweep.level_tables import HEADS, PRINTS, knows
 from harness.sweep.levels import Sweep, level_head, levels_of
-from harness.sweep.pairs import FigureComparison, SweepComparison, headline, sentence
-from harness.sweep.render import HEADS, PRINTS, Page, knows, set_up
-from harness.sweep.text import answer_text, findings, result_of, users_text, warnings_of
+from harness.sweep.pairs import SweepComparison, headline, sentence
+from harness.sweep.render import Page, set_up
+from harness.sweep.text import doubts_of, findings, notes_of, users_text
 
 # One table for each of these values.
 _OVERLAID = tuple(metric.key for metric in columns_of_runs(Table.OVERLAY))
+# The values of the key table of a comparison.
+KEYS = (AVERAGE.key, P95.key)
 
 
 def several_sweeps_report(
@@ -32,36 +40,56 @@ def several_sweeps_report(
     """Return the report of several sweeps; `links` lead to their own reports and are empty without one."""
     pairs = [(cell(one.name), link) for one, link in zip(sweeps, links, strict=True)]
     named = [f"[{name}]({quote(link)})" if link else name for name, link in pairs]
-    analysed = list(zip(named, sweeps, analyses, strict=True))
     known = [figure for figure in _OVERLAID if any(knows(sweep.levels, figure) for sweep in sweeps)]
+    images, doubts = [image(chart, page.folder) for chart in page.charts], _doubts(sweeps, analyses, comparisons)
+    analysed = list(zip(named, sweeps, analyses, strict=True))
     return filled(
         "harness.sweep",
         "sweeps.md.j2",
         command=one_line(page.command),
         names=[cell(sweep.name) for sweep in sweeps],
-        headline=cell(result_of_sweeps(sweeps, analyses, comparisons).headline),
-        answers=[(name, cell(answer_text(sweep, analysis))) for name, sweep, analysis in analysed],
+        first_screen=first_screen(
+            result_of_sweeps(sweeps, analyses, comparisons),
+            chart=images[0] if images else "",
+            table=_key_table(named, sweeps, analyses, comparisons),
+            weakened_by=[cell(text) for text in doubts[:WEAKENED_MOST]],
+        ),
+        answers=[(name, cell(result_of(sweep, analysis).headline)) for name, sweep, analysis in analysed],
         setup_table=_setup_table(sweeps, analyses),
         tables=[(HEADS[figure], _overlay_table(sweeps, figure)) for figure in known],
         comparisons=[
             {
                 "title": cell(f"{comparison.new} against {comparison.base}"),
                 "sentences": [cell(sentence(comparison, figure)) for figure in comparison.figures],
-                "table": comparison_table(comparison),
+                "tables": comparison_tables(comparison),
                 "reasons": [
                     cell(f"{one.key.text}, {one.verdict}: {one.reason}") for one in comparison.verdicts if one.reason
                 ],
-                "only": [cell(text) for text in one_sided(comparison)],
             }
             for comparison in comparisons
         ],
-        images=[image(chart, page.folder) for chart in page.charts],
+        images=images[1:],
         findings=[
             (name, [(what, cell(text)) for what, text in findings(sweep, analysis).items()])
             for name, sweep, analysis in analysed
         ],
         notes=page.notes,
-        warnings=_warnings(sweeps, analyses) + [cell(text) for found in comparisons for text in found.warnings],
+        warnings=[
+            cell(text)
+            for text in (*doubts[WEAKENED_MOST:], *with_names([sweep.name for sweep in sweeps], map(notes_of, sweeps)))
+        ],
+    )
+
+
+def printed_sweeps_screen(
+    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+) -> str:
+    """Return the first screen of several sweeps for a terminal."""
+    names = [cell(sweep.name) for sweep in sweeps]
+    return printed_screen(
+        result_of_sweeps(sweeps, analyses, comparisons),
+        table=_key_table(names, sweeps, analyses, comparisons),
+        weakened_by=_doubts(sweeps, analyses, comparisons)[:WEAKENED_MOST],
     )
 
 
@@ -76,16 +104,29 @@ def result_of_sweeps(
         return result_of(sweeps[0], analyses[0], first_chart)
     judged = [found.verdict for found in comparisons if found.verdict]
     each = [result_of(sweep, analysis) for sweep, analysis in zip(sweeps, analyses, strict=True)]
+    verdict = worst(judged or [one.verdict for one in each])
     return Result(
         kind="compare-sweeps" if judged else "sweeps",
         title=", ".join(sweep.name for sweep in sweeps),
-        verdict=worst(judged or [one.verdict for one in each]),
-        headline=_headline(sweeps, analyses, comparisons),
+        verdict=verdict,
+        headline=_headline(sweeps, analyses, comparisons, verdict),
         key_figures=tuple(
             replace(figure, name=f"{figure.name}, {one.title}") for one in each for figure in one.key_figures
         ),
         first_chart=first_chart,
+        goals=each[0].goals if len({one.goals for one in each}) == 1 else "",
+        next_steps=tuple(_next_steps(sweeps[1], verdict)) if judged else (),
     )
+
+
+def _next_steps(contender: Sweep, verdict: str) -> Iterator[NextStep]:
+    """Yield what to do after a comparison, by its verdict, with the command of the contender."""
+    command = contender.record.command if contender.record else ""
+    if command and verdict == CANNOT_TELL:
+        repeated = changed_command(command, {"repeat": "5"})
+        yield NextStep("Repeat both sweeps, so that chance and change can be told apart", repeated)
+    elif command and verdict == REGRESSED:
+        yield NextStep("See what each request costs, in both sweeps", changed_command(command, {"profile": "1"}))
 
 
 def one_sided(found: SweepComparison) -> list[str]:
@@ -98,34 +139,68 @@ def one_sided(found: SweepComparison) -> list[str]:
     return [f"Only {name} has {levels}: not compared." for name, levels in named if levels]
 
 
-def _warnings(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> list[str]:
+def _doubts(
+    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+) -> list[str]:
+    """Return what weakens the answer: of the comparisons, then of each sweep."""
+    only = [text for found in comparisons for text in one_sided(found)]
+    of_runs = [text for found in comparisons for text in found.warnings]
+    return [*only, *with_names([sweep.name for sweep in sweeps], map(doubts_of, sweeps, analyses)), *of_runs]
+
+
+def with_names(names: Sequence[str], texts: Iterable[Iterable[str]]) -> list[str]:
     """Return each warning once, with the names of its sweeps."""
     about: dict[str, list[str]] = {}
-    for sweep, analysis in zip(sweeps, analyses, strict=True):
-        for text in warnings_of(sweep, analysis):
-            about.setdefault(text, []).append(sweep.name)
-    return [cell(f"{', '.join(names)}: {text}") for text, names in about.items()]
+    for name, of_sweep in zip(names, texts, strict=True):
+        for text in of_sweep:
+            about.setdefault(text, []).append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in about.items()]
 
 
 def _headline(
-    sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis], comparisons: Sequence[SweepComparison]
+    sweeps: Sequence[Sweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+    verdict: str,
 ) -> str:
     if len(comparisons) == 1 and comparisons[0].figures:
-        return headline(comparisons[0])
+        text = headline(comparisons[0])
+        return text if text.startswith(verdict) or CANNOT_TELL in text else shortest(f"{verdict}: {text}", text)
+    key = "users" if all(one.answer.users is not None for one in analyses) else "best_rate_per_s"
     parts = []
     for sweep, analysis in zip(sweeps, analyses, strict=True):
-        answer = analysis.answer
-        if sweep.is_of_setting:
-            parts.append(f"{sweep.name}: {answer_text(sweep, analysis).rstrip('.')}")
-        elif answer.users is not None:
-            least = "at least " if answer.is_least or answer.perhaps_users is not None else ""
-            parts.append(f"{sweep.name}: {least}{units.plural(answer.users, 'user')} within the goal")
-        elif analysis.best_users is not None:
-            rate, users = units.rate_text(analysis.best_rate_per_s), units.plural(analysis.best_users, "user")
-            parts.append(f"{sweep.name}: best {rate} req/s at {users}")
-        else:
-            parts.append(f"{sweep.name}: throughput is unknown")
-    return "; ".join(parts) + "."
+        users, rate = analysis.answer.users, analysis.best_rate_per_s
+        value = units.plural(users, "user") if key == "users" and users else f"{units.rate_text(rate) or '?'} req/s"
+        parts.append(f"{sweep.name} {value}")
+    what = "within the goal" if key == "users" else "best throughput"
+    return shortest(
+        f"{verdict}: {what}: {', '.join(parts)}.", f"{verdict}: {units.plural(len(sweeps), 'sweep')}, see the table."
+    )
+
+
+def _key_table(
+    names: Sequence[str],
+    sweeps: Sequence[Sweep],
+    analyses: Sequence[SweepAnalysis],
+    comparisons: Sequence[SweepComparison],
+) -> str:
+    """Return the table of a comparison, else a row for each sweep."""
+    if len(comparisons) == 1 and comparisons[0].figures:
+        [found] = comparisons
+        text = comparison_table(replace(found, base="baseline", new="contender"), KEYS, ROWS_MOST)
+        return f"{text}\n\nBaseline: {cell(found.base)}. Contender: {cell(found.new)}."
+    rows = [
+        [
+            name,
+            result_of(sweep, analysis).verdict,
+            "" if analysis.answer.users is None else str(analysis.answer.users),
+            units.rate_text(analysis.best_rate_per_s),
+            "" if analysis.best_users is None else str(analysis.best_users),
+        ]
+        for name, sweep, analysis in zip(names, sweeps, analyses, strict=True)
+    ]
+    heads = ("sweep", "verdict", "users within the goal", "best req/s", "at users")
+    return table(heads, rows[:ROWS_MOST], text_columns=2)
 
 
 def _setup_table(sweeps: Sequence[Sweep], analyses: Sequence[SweepAnalysis]) -> str:
@@ -145,30 +220,31 @@ def _overlay_table(sweeps: Sequence[Sweep], figure: str) -> str:
         [cell(level.value), *(PRINTS[figure](one[level.key].of(figure)) if level.key in one else "" for one in figures)]
         for level in levels
     ]
-    return table([cell(level_head(levels)), *(cell(sweep.name) for sweep in sweeps)], rows)
+    return narrow_tables([cell(level_head(levels)), *(cell(sweep.name) for sweep in sweeps)], rows)
 
 
-def comparison_table(found: SweepComparison) -> str:
-    """Return the table of two sweeps: both values, and the difference in % of the baseline."""
-    levels = [delta.key for delta in found.figures[0].deltas] if found.figures else []
-    heads = [cell(levels[0].setting.partition("=")[0] if levels else "") or "users"]
-    for figure in found.figures:
-        head = HEADS[figure.figure]
-        heads += [f"{cell(found.base)} {head}", f"{cell(found.new)} {head}", "delta %"]
+def comparison_tables(found: SweepComparison) -> list[str]:
+    """Return a table for each value of two sweeps."""
+    return [comparison_table(found, (figure.figure,)) for figure in found.figures]
+
+
+def comparison_table(found: SweepComparison, keys: Collection[str], most: int | None = None) -> str:
+    """Return the table of some values of two sweeps: baseline, contender, change in %, and the verdict on the level.
+
+    It has at most `most` levels: those with the greatest changes of the first value.
+    """
+    figures = [one for one in found.figures if one.figure in keys] or found.figures[:1]
+    deltas = figures[0].deltas if figures else ()
+    ranked = sorted(range(len(deltas)), key=lambda at: -abs(deltas[at].delta_ratio or 0.0))
     verdicts = {level.key: level.verdict for level in found.verdicts}
-    heads += ["verdict"] if verdicts else []
-    rows = [
-        [
-            cell(level.value),
-            *(text for figure in found.figures for text in _delta_cells(figure, index)),
-            *([verdicts.get(level, "~")] if verdicts else []),
-        ]
-        for index, level in enumerate(levels)
-    ]
-    return table(heads, rows)
-
-
-def _delta_cells(figure: FigureComparison, index: int) -> list[str]:
-    delta, show = figure.deltas[index], PRINTS[figure.figure]
-    percent = "~" if delta.delta_ratio is None else f"{delta.delta_ratio * 100:+.2f}"
-    return [show(delta.base), show(delta.new), percent]
+    rows = []
+    for at in sorted(ranked[:most]):
+        row = [cell(deltas[at].key.value)]
+        for figure in figures:
+            delta, show = figure.deltas[at], PRINTS[figure.figure]
+            row += [show(delta.base), show(delta.new), units.signed_percent(delta.delta_ratio)]
+        rows.append(row + ([verdicts.get(deltas[at].key, "")] if verdicts else []))
+    heads = [cell(deltas[0].setting.partition("=")[0] if deltas else "") or "users"]
+    for figure in figures:
+        heads += [f"{cell(name)} {HEADS[figure.figure]}" for name in (found.base, found.new)] + ["change %"]
+    return table([*heads, *(["verdict"] if verdicts else [])], rows)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar
 
-from harness.base.units import plural
+from harness.base.units import plural, signed_percent
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
+from harness.plan.goal import metric_text
+from harness.report.first_screen import shortest
 from harness.sweep.levels import Level, LevelKey, Sweep
 
 # Between single runs, a smaller difference of averages is irrelevant.
@@ -153,32 +155,41 @@ def _delta(name: str, baseline: Level, contender: Level) -> Delta:
 
 def headline(comparison: SweepComparison) -> str:
     """Return the verdict over all levels with its reason, if the runs were compared, and the range of differences."""
-    verdict = f"{comparison.verdict}: {comparison.reason}." if comparison.verdict else ""
-    measured = sentence(comparison, comparison.figures[0]) if comparison.figures else ""
-    return " ".join(text for text in (verdict, measured) if text)
+    verdict, reason = comparison.verdict, comparison.reason
+    figure = comparison.figures[0] if comparison.figures else None
+    if not verdict:
+        return sentence(comparison, figure) if figure else "No value of both sweeps is known."
+    seen = f" Seen: {_range_text(figure)}." if figure else ""
+    return shortest(f"{verdict}: {reason}.{seen}", f"{verdict}.{seen}" if seen else verdict)
+
+
+def _range_text(figure: FigureComparison) -> str:
+    """Return the range of differences over the levels: average -0.59 to +14.57 % over 4 levels."""
+    metric = metric_of(figure.figure)
+    low, high = signed_percent(figure.low_ratio), signed_percent(figure.high_ratio)
+    span = low if low == high else f"{low} to {high}"
+    return f"{metric_text(metric)} {span} % over {plural(figure.level_count, 'level')}"
 
 
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     """Return the range of differences over the levels in one sentence, widened to whole percent.
 
-    Without a direction when the verdict is CANNOT TELL, and without a verdict when a run is DOUBTFUL.
+    Without a direction when the verdict is CANNOT TELL or a run is DOUBTFUL.
     """
-    low, high, middle = figure.low_ratio, figure.high_ratio, figure.median_ratio
-    assert low is not None and high is not None and middle is not None
+    low, high = figure.low_ratio, figure.high_ratio
+    assert low is not None and high is not None
     metric = metric_of(figure.figure)
     levels = plural(figure.level_count, "level")
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
-        sides = f"The measured {metric.phrase} of {comparison.new} differs from that of {comparison.base}"
-        span = f"{low * 100:+.2f} to {high * 100:+.2f} % (over {levels}; median {middle * 100:+.2f} %)"
-        return f"{sides} by {span}; it is unknown whether that is a real difference."
-    over = f"({metric.phrase}, over {levels}; median {middle * 100:+.2f} %)"
+        return f"{CANNOT_TELL} whether {comparison.new} differs. Seen: {_range_text(figure)}."
+    over = f"({metric_text(metric)}, {levels})"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     nearest, farthest = sorted((abs(low), abs(high)))
     if farthest <= SAME_RATIO:
         return f"{comparison.new} is within {_up(farthest)} % of {comparison.base} at every level {over}."
     if low < 0 < high:
         span = f"between {_up(-low)} % {less} and {_up(high)} % {more}"
-        return f"{comparison.new} is {span} than {comparison.base}, depending on the level {over}."
+        return f"{comparison.new} is {span} than {comparison.base} {over}."
     direction = more if low >= 0 else less
     first, last = math.floor(nearest * 100 + 1e-9), _up(farthest)
     size = f"about {first} to {last} %" if first != last else f"about {last} %"

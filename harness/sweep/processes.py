@@ -12,6 +12,7 @@ from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
+from harness.report.wide_tables import narrow_tables
 from harness.run.telemetry import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
@@ -240,7 +241,7 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
             one.metric(resource, column.metric) for resource in resources for runs in runs_of_levels for one in runs
         ):
             heads = [head for level in shown for head in (cell(level.text), "range")]
-            tables.append(LevelTable(column.title, table(["resource", *heads], rows)))
+            tables.append(LevelTable(column.title, narrow_tables(["resource", *heads], rows, together=2)))
     return tables
 
 

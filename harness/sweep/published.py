@@ -38,7 +38,10 @@ _HEADS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("error_ratio", r"errors? ?%|% errors?|error rate"),
         ("error_count", r"errors?|failed"),
         # The largest first, because 99 is part of 99.9.
-        *((metric.key, "|".join((*metric.aliases, rf"\b{re.escape(metric.id)}"))) for metric in reversed(_PERCENTILES)),
+        *(
+            (metric.key, "|".join((*metric.aliases, rf"\bp?{re.escape(metric.id)}")))
+            for metric in reversed(_PERCENTILES)
+        ),
         ("average_ms", r"average|\bavg\b|mean"),
         ("sample_count", r"samples?|requests?|count"),
     )
@@ -101,14 +104,16 @@ class _Column:
 def parse_markdown(text: str, name: str, number: int | None = None) -> list[Sweep]:
     """Return the sweep or sweeps of a Markdown table. UsageError when no table, or more than one, has users.
 
-    `number` selects one of several tables, from 1. In a sweep's report, the first table is used.
+    `number` selects one of several tables, from 1. Of a sweep's report the table with most columns is used.
     """
     tables = [(table, _columns(table)) for table in tables_of(text.splitlines())]
     tables = [(table, columns) for table, columns in tables if columns]
     if not tables:
         todo = "give a sweep, its .md, or a table whose first column has the title users"
         raise UsageError(f"{name}: there is no table with a column of users", todo)
-    if number is None and len(tables) > 1 and not _GENERATED.search(text):
+    if number is None and _GENERATED.search(text):
+        tables = [max(tables, key=lambda one: len(one[1]))]  # of the report of a sweep the one with all columns
+    if number is None and len(tables) > 1:
         where = ", ".join(str(table.line) for table, _ in tables)
         what = f"{name}: {len(tables)} tables have a column of users (lines {where})"
         raise UsageError(what, f"name one: {name}#1, {name}#2, …")

@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
-from urllib.parse import quote
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.base import units
-from harness.metrics.metric import ERRORS, THROUGHPUT, Table, columns_of_runs
-from harness.plan.goal import Goal
+from harness.experiment.record import RUNNING
 from harness.report.charts.chart import Chart
+from harness.report.first_screen import WEAKENED_MOST, first_screen, printed_screen
 from harness.report.markdown import image
 from harness.report.setup import setup_lines
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, one_line
 from harness.report.template import filled
-from harness.report.verdict import VALID
-from harness.report.warnings import WarningCode
-from harness.sweep import processes
-from harness.sweep.analysis import SweepAnalysis, outcome
-from harness.sweep.labels import transactions_of
-from harness.sweep.levels import Figures, Level, LevelRun, Sweep, level_head, levels_of
+from harness.sweep import level_tables, processes
+from harness.sweep.analysis import SweepAnalysis
+from harness.sweep.answer import result_of
+from harness.sweep.levels import Sweep
 from harness.sweep.record import CAPACITY, SweepRecord
-from harness.sweep.terminal import goal_text
-from harness.sweep.text import answer_text, counted_text, differing, findings, levels_text, users_text, warnings_of
+from harness.sweep.text import counted_text, differing, doubts_of, findings, levels_text, notes_of, users_text
 
-_Print = Callable[[float | None], str]
-
-
-_cores = partial(units.percent_text, decimals=0)
-
-
-class _Column(NamedTuple):
-    """A column of a table of levels: its title, the key of its figure, and the number format."""
-
-    title: str
-    figure: str
-    text: _Print
-
-
-# A column without known values is omitted.
-COLUMNS = (
-    _Column("samples", "sample_count", lambda value: "" if value is None else f"{value:.0f}"),
-    _Column(THROUGHPUT.title, THROUGHPUT.key, THROUGHPUT.text),
-    _Column("successful req/s", "success_rate_per_s", units.rate_text),
-    *(_Column(metric.title, metric.key, metric.text) for metric in columns_of_runs(Table.SWEEP)[1:-1]),
-    _Column("slowest label ms", "slowest_label_ms", units.average_text),
-    _Column("users ÷ req/s ms", "cycle_ms", units.average_text),
-    _Column(ERRORS.title, ERRORS.key, ERRORS.text),
-    _Column("generator CPU %", "generator_cpu_cores", _cores),
-    _Column("system CPU %", "system_cpu_cores", _cores),
-)
-# Columns that only all labels of a run together have.
-_OF_TOTAL = ("slowest_label_ms", "cycle_ms", "generator_cpu_cores", "system_cpu_cores")
-_RANGED = tuple(metric.key for metric in columns_of_runs(Table.BRIEF))
 # The charts that belong to sections of their own.
 _PROCESS_CHARTS, _JVM_CHARTS = ("cpu.svg", "memory.svg"), ("heap", "jvm-cpu")
-HEADS = {column.figure: column.title for column in COLUMNS}
-PRINTS = {column.figure: column.text for column in COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -74,6 +37,12 @@ class Page:
 def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mapping[str, str]) -> str:
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
+    images = [
+        image(one, page.folder)
+        for one in page.charts
+        if one.name not in _PROCESS_CHARTS and not one.name.startswith(_JVM_CHARTS)
+    ]
+    doubts = doubts_of(sweep, analysis)
     profiles = (processes.profile_table(sweep.levels), processes.statement_table(sweep.levels))
     return filled(
         "harness.sweep",
@@ -81,22 +50,23 @@ def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mappi
         command=one_line(page.command),
         made_by=one_line(record.command) if record else "",
         title=cell(sweep.name),
+        first_screen=first_screen(
+            result_of(sweep, analysis),
+            chart=images[0] if images else "",
+            table=level_tables.key_table(sweep, analysis),
+            weakened_by=[cell(text) for text in doubts[:WEAKENED_MOST]],
+        ),
         is_measured=bool(sweep.records),
-        answer=cell(answer_text(sweep, analysis)),
         setup=[(name, cell(value)) for name, value in set_up(sweep, analysis)],
-        level_table=level_table(sweep, analysis, links),
+        level_table=level_tables.level_table(sweep, analysis, links),
         counted=cell(counted_text(sweep.levels, sweep.label)),
-        has_successes=_has_errors(sweep.levels),
-        has_cpu=knows(sweep.levels, "generator_cpu_cores") or knows(sweep.levels, "system_cpu_cores"),
+        has_successes=level_tables.has_errors(sweep.levels),
+        has_cpu=any(level_tables.knows(sweep.levels, name) for name in ("generator_cpu_cores", "system_cpu_cores")),
         is_repeated=any(len(level.counted) > 1 for level in sweep.levels),
-        range_table=_range_table(sweep.levels),
-        transaction_table=transaction_table(sweep.levels),
-        steps_table=_steps_table(sweep, analysis, links),
-        images=[
-            image(one, page.folder)
-            for one in page.charts
-            if one.name not in _PROCESS_CHARTS and not one.name.startswith(_JVM_CHARTS)
-        ],
+        range_table=level_tables.range_table(sweep.levels),
+        transaction_table=level_tables.transaction_table(sweep.levels),
+        steps_table=level_tables.steps_table(sweep, analysis, links),
+        images=images[1:],
         process_table=processes.process_table(sweep.levels),
         process_images=[image(one, page.folder) for one in page.charts if one.name in _PROCESS_CHARTS],
         heap_table=processes.heap_table(sweep.levels),
@@ -109,7 +79,18 @@ def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mappi
         growth_note=processes.growth_note(),
         findings=[(name, cell(text)) for name, text in findings(sweep, analysis).items()],
         notes=page.notes,
-        warnings=[cell(text) for text in warnings_of(sweep, analysis)],
+        warnings=[cell(text) for text in (*doubts[WEAKENED_MOST:], *notes_of(sweep))],
+    )
+
+
+def printed_sweep(sweep: Sweep, analysis: SweepAnalysis) -> str:
+    """Return the first screen of one sweep for a terminal, where `log_end` prints how to resume it."""
+    result, record = result_of(sweep, analysis), sweep.record
+    is_open = record is not None and (record.state == RUNNING or record.stop_reason)
+    return printed_screen(
+        replace(result, next_steps=()) if is_open else result,
+        table=level_tables.key_table(sweep, analysis),
+        weakened_by=doubts_of(sweep, analysis)[:WEAKENED_MOST],
     )
 
 
@@ -129,7 +110,7 @@ def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:
         lines.append(("levels", levels_text(sweep.levels)))
     if record is not None:
         lines.append(("order", _order(record)))
-    lines.append(("goal", (goal_text(analysis.goal) if analysis.goal else "") or "none"))
+    lines.append(("goal", (analysis.goal.text if analysis.goal else "") or "none"))
     return lines
 
 
@@ -169,92 +150,7 @@ def _span(values_or_none: Sequence[float | None], template: str) -> str:
 
 def _order(record: SweepRecord) -> str:
     if record.kind == CAPACITY:
-        return "a search; its steps are below"
+        return "a search, step by step"
     if record.repeat > 1:
         return f"{record.repeat} rounds over all levels, so that drift affects all levels alike"
     return "one run per level, in the given order"
-
-
-def knows(levels: Sequence[Level], figure: str) -> bool:
-    return any(level.figures.of(figure) is not None for level in levels)
-
-
-def _has_errors(levels: Sequence[Level]) -> bool:
-    return any(level.figures.error_ratio for level in levels)
-
-
-def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
-    """Return the table of the levels, one row each."""
-    levels, goal = sweep.levels, analysis.goal
-    is_shown = {
-        "success_rate_per_s": _has_errors(levels),
-        "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
-        "cycle_ms": any(WarningCode.LITTLES_LAW in run.warning_codes for run in sweep.runs),
-    }
-    columns = [one for one in COLUMNS if knows(levels, one.figure) and is_shown.get(one.figure, True)]
-    has_goal = goal is not None and bool(goal_text(goal))
-    has_runs = any(run.record is not None for run in sweep.runs)
-    heads = [level_head(levels), *(column.title for column in columns)]
-    heads += (["within the goal"] if has_goal else []) + (["runs"] if has_runs else [])
-    rows = []
-    for level in levels:
-        row = [cell(level.value), *_cells(level.figures, columns)]
-        if has_goal and goal:
-            row.append(_within(level, goal))
-        if has_runs:
-            row.append(", ".join(_run_cell(run, links) for run in level.runs))
-        rows.append(row)
-    return table(heads, rows)
-
-
-def _cells(figures: Figures, columns: Sequence[_Column]) -> list[str]:
-    return [column.text(figures.of(column.figure)) for column in columns]
-
-
-def transaction_table(levels: Sequence[Level]) -> str:
-    """Return the table of the transactions, each at every level; an empty text without any."""
-    transactions = list(transactions_of(levels))
-    has_errors = any(one.figures.error_count for one in transactions)
-    hidden = _OF_TOTAL if has_errors else (*_OF_TOTAL, "success_rate_per_s")
-    shown = [column for column in COLUMNS if column.figure not in hidden]
-    columns = [column for column in shown if any(one.figures.of(column.figure) is not None for one in transactions)]
-    rows = [[cell(one.name), cell(one.level.value), *_cells(one.figures, columns)] for one in transactions]
-    return table(["transaction", level_head(levels), *(column.title for column in columns)], rows) if rows else ""
-
-
-def _within(level: Level, goal: Goal) -> str:
-    return {True: "yes", False: "no", None: "cannot tell"}[outcome(level, goal).is_within]
-
-
-def _run_cell(run: LevelRun, links: Mapping[str, str]) -> str:
-    short = cell(run.name.rpartition("/")[2])
-    name = f"[{short}]({quote(links[run.name])})" if run.name in links else short
-    return name if run.verdict is None or run.verdict.state == VALID else f"{name} {run.verdict.state}"
-
-
-def _range_table(levels: Sequence[Level]) -> str:
-    """Return the table of least and greatest values of repeats; an empty text without repeats."""
-    columns = [figure for figure in _RANGED if any(level.range_of(figure) for level in levels)]
-    if not columns:
-        return ""
-    rows = []
-    for level in levels:
-        cells = ("–".join(map(PRINTS[figure], level.range_of(figure) or ())) for figure in columns)
-        rows.append([cell(level.value), str(len(level.counted)), *cells])
-    return table([level_head(levels), "runs", *(HEADS[figure] for figure in columns)], rows)
-
-
-def _steps_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str]) -> str:
-    """Return the table of a capacity search's runs in order; an empty text for a sweep."""
-    record = sweep.record
-    if record is None or record.kind != CAPACITY:
-        return ""
-    runs = {run.name.rpartition("/")[2]: run for run in sweep.runs}
-    rows = []
-    for number, step in enumerate(record.measured, start=1):
-        run = runs.get(step.name)
-        figures = run.figures if run else Figures()
-        within = _within(levels_of([(step.users, run)])[0], analysis.goal) if run and analysis.goal else ""
-        shown = [PRINTS[figure](figures.of(figure)) for figure in _RANGED]
-        rows.append([str(number), str(step.users), *shown, within, _run_cell(run, links) if run else cell(step.name)])
-    return table(["step", "users", *(HEADS[figure] for figure in _RANGED), "within the goal", "run"], rows)

@@ -37,17 +37,11 @@ class Probe:
 class Capacity:
     """The result so far: the greatest level within the goal, and the least level above it that missed.
 
-    Each is None when no level qualifies, and has its number of runs within the goal and in all. `is_settled` when both
-    are confirmed and close enough to each other. `is_unsure` when the level `missed_users` is undecided.
+    Each is None when no level qualifies. `is_unsure` when the level `missed_users` is undecided.
     """
 
     users: int | None
     missed_users: int | None
-    runs_within: int
-    run_count: int
-    missed_runs_within: int
-    missed_run_count: int
-    is_settled: bool
     is_unsure: bool = False
 
 
@@ -61,20 +55,11 @@ def next_users(
     return _next(_Levels(probes, unsure), first, most, least) if len(probes) < MOST_RUNS else None
 
 
-def capacity(probes: Sequence[Probe], first: int, most: int, unsure: Collection[int] = (), least: int = 1) -> Capacity:
-    """Return the result so far."""
+def capacity(probes: Sequence[Probe], unsure: Collection[int] = ()) -> Capacity:
+    """Return the result so far; `unsure` are the undecided levels."""
     levels = _Levels(probes, unsure)
     bracket = levels.bracket()
-    return Capacity(
-        users=bracket.within_users or None,
-        missed_users=bracket.missed_users,
-        runs_within=levels.within_count(bracket.within_users),
-        run_count=levels.run_count(bracket.within_users),
-        missed_runs_within=levels.within_count(bracket.missed_users),
-        missed_run_count=levels.run_count(bracket.missed_users),
-        is_settled=_next(levels, first, most, least) is None,
-        is_unsure=bracket.missed_users in levels.unsure,
-    )
+    return Capacity(bracket.within_users or None, bracket.missed_users, bracket.missed_users in levels.unsure)
 
 
 class _Bracket(NamedTuple):

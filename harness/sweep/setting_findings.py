@@ -6,7 +6,7 @@ The findings about users (capacity, plateau, cliff, knee, Universal Scalability 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -15,11 +15,10 @@ from harness.compare.comparison import CANNOT_TELL
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
 from harness.metrics.shift import CONFIDENCE
-from harness.plan.goal import Goal
+from harness.plan.goal import Goal, metric_text
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import outcome
 from harness.sweep.levels import Level, level_head
-from harness.sweep.terminal import goal_text
 
 
 class ChangeInterval(NamedTuple):
@@ -93,22 +92,39 @@ def setting_findings(levels: Sequence[Level], goal: Goal | None) -> dict[str, st
     findings = {contrast.metric.phrase: _contrast_text(contrast) for contrast in contrasts(levels)}
     if not findings:
         findings = {"throughput": "unknown: needs at least two levels with counted runs"}
-    return {**findings, "goal": _goal_finding(levels, goal)}
+    return {**findings, "goal": _goal_reasons(levels, goal)}
 
 
-def setting_answer(levels: Sequence[Level], goal: Goal | None) -> str:
-    """Return the answer in one line: how far throughput and the average differ, and which levels meet the goal."""
-    headline = [f"{one.metric.phrase}: {_contrast_text(one)}" for one in contrasts(levels)[:2]]
-    text = f"{_sentence('; '.join(headline))} " if headline else "Throughput is unknown. "
-    doubtful = [level for level in levels if level.doubtful]
-    reasons = dict.fromkeys(reason for level in doubtful for run in level.doubtful for reason in run.doubtful_reasons)
-    if reasons:
-        text += f"{DOUBTFUL} at {values_text(doubtful)}: {'; '.join(reasons)}. "
-    return text + _sentence(f"goal: {_goal_finding(levels, goal)}")
+def _goal_reasons(levels: Sequence[Level], goal: Goal | None) -> str:
+    """Return why levels miss the goal, or why they are undecided."""
+    if goal is None or goal == Goal():
+        return "none was given"
+    reasons = ((level, outcome(level, goal).reasons) for level in levels)
+    parts = [f"{level.text}: {', '.join(why)}" for level, why in reasons if why]
+    return "; ".join(parts) or "met at every level"
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def setting_answers(levels: Sequence[Level]) -> Iterator[str]:
+    """Yield how far the levels differ, in a certain difference or else in throughput, and a shorter text of it."""
+    found = contrasts(levels)
+    contrast = next((one for one in found if one.is_certain), found[0] if found else None)
+    if contrast is None:
+        yield "throughput is unknown"
+        return
+    metric, least, most = contrast.metric, contrast.least, contrast.most
+    low, high = (f"{_shown(metric, level)} {metric.unit} at {level.text}" for level in (least, most))
+    change = "" if contrast.change_ratio is None else f" ({contrast.change_ratio * 100:+.1f} %)"
+    name = "" if metric == THROUGHPUT else f"{metric_text(metric)} "
+    seen = f"{name}{low}, {high}{change}"
+    if contrast.is_certain:
+        yield seen
+    elif contrast.least.doubtful or contrast.most.doubtful:
+        yield f"a run is {DOUBTFUL}; seen: {seen}"
+    elif contrast.interval is None:
+        yield f"one run per level; seen: {seen}"
+    else:
+        yield f"levels differ no more than repeats do; seen: {seen}"
+    yield f"{metric_text(metric)}{change} from {least.value} to {most.value}"
 
 
 def _contrast_text(contrast: Contrast) -> str:
@@ -134,18 +150,14 @@ def _shown(metric: Metric, level: Level) -> str:
     return metric.mean_text(level.figures.of(metric.key))
 
 
-def _goal_finding(levels: Sequence[Level], goal: Goal | None) -> str:
-    """Return which levels are within the goal, which miss it, and which are undecided."""
-    if goal is None or goal == Goal():
-        return "none was given"
-    outcomes = [(level, outcome(level, goal)) for level in levels]
+def goal_finding(levels: Sequence[Level], goal: Goal) -> str:
+    """Return which levels meet the goal, which miss it, and which are undecided, as a sentence."""
+    within = {level.key: outcome(level, goal).is_within for level in levels}
     parts = []
     for is_within, text in ((True, "met at"), (False, "missed at"), (None, f"{CANNOT_TELL} at")):
-        hit = [level for level, one in outcomes if one.is_within is is_within]
-        reasons = dict.fromkeys(reason for _, one in outcomes if one.is_within is is_within for reason in one.reasons)
-        if hit:
-            parts.append(f"{text} {values_text(hit)}" + (f" ({'; '.join(reasons)})" if reasons else ""))
-    return f"{', '.join(parts) or 'no level was measured'} ({goal_text(goal)})"
+        if hit := [level for level in levels if within[level.key] is is_within]:
+            parts.append(f"{text} {values_text(hit)}")
+    return f"Goal {', '.join(parts) or 'not measured'}: {goal.text}."
 
 
 def values_text(levels: Sequence[Level]) -> str:

@@ -21,6 +21,7 @@ from harness.run import kinds
 from harness.run.directory import load_record
 from harness.run.names import find_paths
 from harness.sweep.analysis import SweepAnalysis, analyse
+from harness.sweep.answer import result_of
 from harness.sweep.charts import FILE_NAME, overlay_charts, sweep_charts
 from harness.sweep.export import sweeps_data
 from harness.sweep.levels import LevelKey, LevelRun, Sweep, level_run, levels_of
@@ -28,8 +29,7 @@ from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import SWEEP, SweepRecord
-from harness.sweep.render import Page, sweep_report
-from harness.sweep.text import result_of
+from harness.sweep.render import Page, printed_sweep, sweep_report
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
@@ -159,7 +159,7 @@ def _set_of_runs(name: str, reports_dir: Path) -> FoundSweep:
 
 
 def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None = None) -> str:
-    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return its answer in one line.
+    """Write sweep-NN.md and its charts next to the sweep-NN.json at `path`; return its first screen for a terminal.
 
     `goal` replaces the sweep's own goal; `command` is then the command that writes the same report. The notes block of
     an existing report is preserved.
@@ -180,7 +180,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     write_charts(stored_sweep.report.with_suffix(""), charts, FILE_NAME)
     if stored_sweep.sweep.record.state == FINISHED:  # else it belongs to the process that runs or resumes the sweep
         store_result(stored_sweep.report, result)
-    return result.headline
+    return printed_sweep(stored_sweep.sweep, analysis)
 
 
 def write_sweeps(

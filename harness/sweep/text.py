@@ -1,21 +1,18 @@
-"""Renders the results of a sweep as text: the answer in one line, the findings, the warnings."""
+"""Renders the findings and the warnings of a sweep as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
-from harness.compare.comparison import CANNOT_TELL, INVALID
-from harness.experiment.record import RUNNING
-from harness.plan.goal import Goal
-from harness.report.results import FOUND, KeyFigure, Result
+from harness.compare.comparison import CANNOT_TELL
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import WarningCode
-from harness.sweep.analysis import SweepAnalysis
+from harness.report.warnings import RunWarning, Severity, WarningCode, without_numbers
+from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Level, LevelRun, Sweep
-from harness.sweep.record import SWEEP
-from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings, values_text
-from harness.sweep.terminal import goal_text
+from harness.sweep.record import CAPACITY
+from harness.sweep.search import MOST_RUNS
+from harness.sweep.setting_findings import setting_findings, values_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
 
@@ -40,55 +37,6 @@ def levels_text(levels: Iterable[Level]) -> str:
     return users_text(level.users for level in listed)
 
 
-def answer_text(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return the answer in one line: the number of users within the goal, else the level with the best throughput.
-
-    Of a sweep over a setting it is how far the levels differ, and which of them meet the goal.
-    It includes a warning when the load generator may have limited the results.
-    """
-    if sweep.is_of_setting:
-        text = setting_answer(sweep.levels, analysis.goal)
-    else:
-        text = _answer(analysis) + _doubtful_best(sweep, analysis)
-    starved = [
-        one for one in sweep.levels if any(_OF_THE_GENERATOR.intersection(run.warning_codes) for run in one.counted)
-    ]
-    if starved:
-        text += f" But at {levels_text(starved)} the generator, not the system, may have been measured."
-    record = sweep.record
-    is_unfinished = record is not None and (record.state == RUNNING or record.stop_reason)
-    return f"{text} The sweep is not finished." if is_unfinished else text
-
-
-def result_of(sweep: Sweep, analysis: SweepAnalysis, first_chart: str = "") -> Result:
-    """Return what the report of one sweep found, for those who show it."""
-    answer, kind = analysis.answer, sweep.record.kind if sweep.record else SWEEP
-    figures = []
-    if answer.users is not None:
-        least = "at least " if answer.is_least or answer.perhaps_users is not None else ""
-        figures.append(KeyFigure("users within the goal", f"{least}{answer.users}"))
-    if analysis.best_users is not None:
-        figures.append(KeyFigure("best throughput", units.rate_text(analysis.best_rate_per_s), "req/s"))
-        figures.append(KeyFigure("users at the best throughput", str(analysis.best_users)))
-    headline = answer_text(sweep, analysis)
-    return Result(kind, sweep.name, _verdict(sweep, analysis), headline, tuple(figures), first_chart)
-
-
-def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return FOUND, or why the headline is no answer: how it differs from the goal's, or that of the best level."""
-    if sweep.record is not None and sweep.record.state == RUNNING:
-        return INTERRUPTED
-    if not any(level.counted for level in sweep.levels):
-        return INVALID
-    found = analysis.answer
-    is_unknown = found.users is None and not found.is_missed
-    if sweep.is_of_setting:
-        return FOUND if any(one.is_certain for one in contrasts(sweep.levels)) else CANNOT_TELL
-    if is_unknown and (analysis.best_users is None or analysis.goal not in (None, Goal())):
-        return CANNOT_TELL
-    return DOUBTFUL if _doubtful_best(sweep, analysis) else FOUND
-
-
 def counted_text(levels: Sequence[Level], label: str = "") -> str:
     """Return the sentence about the measurement window, with the levels whose window is not steady.
 
@@ -101,52 +49,6 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
 
 
-def _answer(analysis: SweepAnalysis) -> str:
-    answer = analysis.answer
-    why = "; ".join(answer.reasons)
-    if analysis.goal is None or (answer.users is None and answer.next_users is None):
-        return f"{_best(analysis)} The number of users within the goal is unknown: {why}."
-    goal = goal_text(analysis.goal)
-    if answer.users is None:
-        users = units.plural(answer.next_users or 0, "user")
-        again = f" {users_text(answer.again).capitalize()} would be within it." if answer.again else ""
-        if not answer.is_missed:
-            missed = (
-                f" {units.plural(answer.missed_users, 'user').capitalize()} miss it." if answer.missed_users else ""
-            )
-            unknown = f"{CANNOT_TELL} how many users are within the goal ({goal})"
-            return f"{_best(analysis)} {unknown}: at {users} {why}.{missed}{again}"
-        return f"The lowest level already misses the goal ({goal}): at {users} {why}.{again}"
-    unsure = f" {CANNOT_TELL} at {users_text(answer.unsure)}, below that." if answer.unsure else ""
-    if answer.is_least:
-        every = "no level misses it" if answer.unsure else "every level is"
-        return f"At least {units.plural(answer.users, 'user')} within the goal ({goal}): {every}.{unsure}"
-    again = f" {users_text(answer.again)} would be within it again." if answer.again else ""
-    users = units.plural(answer.users, "user")
-    at = units.plural(answer.next_users or 0, "user")
-    if answer.perhaps_users is not None:
-        missed = f"; {units.plural(answer.missed_users, 'user')} miss it" if answer.missed_users else ""
-        perhaps = f"perhaps {answer.perhaps_users}: {CANNOT_TELL} at {at}: {why}{missed}"
-        return f"At least {users} within the goal ({goal}), {perhaps}.{unsure}{again}"
-    return f"{users} within the goal ({goal}); at {at} {why}.{unsure}{again}"
-
-
-def _best(analysis: SweepAnalysis) -> str:
-    if analysis.best_users is None:
-        return "Throughput is unknown."
-    rate = units.rate_text(analysis.best_rate_per_s)
-    return f"Best throughput: {rate} req/s at {units.plural(analysis.best_users, 'user')}."
-
-
-def _doubtful_best(sweep: Sweep, analysis: SweepAnalysis) -> str:
-    """Return why the best throughput is DOUBTFUL if the answer names it, else an empty text."""
-    best = [run for level in sweep.levels if level.users == analysis.best_users for run in level.doubtful]
-    reasons = {reason for run in best for reason in run.doubtful_reasons}
-    if not reasons or analysis.answer.users is not None:
-        return ""
-    return f" {DOUBTFUL} at {units.plural(analysis.best_users or 0, 'user')}: {'; '.join(sorted(reasons))}."
-
-
 def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
     """Return the findings by name."""
     if sweep.is_of_setting:
@@ -154,7 +56,7 @@ def findings(sweep: Sweep, analysis: SweepAnalysis) -> dict[str, str]:
     if analysis.best_users is None:
         return {"throughput": "unknown at all levels"}
     return {
-        "best throughput": _best(analysis).removeprefix("Best throughput: ").rstrip("."),
+        "best throughput": f"{units.rate_text(analysis.best_rate_per_s)} req/s at {users_text([analysis.best_users])}",
         "plateau": _plateau(sweep, analysis),
         "cliff": _cliff(sweep, analysis),
         "saturation": _saturation(sweep, analysis),
@@ -275,12 +177,17 @@ def _end(value: float | None, form: str = ".4g") -> str:
 
 def warnings_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
     """Return every warning about a sweep as a sentence, the most serious first."""
+    return [*doubts_of(sweep, analysis), *notes_of(sweep)]
+
+
+def doubts_of(sweep: Sweep, analysis: SweepAnalysis) -> list[str]:
+    """Return the warnings that weaken the answer, the most serious first."""
     return [
         *dict.fromkeys(note for record in sweep.records for note in record.plan_notes),
         *_of_record(sweep),
         *_of_levels(sweep.levels),
+        *_of_answer(sweep, analysis),
         *(f"The runs differ in {name}: {', '.join(values)}." for name, values in differing(sweep).items()),
-        *_of_method(sweep, analysis),
         *sweep.remarks,
     ]
 
@@ -292,10 +199,10 @@ def _of_record(sweep: Sweep) -> Iterator[str]:
     missing = ", ".join(sweep.missing_settings) or (users_text(sweep.missing_users) if sweep.missing_users else "")
     if missing:
         yield f"Missing: {missing}. The findings cover only the other levels."
-    if record.state == RUNNING:
-        yield "The sweep is not finished: the same command resumes it."
     if record.stop_reason:
         yield f"The sweep stopped early: {record.stop_reason}."
+    if record.kind == CAPACITY and len(record.measured) >= MOST_RUNS:
+        yield f"The search ended after {MOST_RUNS} runs, before the limit was settled."
     short = [level for level in sweep.levels if record.users and len(level.runs) < record.repeat]
     if short and record.repeat > 1:
         yield f"Fewer than {record.repeat} runs at {levels_text(short)}."
@@ -306,26 +213,34 @@ def _of_levels(levels: Sequence[Level]) -> Iterator[str]:
         for run in level.invalid:
             why = "; ".join(run.verdict.reasons) if run.verdict else ""
             yield f"INVALID at {level.text}: {why} ({run.name}). It is not counted."
-    doubtful: dict[str, list[Level]] = {}
-    for level in levels:
-        for verdict in (run.verdict for run in level.counted):
-            if verdict and verdict.state == DOUBTFUL:
-                doubtful.setdefault("; ".join(verdict.reasons), []).append(level)
-    for why, found in doubtful.items():
-        yield f"{DOUBTFUL} at {levels_text(found)}: {why}."
+    doubtful = [
+        (level, "; ".join(run.verdict.reasons))
+        for level in levels
+        for run in level.counted
+        if run.verdict and run.verdict.state == DOUBTFUL
+    ]
+    for found, why in _alike(doubtful):
+        yield f"{DOUBTFUL} at {found}: {why}."
     stopped = [level for level in levels if any(run.verdict and run.verdict.state == INTERRUPTED for run in level.runs)]
     if stopped:
         yield f"Interrupted runs at {levels_text(stopped)} are not counted."
-    for code in WarningCode:
-        hit = [level for level in levels if any(_is_separate_warning(code, run) for run in level.counted)]
-        if hit:
-            yield f"At {levels_text(hit)} {code.brief} ({code})."
 
 
-def _is_separate_warning(code: WarningCode, run: LevelRun) -> bool:
-    """Return whether a run has this warning, and its verdict does not include it."""
-    is_named = run.verdict is not None and code.brief in run.verdict.reasons
-    return bool(code.brief) and code in run.warning_codes and not is_named
+def _alike(texts: Iterable[tuple[Level, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the levels with the same text, or one with other numbers, and the text of the first."""
+    by_kind: dict[str, list[tuple[Level, str]]] = {}
+    for level, text in texts:
+        by_kind.setdefault(without_numbers(text), []).append((level, text))
+    for each in by_kind.values():
+        first = each[0][1]
+        differs = any(text != first for _, text in each)
+        yield levels_text(level for level, _ in each), f"{first} (other runs: other numbers)" if differs else first
+
+
+def _is_separate_warning(warning: RunWarning, run: LevelRun) -> bool:
+    """Return whether the verdict of a run does not include its warning."""
+    is_doubtful = run.verdict is not None and run.verdict.state == DOUBTFUL
+    return not (warning.severity is Severity.DOUBTFUL and is_doubtful)
 
 
 def differing(sweep: Sweep) -> dict[str, list[str]]:
@@ -347,16 +262,33 @@ def differing(sweep: Sweep) -> dict[str, list[str]]:
     return {name: unique for name, values in facts.items() if len(unique := list(dict.fromkeys(values))) > 1}
 
 
-def _of_method(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
+def _of_answer(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
+    """Yield which levels are undecided because of their number of samples, and which contradict the answer."""
+    answer, goal = analysis.answer, analysis.goal
+    undecided = {*answer.unsure, *([] if answer.is_missed or answer.next_users is None else [answer.next_users])}
+    for level in sweep.levels:
+        if goal and level.users in undecided and level.counted and not level.doubtful:
+            yield f"{CANNOT_TELL} at {level.text}: {'; '.join(outcome(level, goal).reasons)}."
+    if answer.again:
+        again = users_text(answer.again).capitalize()
+        yield f"{again} would be within the goal although {answer.next_users} are not: repeat these levels."
     if sweep.levels and all(len(level.counted) < 2 for level in sweep.levels):
-        yield (
-            "One run per level: the difference between two runs of the same level is unknown. Repeat (REPEAT=3) before "
-            "you rely on a difference of a few percent between two levels."
-        )
+        yield "One run per level: differences of a few percent between levels may be chance."
+
+
+def notes_of(sweep: Sweep) -> Iterator[str]:
+    """Yield the warnings about a sweep that do not weaken its answer."""
+    for code in WarningCode:
+        of_code = [
+            (level, one.brief)
+            for level in sweep.levels
+            for run in level.counted
+            for one in run.warnings
+            if one.code == code and code.brief and _is_separate_warning(one, run)
+        ]
+        for found, why in _alike(of_code):
+            yield f"At {found}: {why}."
     if any(level.figures.error_ratio for level in sweep.levels):
         yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
-    if analysis.answer.again:
-        again = users_text(analysis.answer.again).capitalize()
-        yield f"{again} would be within the goal although {analysis.answer.next_users} are not: repeat these levels."
     if sweep.records:
         yield WarningCode.CLOSED_MODEL.text

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.compare.advice import extended
+from harness.experiment.record import FINISHED
 from harness.metrics.metric import ERRORS
+from harness.report.results import NextStep
 from harness.run.arguments import make_command
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, NO_EFFECT
@@ -17,47 +20,53 @@ from harness.tune.outcome import Outcome
 _REPEAT_MOST = 20
 
 
-def next_steps(outcome: Outcome) -> Iterator[str]:
-    """Yield what to try next, as sentences; the first one is the most useful."""
+def next_steps(outcome: Outcome) -> Iterator[NextStep]:
+    """Yield what to try next; the first one is the most useful."""
+    if outcome.record.state != FINISHED:
+        yield NextStep("Continue the experiment", outcome.record.resume_command)
+        return
     if outcome.fit is None:
         yield from _of_uncounted(outcome)
         return
     if outcome.is_coarse:
         phrase = outcome.record.metric.phrase
-        yield f"{phrase} is near the resolution of the clock (1 ms): judge METRIC=average instead."
+        yield NextStep(f"{phrase} is near the resolution of the clock (1 ms): judge METRIC=average instead.")
     if outcome.best:
         yield from _of_best(outcome, outcome.best)
-    yield from _of_undecided(outcome)
-    yield from _of_idle(outcome)
+    yield from map(NextStep, (*_of_undecided(outcome), *_of_idle(outcome)))
 
 
-def _of_uncounted(outcome: Outcome) -> Iterator[str]:
+def _of_uncounted(outcome: Outcome) -> Iterator[NextStep]:
     """Yield what to do about runs that do not count, or are missing."""
     problems = [one.problem for one in outcome.runs if one.problem]
     if problems:
         count = f"{units.plural(len(problems), 'run')} {'does' if len(problems) == 1 else 'do'}"
-        yield f"{count} not count ({problems[-1].rstrip('.')}): remove the cause, then add RESUME=1."
+        text = f"{count} not count ({problems[-1].rstrip('.')}): remove the cause, then continue"
+        yield NextStep(text, outcome.record.resume_command)
     elif outcome.steps_left:
         left = units.plural(len(outcome.steps_left), "run")
-        yield f"{left} of the design are missing: add RESUME=1, with a larger MAX."
+        command = extended(outcome.record.resume_command, "max", "8h")
+        yield NextStep(f"{left} of the design are missing: continue with more time", command)
 
 
-def _of_best(outcome: Outcome, best: Best) -> Iterator[str]:
+def _of_best(outcome: Outcome, best: Best) -> Iterator[NextStep]:
     record = outcome.record
     if (more := _more_errors(outcome, best)) is not None:
         points = f"{units.percent_text(more)} points"
-        yield f"The best values have {points} more errors than the baseline: look at these first."
+        yield NextStep(f"The best values have {points} more errors than the baseline: look at these first.")
     if not best.is_baseline:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
         a, b = (set_text(record.factors, side) for side in sides)
         given = dict(one.removeprefix("--").split("=", 1) for one in record.arguments)
-        yield f"Confirm the best values: {make_command('ab', {'a': a, 'b': b, **given})}"
+        yield NextStep("Confirm the best values", make_command("ab", {"a": a, "b": b, **given}))
     for factor, level in zip(record.factors, best.choice, strict=True):
         if level is not None and (side := _edge(factor, level)):
-            yield f"{factor.name}={factor.values[level]} is the {side}est value that was tried: try {side}er ones."
+            tried = f"{factor.name}={factor.values[level]} is the {side}est value that was tried"
+            yield NextStep(f"{tried}: try {side}er ones.")
     if best.equals:
         texts = [set_text(record.factors, choice) for choice in best.equals]
-        yield f"These runs cannot distinguish the best values from {'; '.join(texts)}: choose by cost, or repeat more."
+        others = "; ".join(texts)
+        yield NextStep(f"These runs cannot distinguish the best values from {others}: choose by cost, or repeat more.")
 
 
 def _of_undecided(outcome: Outcome) -> Iterator[str]:

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
+from harness.compare.comparison import BETTER, REGRESSED
 from harness.compare.comparison_warnings import warnings_of
-from harness.compare.render import run_link
+from harness.compare.render import WEAKENED_BY_MOST, run_link
 from harness.experiment.record import WARM_UP
 from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
 from harness.report.charts.chart import Chart
+from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.setup import load_text
 from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
-from harness.tune.advice import next_steps
-from harness.tune.effects import FOUND, NO_EFFECT, Effect, is_better
+from harness.tune.effects import FOUND, Effect, is_better
 from harness.tune.factors import assignments, combination_count
 from harness.tune.outcome import Outcome
 from harness.tune.record import TuneRecord
 from harness.tune.text import effect_name, result_of, sure_text
 
 _RUN_HEADS = ("run", "values", "counts", "block")
-_PAIR_HEADS = ("values", "answer", "more %", "interval %")
+_PAIR_HEADS = ("values", "verdict", "more %", "interval %")
+_KEY_ROWS_MOST = 12
 
 
 def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
@@ -30,21 +32,30 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     record = outcome.record
     images = [image(chart, record.name) for chart in charts]
     pair_rows = [_effect_cells(outcome, effect) for effect in outcome.effects if effect.is_pair]
+    effect_heads, effect_rows = _effect_heads(record), _effect_rows(outcome)
+    reason = outcome.reason.rstrip(".")
+    early = [f"The experiment ended early: {reason}."] if reason not in result_of(outcome).headline else []
+    of_runs = warnings_of([one.result for one in outcome.runs if one.result])
+    warnings = [cell(text) for text in (*early, *of_runs)]
     return filled(
         "harness.tune",
         "tune.md.j2",
         id=record.id,
         command=one_line(record.command).replace("-->", "->"),
         title=cell(result_of(outcome).title),
-        headline=cell(result_of(outcome).headline),
+        first_screen=first_screen(
+            result_of(outcome),
+            chart="".join(images[:1]),
+            table=table(effect_heads, effect_rows[:_KEY_ROWS_MOST], 2) if effect_rows else "",
+            weakened_by=warnings[:WEAKENED_BY_MOST],
+        ),
         settings=[f"{cell(factor.name)}: {cell(', '.join(factor.values))}" for factor in record.factors],
         metric=cell(record.metric.phrase),
         threshold=units.percent_text(record.threshold_ratio, 1),
         load=cell(load_text(record.load)),
         design=_design_text(record),
-        next=[cell(text) for text in next_steps(outcome)],
-        effect_table=_effect_table(outcome),
-        effect_images=images[:1],
+        effect_table=table(effect_heads, effect_rows, 2) if len(effect_rows) > _KEY_ROWS_MOST else "",
+        has_effects=bool(effect_rows),
         level=units.percent_text(1 - record.thresholds.alpha, 0),
         scatter=units.percent_text(outcome.scatter_ratio, 1),
         pair_table=table(_PAIR_HEADS, pair_rows, 2) if pair_rows else "",
@@ -53,7 +64,7 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         sure=_sure_text(outcome),
         run_table=_run_table(outcome) if outcome.runs else "",
         warm_up=", ".join(run_link(one.result) for one in outcome.runs if one.run.block == WARM_UP),
-        warnings=[cell(text) for text in warnings_of([one.result for one in outcome.runs if one.result])],
+        warnings=warnings[WEAKENED_BY_MOST:],
         notes=notes,
     )
 
@@ -70,17 +81,18 @@ def _others(record: TuneRecord) -> tuple[Metric, ...]:
     return tuple(metric for metric in metrics_of(Table.BRIEF) if metric != record.metric and not metric.is_share)
 
 
-def _effect_table(outcome: Outcome) -> str:
-    record = outcome.record
-    others = _others(record)
-    changes = [outcome.effects_on(metric) for metric in others]
-    heads = ("setting", "answer", "effect %", "interval %", *(f"{metric.short_title}, change %" for metric in others))
+def _effect_heads(record: TuneRecord) -> tuple[str, ...]:
+    return "setting", "verdict", "effect %", "interval %", *(f"{metric.name} %" for metric in _others(record))
+
+
+def _effect_rows(outcome: Outcome) -> list[list[str]]:
+    changes = [outcome.effects_on(metric) for metric in _others(outcome.record)]
     rows = []
     for index, effect in enumerate(outcome.effects):
         if not effect.is_pair:
             more = (units.signed_percent(found[index].delta_ratio) if found else "" for found in changes)
             rows.append([*_effect_cells(outcome, effect), *more])
-    return table(heads, rows, 2) if rows else ""
+    return rows
 
 
 def _effect_cells(outcome: Outcome, effect: Effect) -> list[str]:
@@ -91,10 +103,10 @@ def _effect_cells(outcome: Outcome, effect: Effect) -> list[str]:
 
 def _answer(metric: Metric, effect: Effect) -> str:
     if effect.verdict != FOUND:
-        return "no effect" if effect.verdict == NO_EFFECT else "cannot tell"
+        return effect.verdict
     if effect.is_pair:
         return "**interaction**"
-    answer = "**better**" if is_better(metric, effect.delta_ratio) else "**worse**"
+    answer = f"**{BETTER if is_better(metric, effect.delta_ratio) else REGRESSED}**"
     return f"{answer}, but too little to matter" if effect.is_small else answer
 
 
@@ -123,7 +135,12 @@ def _sure_text(outcome: Outcome) -> str:
         equals = "; ".join(cell(" ".join(assignments(record.factors, choice))) for choice in best.equals)
         text += f" Not distinguishable from it: {equals}."
     idle = [cell(factor.name) for factor, level in zip(record.factors, best.choice, strict=True) if level is None]
-    return f"{text} It leaves out {', '.join(idle)}: no effect was found." if idle else text
+    if not idle:
+        return text
+    mains = [one for one in outcome.effects if not one.is_pair]
+    bounds = [one.bound_ratio for one in mains if best.choice[one.factor_indexes[0]] is None]
+    within = units.percent_text(max(bounds), 1)
+    return f"{text} It leaves out {', '.join(idle)}: no effect was found (within {within} %)."
 
 
 def _run_table(outcome: Outcome) -> str:

@@ -98,5 +98,5 @@ def to_json(outcome: Outcome) -> dict[str, Any]:
         "effects": [{**to_plain(effect), "text": effect_name(record.factors, effect)} for effect in outcome.effects],
         "combinations": combinations,
         "best": to_plain(outcome.best),
-        "next": list(next_steps(outcome)),
+        "next": [": ".join(filter(None, (one.text, one.command))) for one in next_steps(outcome)],
     }

@@ -7,32 +7,47 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison import INVALID
 from harness.experiment.record import FINISHED
+from harness.report.first_screen import brief
 from harness.report.results import KeyFigure, Result
-from harness.report.tables import one_line
 from harness.report.verdict import INTERRUPTED
+from harness.tune.advice import next_steps
 from harness.tune.best import Best
-from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, is_better
+from harness.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect
 from harness.tune.factors import Factor, assignments
 from harness.tune.outcome import Outcome
 
-# The headline names so many effects; the report has all.
-_EFFECTS_NAMED = 3
-
 
 def headline(outcome: Outcome) -> str:
-    """Return the result in one sentence: effects, settings without one, the scatter, and the best values."""
-    record, count = outcome.record, len(outcome.counted)
-    before = "" if record.state == FINISHED else "INTERRUPTED, so far "
+    """Return the verdict with the values to set, or what is missing, in at most 20 words."""
+    before = "" if outcome.record.state == FINISHED else "INTERRUPTED, so far "
     if outcome.verdict == INVALID:
-        return one_line(f"{before}{INVALID}: {outcome.reason.rstrip('.')}.")
-    parts = [outcome.reason] if outcome.reason else []
+        return brief(f"{before}{INVALID}: {outcome.reason.rstrip('.')}.")
+    first, *others = _answers(outcome)
+    return brief(f"{before}{outcome.verdict} after {units.plural(len(outcome.counted), 'run')}: {first}.", *others)
+
+
+def _answers(outcome: Outcome) -> Iterator[str]:
+    """Yield the clause of the answer, and then sentences about the other settings."""
     if outcome.fit is None:
-        parts.append("too few runs to distinguish effects from scatter")
-    else:
-        parts += _effects_text(outcome)
-        parts.append(f"run scatter {units.percent_text(outcome.scatter_ratio, 1)} %")
-        parts += [best_text(outcome, outcome.best)] if outcome.best else []
-    return one_line(f"{before}{outcome.verdict} after {units.plural(count, 'run')}: {'; '.join(parts)}.")
+        yield "too few runs to distinguish effects from scatter"
+        return
+    if outcome.best:
+        yield best_text(outcome, outcome.best)
+    found = [one for one in outcome.effects if one.verdict == FOUND and not one.is_pair]
+    if outcome.best and found and outcome.best.is_baseline:
+        largest = max(found, key=lambda one: abs(one.delta_ratio))
+        change = units.signed_percent(largest.delta_ratio, 1)
+        yield f"With {effect_name(outcome.record.factors, largest)} {outcome.record.metric.name} {change} %."
+    undecided = _unfound_names(outcome, CANNOT_TELL)
+    if outcome.verdict == NO_EFFECT:
+        bound = units.percent_text(max(one.bound_ratio for one in outcome.effects), 1)
+        yield f"{outcome.record.metric.name} changes by less than {bound} %"
+    elif not outcome.best:
+        yield f"undecided: {undecided}"
+    if outcome.best and undecided:
+        yield f"Undecided: {undecided}."
+    if outcome.best and (idle := _unfound_names(outcome, NO_EFFECT)):
+        yield f"No effect: {idle}."
 
 
 def result_of(outcome: Outcome) -> Result:
@@ -46,25 +61,14 @@ def result_of(outcome: Outcome) -> Result:
         headline=headline(outcome),
         key_figures=tuple(KeyFigure(name, change, "%") for name, change in changes),
         first_chart=f"{record.name}/effects.svg" if outcome.fit else "",
+        next_steps=tuple(next_steps(outcome)),
     )
 
 
-def _effects_text(outcome: Outcome) -> Iterator[str]:
-    factors = outcome.record.factors
-    found_effects = sorted(
-        (one for one in outcome.effects if one.verdict == FOUND), key=lambda one: -abs(one.delta_ratio)
-    )
-    if found_effects:
-        texts = [f"{effect_name(factors, one)} {change_text(one)}" for one in found_effects[:_EFFECTS_NAMED]]
-        more = len(found_effects) - _EFFECTS_NAMED
-        texts += [f"and {units.plural(more, 'more effect')}"] if more > 0 else []
-        yield f"{outcome.record.metric.phrase} with {', '.join(texts)}"
-    for verdict, text in ((NO_EFFECT, "no effect"), (CANNOT_TELL, "cannot tell")):
-        effects = [one for one in outcome.effects if _unfound(outcome, one) == verdict]
-        if effects:
-            names = ", ".join(dict.fromkeys(factors[one.factor_indexes[0]].name for one in effects))
-            bound = max(one.bound_ratio for one in effects)
-            yield f"{text}: {names} (within {units.percent_text(bound, 1)} %)"
+def _unfound_names(outcome: Outcome, verdict: str) -> str:
+    """Return the settings with a verdict other than FOUND; empty without any."""
+    found = [one for one in outcome.effects if _unfound(outcome, one) == verdict]
+    return ", ".join(dict.fromkeys(outcome.record.factors[one.factor_indexes[0]].name for one in found))
 
 
 def _unfound(outcome: Outcome, effect: Effect) -> str:
@@ -87,20 +91,13 @@ def effect_name(factors: Sequence[Factor], effect: Effect) -> str:
     return " × ".join(factors[index].assignment(level) for index, level in pairs)
 
 
-def change_text(found: Effect | Best) -> str:
-    """Return a change with its interval, such as -65.20 % (-68.02 to -61.93)."""
-    change, low, high = map(units.signed_percent, (found.delta_ratio, found.low_ratio, found.high_ratio))
-    return f"{change} % ({low} to {high})"
-
-
 def best_text(outcome: Outcome, best: Best) -> str:
     """Return the best values, how sure that is, and their change from the baseline's."""
     record = outcome.record
-    text = f"best: {' '.join(assignments(record.factors, best.choice))}, {sure_text(best)} sure"
-    if best.is_baseline:
-        return f"{text}, the baseline's"
-    direction = "better" if is_better(record.metric, best.delta_ratio) else "worse"
-    return f"{text}, {direction} than the baseline's by {change_text(best)}"
+    verb = "keep" if best.is_baseline else "set"
+    text = f"{verb} {' '.join(assignments(record.factors, best.choice))} ({sure_text(best)} sure)"
+    change = f", {record.metric.name} {units.signed_percent(best.delta_ratio, 1)} %"
+    return text if best.is_baseline else text + change
 
 
 def sure_text(best: Best) -> str:

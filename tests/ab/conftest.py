@@ -6,7 +6,7 @@ import pytest
 
 from harness.cli import main
 from tests.support.ab_tests import SIDES
-from tests.support.fake_runs import behave, use_fake_runs, with_delay
+from tests.support.fake_runs import behave, use_fake_children, with_delay
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def home(home):
 @pytest.fixture
 def ab(home, tmp_path, monkeypatch):
     """Run scripts/ab on the tiny plan and return its exit code; runs take no time."""
-    use_fake_runs(tmp_path, monkeypatch)
+    use_fake_children(tmp_path, monkeypatch)
 
     def run(*arguments, behaviour=None):
         behave(tmp_path, behaviour)

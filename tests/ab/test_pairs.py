@@ -20,7 +20,7 @@ def found(*pairs):
 
 def run(state=None, *codes, **changes):
     verdict = {"verdict": Verdict(state, ("why",), (), ())} if state else {}
-    warnings = tuple(RunWarning(str(code), "text") for code in codes)
+    warnings = tuple(RunWarning(str(code), f"Why {code}. What to do.") for code in codes)
     return run_result("tiny/run-01_1", label_result(), total=label_result(), warnings=warnings, **verdict, **changes)
 
 
@@ -70,7 +70,7 @@ def test_a_run_that_is_doubtful_for_its_machine_counts(code):
 
 @pytest.mark.parametrize("code", [WarningCode.GENERATOR_CPU, WarningCode.LITTLES_LAW, WarningCode.CLOCK_STEP])
 def test_a_run_that_did_not_measure_the_system_does_not_count(code):
-    assert problem_of(run(DOUBTFUL, code, WarningCode.OTHER_CPU), "") == (f"DOUBTFUL: {code.brief}", False)
+    assert problem_of(run(DOUBTFUL, code, WarningCode.OTHER_CPU), "") == (f"DOUBTFUL: Why {code}", False)
 
 
 def test_a_run_without_usable_numbers_does_not_count():

@@ -50,19 +50,10 @@ def test_the_p_value_of_two_values_is_half_of_the_chi_squares():
 @pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
-def test_a_queue_whose_throughput_never_falls_has_no_reported_peak_or_cliff(queue, users):
-    found = of_queue(queue, users, 0.03, 10, seed=1)
-    assert (found.peak, found.cliff) == (0, 0)
-    assert found.knee >= 0.9
-    assert found.knee_covered >= 0.7
-
-
-@pytest.mark.real
-@pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
-@pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
 def test_at_most_1_of_100_sweeps_over_a_queue_reports_a_peak_or_cliff(queue, users):
     found = of_queue(queue, users, 0.03, 200, seed=2)
     assert max(found.peak, found.cliff) <= 0.01
+    assert found.knee >= 0.9
     assert found.knee_covered >= 0.9
 
 
@@ -79,8 +70,9 @@ def test_an_existing_peak_is_found_and_its_interval_contains_it(law, users):
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN, TWENTY], ids=["13 levels", "7 levels", "20 levels"])
 @pytest.mark.parametrize("system", GRADUAL.values(), ids=GRADUAL)
 def test_a_gradual_fall_is_not_called_a_cliff(system, users):
-    # One step alone called up to 54 % of them a cliff. Of 60 more than 6 have a probability of 0.3 % at 3 %.
-    assert of_fall(system, users, 0.03, 60, seed=2).cliff <= 6 / 60
+    # One step alone called up to 54 % of them a cliff. Of 40 more than 4 have a probability of 0.7 % at 3 %, and of
+    # 92 % at 20 %.
+    assert of_fall(system, users, 0.03, 40, seed=2).cliff <= 4 / 40
 
 
 @pytest.mark.real

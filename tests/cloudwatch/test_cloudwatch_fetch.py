@@ -238,7 +238,7 @@ def test_a_sweep_fetches_at_its_end_and_lists_its_loads_side_by_side(home, tmp_p
     environment = {**os.environ, "JMETER_HOME": str(FAKE_JMETER), "FAKE_JMETER": "works"}
     swept = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert swept.returncode == 0, swept.stderr
-    table = "### CPU %\n\n| resource | 1 user | range | 2 users | range |\n| --- | ---: | ---: | ---: | ---: |\n"
+    table = "**CPU %**\n\n| resource | 1 user | range | 2 users | range |\n| --- | ---: | ---: | ---: | ---: |\n"
     row = "| RDS folio-db | 9.0 | 9.0-9.0 | 9.0 | 9.0-9.0 |"
     report_path = tmp_path / "reports" / "tiny" / "sweep-01.md"
     text = report_path.read_text()

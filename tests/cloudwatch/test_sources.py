@@ -76,12 +76,12 @@ def test_an_added_source_is_requested_in_a_profile_and_fetched_into_the_report(t
     spec = profile(tmp_path, '[fake]\nhosts = ["a", "b"]')
     assert spec is not None
     directory = add_run(tmp_path, "tiny/run-01_1", cloudwatch=spec)
-    assert "## Fake\n\nNo metrics were fetched. " in directory.report.read_text()
+    assert "<summary>Fake</summary>\n\nNo metrics were fetched. " in directory.report.read_text()
     assert main(["metrics", str(directory.path)]) == 0
     assert "one line\n" in capsys.readouterr().out
     report = directory.report.read_text()
     assert "| host a | 50.0 | 50.0-50.0 | 1 of 1 |" in report
-    assert "## Fake\n" in report
+    assert "<summary>Fake</summary>\n" in report
     assert "CPU in Fake" in report
     assert "CloudWatch" not in report
     found = json.loads(directory.summary_json.read_text())["observed"]["cloudwatch"]["metrics"]
@@ -103,7 +103,7 @@ def test_an_added_source_is_fetched_after_a_run_and_has_a_table_in_the_report_of
 
 
 def test_a_profile_has_one_source(tmp_path):
-    with pytest.raises(UsageError, match=r"far.toml: \[cloudwatch\] and \[fake\] exclude each other"):
+    with pytest.raises(UsageError, match=r"far.toml: \[cloudwatch\] and \[fake\] cannot be used together"):
         profile(tmp_path, '[cloudwatch]\nrds = ["x"]', '[fake]\nhosts = ["a"]')
 
 

@@ -1,6 +1,7 @@
 """aggregate.py compare as a user calls it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -10,7 +11,6 @@ from harness.base.errors import UsageError
 from harness.cli import main, parser_of
 from harness.make_variables import arguments_of
 from harness.report.notes import notes_of
-from harness.report.warnings import WarningCode
 from tests.support.paths import ROOT
 from tests.support.spread_runs import make_run
 
@@ -21,22 +21,27 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 """
 
 
-LAW = WarningCode.LITTLES_LAW.brief
+# 15 samples of 200 ms a second.
+LAW = "The load generator may be the bottleneck: 2.0 users active, 3.0 busy"
 
 
 def test_two_equal_runs_are_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1:4] == ["# tiny/run-07_1 → tiny/run-07_2", "", "**OK: TOTAL: average 0.00 %.**"]
-    assert "None recorded." in lines
+    assert lines[1:4] == [
+        "# tiny/run-07_1 → tiny/run-07_2",
+        "",
+        "\u2705 **OK: no metric regressed. Seen: average 0.0 %, p95 0.0 %.**",
+    ]
+    assert "- set-up differences: none recorded" in lines
 
 
 def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
     assert compare("run-07_1", "run-07_3", "--anyway") == 1
     text = capsys.readouterr().out
-    assert "\n**REGRESSED: TOTAL: average +99.94 %, median +100.00 %" in text
-    assert "| average ms | 100 | 200 | +99.94 | " in text
-    assert "### Pay" in text
+    assert "\n\u274c **REGRESSED: average 100 → 200 ms (+99.9 %), and 9 more metrics of 1 label.**" in text
+    assert "| TOTAL | average ms | 100 | 200 | +99.94 % | " in text
+    assert "| Pay | average ms | 100 | 200 | +99.94 % | " in text.split("\n<details>")[0]
 
 
 def test_the_command_in_the_report_reproduces_it(compare, capsys):
@@ -58,9 +63,9 @@ def test_an_undecided_comparison_exits_with_0_and_with_sure_1(compare, reports, 
         (reports.parent / f"{name}.md").write_text(CLASSIC.format(average=average))
     assert compare("a.md", "b.md") == 0
     text = capsys.readouterr().out
-    assert "\n**CANNOT TELL" in text
+    assert "\n\u26a0\ufe0f **CANNOT TELL yet: 4 more runs a side are needed. Seen: average +5.7 %.**\n" in text
     # (7128 - 6741) / 6741
-    assert "| average ms | 6741 | 7128 | +5.74 | " in text
+    assert "| TOTAL | average ms | 6741 | 7128 | +5.74 % | " in text
     assert compare("a.md", "b.md", "--sure") == 1
 
 
@@ -68,13 +73,14 @@ def test_a_doubtful_run_is_judged_only_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", least_ms=150, is_doubtful=True)
     assert compare("run-07_1", "run-08_1") == 0
     text = capsys.readouterr().out
-    assert f"\n**CANNOT TELL: tiny/run-08_1 is DOUBTFUL: {LAW}.**" in text
-    assert "| average ms | 100 | 200 | " in text
-    assert "tiny/run-08_1: Little's law is off" in text
+    assert "\u26a0\ufe0f **CANNOT TELL: tiny/run-08_1 is DOUBTFUL. Seen: average +99.9 %, p95 +69.0 %.**\n" in text
+    assert f"\n- tiny/run-08_1 is DOUBTFUL: {LAW}" in text
+    assert "| TOTAL | average ms | 100 | 200 | " in text
+    assert f"tiny/run-08_1: {LAW}. Users ÷ throughput" in text
     assert compare("run-07_1", "run-08_1", "--sure") == 1
     assert compare("run-07_1", "run-08_1", "--anyway") == 1
     text = capsys.readouterr().out
-    assert "**REGRESSED: TOTAL: average +" in text
+    assert "\u274c **REGRESSED: average 100 → 200 ms (+" in text
     assert f"- Judged anyway, although tiny/run-08_1 is DOUBTFUL: {LAW}." in text
 
 
@@ -87,15 +93,15 @@ def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(com
     assert compare("run-07_1", "run-07_2", "--save") == 0
     saved = reports / "tiny" / "compare-run-07_1-run-07_2.md"
     assert capsys.readouterr().out.splitlines() == [
-        "OK: TOTAL: average 0.00 %.",
+        "OK: no metric regressed. Seen: average 0.0 %, p95 0.0 %.",
         "",
         "TOTAL           baseline  contender        delta  verdict",
         "average ms           100        100       0.00 %  OK",
-        "median ms            100        100       0.00 %  OK",
-        "75 % ms              125        125       0.00 %  OK",
-        "90 % ms              140        140       0.00 %  OK",
-        "95 % ms              145        145       0.00 %  OK",
-        "99 % ms              149        149       0.00 %  CANNOT TELL",
+        "p50 ms               100        100       0.00 %  OK",
+        "p75 ms               125        125       0.00 %  OK",
+        "p90 ms               140        140       0.00 %  OK",
+        "p95 ms               145        145       0.00 %  OK",
+        "p99 ms               149        149       0.00 %  CANNOT TELL",
         "req/s              15.00      15.00       0.00 %  OK",
         "errors %            0.00       0.00  0.00 points  OK",
         "Pay average ms       100        100       0.00 %  OK",
@@ -104,7 +110,19 @@ def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(com
     assert "- baseline: [tiny/run-07_1](run-07_1.md)\n" in saved.read_text(encoding="utf-8")
     assert json.loads(saved.with_suffix(".json").read_text())["verdict"] == "OK"
     assert "1,395 samples from 50 to 150 ms" in saved.with_suffix(".svg").read_text(encoding="utf-8")
-    assert "](compare-run-07_1-run-07_2.svg)" in saved.read_text(encoding="utf-8")
+    assert "REGRESSED" not in saved.with_name(f"{saved.stem}-intervals.svg").read_text(encoding="utf-8")
+    images = re.findall(r"\]\((compare\S+svg)\)", saved.read_text(encoding="utf-8"))
+    assert images == ["compare-run-07_1-run-07_2-intervals.svg", "compare-run-07_1-run-07_2.svg"]
+
+
+def test_a_saved_regression_says_in_terminal_page_and_json_what_to_do_next(compare, reports, capsys):
+    assert compare("run-07_1", "run-07_3", "--save", "--anyway") == 1
+    saved = reports / "tiny" / "compare-run-07_1-run-07_3.md"
+    command = json.loads((reports / "tiny" / "run-07_3.json").read_text())["run"]["command"]
+    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} PROFILE=1"}
+    assert f"\nnext: {step['text']}: {step['command']}\n" in capsys.readouterr().out
+    assert f"\n- {step['text']}: `{step['command']}`\n" in saved.read_text(encoding="utf-8")
+    assert json.loads(saved.with_suffix(".json").read_text())["result"]["next_steps"] == [step]
 
 
 def test_saving_again_keeps_the_notes_and_writes_the_same_bytes(compare, reports):
@@ -147,14 +165,12 @@ def test_the_plan_sets_thresholds_and_the_option_overrides_them(compare, home, c
 
 def test_runs_with_other_users_are_refused_and_compared_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", users=5)
-    with pytest.raises(
-        UsageError, match=r"not comparable: users is 2 in the baseline, 5 in the contender; .* --anyway"
-    ):
+    with pytest.raises(UsageError, match=r"not alike: users: 2 in the baseline, 5 in the contender; .* --anyway"):
         compare("run-07_1", "run-08_1")
     assert compare("run-07_1", "run-08_1", "--anyway") == 0
     text = capsys.readouterr().out
     assert "| load: users | 2 | 5 |" in text
-    assert "users is 2 in the baseline, 5 in the contender" in text.split("## Warnings")[1]
+    assert "users: 2 in the baseline, 5 in the contender" in text.split("**What weakens it:**")[1]
 
 
 def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys):
@@ -193,8 +209,8 @@ def test_a_report_is_compared_with_each_table_that_is_pasted_into_it(compare, tm
     (tmp_path / "old.md").write_text(pasted([("## Results", 10), ("previous run", 20), ("reference run", 40)]))
     assert compare("old.md") == 0
     out = capsys.readouterr().out
-    assert "| average ms | 20 | 10 | -50.00 |" in out
-    assert "| average ms | 40 | 10 | -75.00 |" in out
+    assert "| TOTAL | average ms | 20 | 10 | -50.00 % |" in out
+    assert "| TOTAL | average ms | 40 | 10 | -75.00 % |" in out
     assert "below “previous run”" in out
     with pytest.raises(UsageError, match=r"tables of 2 other runs; name one: .*old.md#2 .*old.md#1"):
         compare("old.md", "--format", "json")
@@ -238,7 +254,8 @@ def test_html_saves_the_comparison_and_writes_it_as_one_file_with_its_chart(comp
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"{page.relative_to(reports.parent)}: the report as one HTML file of ")
     text = page.read_text(encoding="utf-8")
-    assert '<header class="judged valid">\n<p><strong>OK: TOTAL: average 0.00 %.</strong></p>' in text
+    assert '<header class="judged good">' in text
+    assert "<strong>OK: no metric regressed. Seen: average 0.0 %, p95 0.0 %.</strong>" in text
     assert '<img class="picture" src="data:image/svg+xml;base64,' in text
     assert page.with_suffix(".md").is_file()
     assert page.with_suffix(".json").is_file()

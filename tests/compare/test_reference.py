@@ -26,7 +26,7 @@ def compared(base, new, **changes):
 
 
 @pytest.mark.parametrize(
-    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, OK, BETTER)]
+    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, BETTER, BETTER)]
 )
 def test_the_verdicts_and_changes_are_those_of_compare(least_ms, verdict, word):
     found = compared(steady(200), steady(least_ms))
@@ -76,13 +76,13 @@ def test_settings_labels_and_warnings_of_both_runs_are_stored():
     [
         (
             {"run": record(load=closed_load(users=9))},
-            "these runs are not comparable: users is 9 in the baseline, 2 in the contender",
+            "the runs are not alike: users: 9 in the baseline, 2 in the contender",
         ),
         (
             {"verdict": Verdict(INVALID, ("JMeter ended with code 1",), (), ())},
             "A is INVALID: JMeter ended with code 1",
         ),
-        ({"verdict": Verdict(INTERRUPTED, ("stopped",), (), ())}, "these runs are not comparable: A was interrupted"),
+        ({"verdict": Verdict(INTERRUPTED, ("stopped",), (), ())}, "the runs are not alike: A was interrupted"),
     ],
 )
 def test_a_run_that_cannot_be_compared_is_a_problem_without_figures(changes, problem):

@@ -14,7 +14,10 @@ from harness.commands.comment import read_report
 from harness.forge.comment import ComparisonReport, cut, without_direction, without_files
 from harness.report.results import Result
 
-LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, ""]), max_size=30).map("\n".join)
+FOLD = "<details><summary>Set-up</summary>"
+LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, "", FOLD, "</details>"]), max_size=30).map(
+    "\n".join
+)
 
 
 def test_what_needs_files_is_left_out() -> None:
@@ -28,6 +31,21 @@ def test_a_code_block_that_is_cut_is_closed() -> None:
     assert cut(text, 35 + 2 * 4 + 6 * 5, "x.md") == (
         "```\n" + "line\n" * 6 + "```\n" + "\n… cut here: 15 more lines in x.md\n"
     )
+
+
+def test_folded_parts_stay_folded_and_other_html_is_shown_as_it_is_written() -> None:
+    text = f"{FOLD}\n\nx <b>y</b>\n\n</details>\n<details><summary><b>x</b></summary>\n<details>\n"
+    shown = "&lt;details>&lt;summary>&lt;b>x&lt;/b>&lt;/summary>\n&lt;details>\n"
+    assert without_files(text) == f"{FOLD}\n\nx &lt;b>y&lt;/b>\n\n</details>\n{shown}"
+    assert without_files(f"```\n{FOLD}\n```\n") == f"```\n{FOLD}\n```\n"
+
+
+def test_a_folded_part_that_is_cut_is_closed() -> None:
+    text = f"{FOLD}\n" + "line\n" * 30 + "</details>\n"
+    result = cut(text, 140, "x.md")
+    assert result.startswith(f"{FOLD}\nline\n")
+    assert result.count("line\n") + int(result.split("cut here: ")[1].split()[0]) == 31
+    assert "line\n\n</details>\n\n… cut here: " in result
 
 
 @given(LINES, st.integers(60, 400))

@@ -120,12 +120,17 @@ def test_runs_without_metrics_or_without_the_label_are_named(tmp_path):
 def test_the_table_has_the_newest_run_first_and_links_to_the_reports(tmp_path):
     days(tmp_path, 99, 199)
     text = history_report(history_of(tmp_path), [None], "", "x")
-    rows = rows_of(text)
+    newest = cells_of(rows_of(first_screen(text)), "run", "verdict", "average ms", "change %")
+    assert newest == [
+        ["[run-07_2](run-07_2.md)", "VALID", "200", "+100.00"],
+        ["[run-07_1](run-07_1.md)", "VALID", "100", ""],
+    ]
+    rows = rows_of(text.split("<summary>Runs<")[1])
     # without the first and the last second 19 samples are counted over 19 s: 6 of 199, 7 of 200 and 6 of 201 ms
     assert cells_of(rows[:1], "run", "verdict", "started UTC", "commit") == [
         ["[run-07_2](run-07_2.md)", "VALID", "2026-01-02 00:00", "0123456789ab"]
     ]
-    assert cells_of(rows[:1], "samples", "req/s", "average ms", "median ms", "90 % ms") == [
+    assert cells_of(rows[:1], "samples", "req/s", "average ms", "p50 ms", "p90 ms") == [
         ["118", "1.00", "200", "200", "201"]
     ]
     assert cells_of(rows, "errors %", "change %") == [["0.00", "+100.00"], ["0.00", ""]]
@@ -135,7 +140,8 @@ def test_a_metric_without_a_column_of_its_own_gets_one(tmp_path):
     days(tmp_path, 99)
     text = history_report(history_of(tmp_path, metric="99"), [None], None, "x")
     assert "The change compares the p99 with the median" in text
-    assert cells_of(rows_of(text), "errors %", "99 % ms", "change %") == [["0.00", "101", ""]]
+    rows = rows_of(text.split("<summary>Runs<")[1])
+    assert cells_of(rows, "errors %", "p99 ms", "change %") == [["0.00", "101", ""]]
 
 
 def test_the_chart_has_a_dot_for_each_valid_run_and_names_the_last(tmp_path):
@@ -210,6 +216,10 @@ def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path, arguments, me
     assert message in str(error.value)
 
 
+def first_screen(text):
+    return text.split("\n## ")[0]
+
+
 @pytest.mark.real
 def test_lasting_changes_are_in_table_chart_and_data(tmp_path):
     days(tmp_path, *[99, 100, 98, 99, 100, 98, 99, 100], *[149, 150, 148, 149, 150, 148, 149, 150])
@@ -226,7 +236,11 @@ def test_lasting_changes_are_in_table_chart_and_data(tmp_path):
         pytest.approx(150.125, abs=0.01),
     )
     row = "| run-07_9 | 2026-01-09 00:00 | checked twice | 100 | 150 | +49.9 % | < 1e-06 |"
-    assert row in history_report(found, [None], "", "x")
+    text = history_report(found, [None], "", "x")
+    assert row in first_screen(text)
+    assert text.count(row) == 1
+    assert "\n**16 runs; average: 1 lasting change, the newest since run-07_9: +49.9 %.**\n" in text
+    assert text.count("`make compare BASE=tiny/run-07_8 NEW=tiny/run-07_9`") == 1
     assert "+49.9 %, accepted" in history_chart(line, "TOTAL", metric_of("average"))
     marked = [line for line in history_csv(found).splitlines() if line.endswith(",checked twice")]
     assert len(marked) == 1

@@ -89,9 +89,7 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
     assert named(compared(reports))[1][2].startswith("tiny/run-02_1 is INVALID: all 120 samples failed")
     add_run(reports, "tiny/run-02_2", users=9)
     write_pins(folder, {"baseline": "run-02_2"})
-    assert named(compared(reports))[1][2] == (
-        "these runs are not comparable: users is 9 in the baseline, 2 in the contender"
-    )
+    assert named(compared(reports))[1][2] == ("the runs are not alike: users: 9 in the baseline, 2 in the contender")
 
 
 @pytest.mark.parametrize(
@@ -110,9 +108,9 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
         ("gone", "--base gone: tiny/run-09_9 does not exist; pin another run: make pin"),
         (
             "other/run-01_1",
-            "--base other/run-01_1: not comparable with this run: plan is other in the baseline, tiny in",
+            "--base other/run-01_1: not like this run: plan: other in the baseline, tiny in",
         ),
-        ("run-02_1", "--base run-02_1: not comparable with this run: users is 9 in the baseline, 2 in the contender;"),
+        ("run-02_1", "--base run-02_1: not like this run: users: 9 in the baseline, 2 in the contender;"),
     ],
 )
 def test_a_base_that_cannot_be_compared_is_refused_before_the_run(reports, base, line):

@@ -14,7 +14,7 @@ from harness.plan.goal import Goal
 from harness.report.charts.run_charts import CHARTS
 from harness.run.directory import RunDirectory
 from tests.support.factories import closed_load, failed, record, sample, two_users
-from tests.support.processes import wait_for
+from tests.support.processes import becomes, wait_for
 from tests.support.summaries import summary_of
 
 
@@ -147,12 +147,13 @@ def test_a_new_viewer_gets_the_clock_of_now_and_no_tables_that_the_last_viewer_l
     viewer = http.client.HTTPConnection("127.0.0.1", port_of(view), timeout=10)
     viewer.request("GET", "/events")
     answer = viewer.getresponse()
+    server = view._server
+    becomes(lambda: server.viewer_count, 1)
     view.add([sample()], 5.0)
     shown = json.loads(next(line for line in answer if b'"TOTAL"' in line).removeprefix(b"data:"))
     assert (shown["clock"], shown["now"]["labels"][-1][:2]) == ("0:05 passed, 1:35 left", ["TOTAL", "1"])
     answer.close()
     viewer.close()
-    server = view._server
     wait_for(lambda: server.publish() or server.viewer_count == 0)  # a write fails: the viewer is gone
     view.add([sample()], 9.0)
     message = message_of(view)

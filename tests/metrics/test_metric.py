@@ -15,26 +15,26 @@ from tests.support.paths import ROOT
 SHOWN = {
     "chart over time": ">p99.9</text>",
     "progress": "| p90 7 ms | p99.9 7 ms",
-    "load generators": "| 90 % ms | 99.9 % ms | errors % |",
-    "table": "| median ms | 90 % ms | 99.9 % ms |",
+    "load generators": "| p90 ms | p99.9 ms | errors % |",
+    "table": "| p50 ms | p90 ms | p99.9 ms |",
     "table CSV": ",p90_ms,p95_ms,p99_ms,p99.9_ms,",
     "table JSON": '"99.9": 102',
     "report": "| p99.9 ≤ 90 ms | 102 ms | **missed** |",
     "schema": '"p99.9_ms": {"description": "The most that the p99.9 may be, ms"',
     "run JSON": '"p99.9_ms": 90',
-    "comparison": "| 99.9 % ms | 102 | 112 | +9.80 |",
+    "comparison": "| p99.9 ms | 102 | 112 | +9.80 |",
     "comparison JSON": '"p99.9": 0.2',
     "history": "the p99.9",
     "history CSV": ",p99_ms,p99.9_ms,received_bytes_per_s,error_ratio,metric,",
     "history JSON": '"p99.9_ms": 102',
-    "sweep": "| 95 % ms | 99.9 % ms |",
+    "sweep": "| p95 ms | p99.9 ms |",
     "sweep CSV": ",p95_ms,p99.9_ms,",
     "sweep JSON": '"p99.9_ms": 52',
-    "summary": "| 90 % ms | 99.9 % ms | received B/s | errors % |",
-    "site index": "99.9 % ms",
+    "summary": "| p90 ms | p99.9 ms | received B/s | errors % |",
+    "site index": "p99.9 ms",
     "site comparison": "&#34;percentiles_ms&#34;, &#34;99.9&#34;",
     "suite": "--p99.9=500 p99.9",
-    "nightly": "| TOTAL | 99.9 % ms | WARNED | 1000 | 500 |",
+    "nightly": "| TOTAL | p99.9 ms | WARNED | 1000 | 500 |",
     "nightly JSON": '"p99.9": 0.1',
     "acceptances": "2026-11-20,tiny,,,,p99.9,x",
     "goal of a plan": "'p99.9_ms': 700",
@@ -43,10 +43,10 @@ SHOWN = {
 
 # The same of a metric that is no response time.
 SHOWN_OF_RECEIVED = {
-    "sweep": "| 99.9 % ms | received B/s |",
+    "sweep": "| p99.9 ms | received B/s |",
     "sweep CSV": ",p99.9_ms,received_bytes_per_s,",
     "sweep JSON": '"received_bytes_per_s": 600.0',
-    "nightly": "| req/s | average ms | 90 % ms | 99.9 % ms | received B/s | errors % |",
+    "nightly": "| req/s | average ms | p90 ms | p99.9 ms | received B/s | errors % |",
 }
 
 

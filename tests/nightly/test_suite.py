@@ -104,7 +104,7 @@ def test_loads_that_differ_only_in_duration_are_distinguished_by_it(tmp_path):
         (f"{RUN}users = 0", "env/nights.toml [[run]] tiny: users = 0; give a whole number of at least 1"),
         (f'{RUN}users = [5, "x"]', "env/nights.toml [[run]] tiny: users = 'x'; give a whole number"),
         (f"{RUN}users = []", "env/nights.toml [[run]] tiny: users = []; use one number or several"),
-        (f"{RUN}users = 5\nrate = 1", "env/nights.toml [[run]] tiny: users and rate exclude each other"),
+        (f"{RUN}users = 5\nrate = 1", "env/nights.toml [[run]] tiny: users and rate cannot be used together"),
         (f"{RUN}repeats = 101", "env/nights.toml [[run]] tiny: repeats = 101; give a whole number from 1 to 100"),
         (f"{RUN}goal = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny goal: unknown key p95; did you mean p90?"),
         (f"{RUN}thresholds = {{ p95 = 5 }}", "env/nights.toml [[run]] tiny thresholds: p95=5: not a number"),

@@ -21,7 +21,7 @@ from harness.report.verdict import INVALID, Verdict
 from tests.support.ab_tests import SIDES
 from tests.support.commands import command
 from tests.support.factories import closed_load
-from tests.support.fake_runs import behave, use_fake_runs, with_delay
+from tests.support.fake_runs import behave, use_fake_children, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
 from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
 
@@ -33,7 +33,7 @@ STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0, 99.0, 100.0)
 @pytest.fixture
 def call(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Run a script in the home, whose system has the setting delay_ms; runs take no time."""
-    use_fake_runs(tmp_path, monkeypatch)
+    use_fake_children(tmp_path, monkeypatch)
     with_delay(home)
     for name in ("CI_JOB_URL", "BUILD_URL", "GITHUB_RUN_ID", "GITHUB_STEP_SUMMARY", "CHAT_WEBHOOK"):
         monkeypatch.delenv(name, raising=False)
@@ -127,7 +127,7 @@ def test_an_ab_test_reports_what_is_worse_and_its_message_can_be_sent_again(call
     title, sides, figures, runs, report = text.replace("\\", "").splitlines()
     # On a busy machine the six pairs may not be enough.
     found = re.match(
-        r"\*\*A/B test tiny/ab-01: REGRESSED after (6|8|10) pairs: B is worse than A: average \+(19|20|21)\.", title
+        r"\*\*A/B test tiny/ab-01: REGRESSED after (6|8|10) pairs: \S+ 1\d\d → 12\d ms \(\+(19|20|21)\.", title
     )
     assert found
     pair_count = int(found[1])
@@ -174,7 +174,7 @@ def result_of(*average_ms: float) -> NightlyResult:
 
 def test_the_message_names_what_is_worse_the_key_metrics_and_the_commit():
     message = nightly_message(result_of(*STEADY, 130.0, 131.0), "x")
-    assert message.title == "Nightly 2026-11-21: REGRESSED: 1 metric worse than earlier nightly runs."
+    assert message.title == "Nightly 2026-11-21: REGRESSED: average 100 → 131 ms (+31.0 %)."
     worse, figures, time = message.lines
     assert worse.startswith("REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit ")
     assert re.match(r"tiny, 2 users: throughput \d+\.\d\d req/s, average 131 ms, p90 \d+ ms, errors 0\.00 %", figures)

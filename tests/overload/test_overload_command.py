@@ -15,7 +15,7 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.record import ENDED, FINISHED
 from harness.experiment.runner import Runner
-from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.history.summary_files import write_summary
 from harness.overload.record import OverloadRecord
 from harness.overload.runner import OVERHEAD_S, OverloadTest, last_capacity
 from harness.plan.goal import Goal
@@ -25,7 +25,7 @@ from harness.sweep.record import CAPACITY
 from tests.support.fake_runs import behave, calls, use_fake_children, with_delay
 from tests.support.overloads import RECORD
 from tests.support.paths import FAKE_JMETER
-from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
+from tests.support.processes import processes_of
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.sweep_reports import save_record, save_run
 from tests.support.sweeps import SWEEP_RECORD, measured_level
@@ -39,7 +39,6 @@ _WITH_LOOPS = TINY_JMX.replace(
           <stringProp name="LoopController.loops">${__P(loops,-1)}</stringProp>
         </elementProp>""".replace(" > 0", " &gt; 0"),
 )
-_SET = ("--set", "queue.most=10,1000000", "--rate", "20", "--duration", "10")
 
 
 @pytest.fixture
@@ -95,36 +94,6 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     assert write_summary(reports).documents[0].kind == "overload test"
 
 
-@pytest.mark.real
-def test_an_interrupted_test_is_resumed_by_the_same_command_and_invalid_runs_are_no_result(finished, tmp_path):
-    def interrupt():
-        wait_for((tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").is_file, 60)
-        press_ctrl_c()
-
-    with meanwhile(interrupt):
-        code, out = finished(*_SET, mode="works")
-    assert code == 130, out
-    assert "tiny/overload-01: not finished; resume with: make overload PLAN=tiny RESUME=01\n" in out
-    (left,) = record_of(tmp_path)["runs"]
-    assert (left["variant"], left["run"], left["state"], left["problem"]) == (
-        "queue.most=10", "run-01_1", "under way", "interrupted",
-    )  # fmt: skip
-    assert "2 of 2 variants not measured yet" in (tmp_path / "reports" / "tiny" / "overload-01.md").read_text()
-    assert nothing_is_left(tmp_path)
-
-    code, out = finished(*_SET)
-    assert code == 3, out
-    assert "tiny/overload-01: resumed after 0 runs" in out
-    assert "variant 2 of 2, queue.most=1000000; about 2 min 50 s left" in out
-    record = record_of(tmp_path)
-    assert [(run["run"], run["result"]) for run in record["runs"][1:]] == [("run-01_2", None), ("run-01_3", None)]
-    assert all(run["problem"].startswith("a clock was set") for run in record["runs"][1:])  # 120 s of samples at once
-    assert record["state"] == "finished"
-    write_summary(tmp_path / "reports")
-    assert "[overload-01](tiny/overload-01.md)" in (tmp_path / "reports" / SUMMARY_NAME).read_text()
-    assert nothing_is_left(tmp_path)
-
-
 def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, tmp_path, monkeypatch):
     use_fake_children(tmp_path, monkeypatch)
     behave(tmp_path, {"1": "fail"})
@@ -135,7 +104,7 @@ def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, t
         assert call["overload"].startswith("20.3,10,make overload PLAN=tiny SET=delay_ms=0,20 GOAL='p90<2s' RATE=20.3")
     (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
     text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
-    assert "**delay_ms=0: INVALID: scripts/run ended with code 3: web ended with code 1**" in text
+    assert "- delay_ms=0: INVALID, scripts/run ended with code 3: web ended with code 1." in text
     assert "\n| delay_ms=0 | INVALID |  |  |  |  |  |  |\n" in text
     assert [bool(run["result"]) for run in record["runs"]] == [False, True]
 
@@ -145,11 +114,15 @@ def test_the_rate_follows_from_the_last_capacity_search_and_the_requests_of_one_
     searched(tmp_path / "reports", set_words="queue.most=10")
     (home / "plans" / "tiny.jmx").write_text(_WITH_LOOPS)
     code, out = finished("--set", "queue.most=10", "--duration", "10")
-    assert code == 3, out  # 120 s of samples at once
+    assert code == 3, out
     record = record_of(tmp_path, "overload-08")
+    (run,) = record["runs"]
+    assert run["result"] is None  # an INVALID run is none
+    assert run["problem"].startswith("A clock was set")  # 120 s of samples at once
     # Two users who wait 800 ms for each answer: 2.5 requests per second; the fake's one user makes one request.
     assert record["capacity_per_s"] == pytest.approx(2.5, rel=0.1)
     assert record["capacity_source"].endswith("at 2 users (sweep-07); 1 request of one user")
+    assert nothing_is_left(tmp_path)
 
 
 def searched(reports: Path, set_words: str = "", **changes: object) -> None:
@@ -199,7 +172,7 @@ def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
         (("--rate", "20", "--goal", "errors<1%"), "the goal has no time limit"),
         (("--rate", "20", "--set", "queue.most=1,1"), "an empty or a repeated value"),
         (("--rate", "20", "--set", "pyton=a,b"), "did you mean python?"),
-        (("--rate", "20", "--max", "5m"), "MAX=5m: 1 variant of 6 min load each take about 6 min 50 s"),
+        (("--rate", "20", "--max", "5m"), "this takes about 6 min 50 s, MAX is 5 min"),
         (("--rate", "20", "--set", " "), "--set is empty"),
     ],
 )

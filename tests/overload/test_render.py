@@ -15,7 +15,9 @@ from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.render import goodput_chart, overload_report, result_line, result_of, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
 from harness.report.notes import NOTES_BEGIN
-from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, simulated
+from tests.support.first_screens import assert_first_screen
+from tests.support.markdown_rows import tables_of
+from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, levels_with, simulated
 
 
 def result(queue_most: int) -> VariantResult:
@@ -42,19 +44,42 @@ def record() -> OverloadRecord:
     return replace(RECORD, state=FINISHED, runs=runs)
 
 
-def test_the_report_begins_with_the_verdict_of_each_variant(record):
+def test_the_report_begins_with_the_worst_variant_and_has_a_note(record):
     lines = overload_report(record, "a note").splitlines()
     assert lines[2] == "# A shop: overload (overload-07)"
-    assert lines[4].startswith("**accept_count=10: GRACEFUL: at 200 % load the goodput is ")
-    assert lines[6].startswith("**accept_count=1000: CONGESTION COLLAPSE: at 200 % load the goodput is 0 % of its ")
+    answer = (
+        "CONGESTION COLLAPSE with accept_count=1000: 0 % of the peak goodput is left at 200 % load; 1 of 2 variants."
+    )
+    assert lines[4] == f"❌ **{answer}**"
+    assert lines[6] == "Goal: an answer within 1000 ms."
     assert "a note" in lines
 
 
-def test_the_result_has_the_verdicts_on_all_variants_and_the_worst_of_them(record):
+def test_the_first_screen_has_its_parts_in_their_order(record):
+    assert_first_screen(overload_report(record, ""), "answer", "goals", "chart", "table", "steps")
+    nothing = replace(record, state=RUNNING, runs=())
+    assert_first_screen(overload_report(nothing, ""), "answer", "goals", "steps")
+    assert "⚠️ **INTERRUPTED: 0 of 2 variants measured.**" in overload_report(nothing, "")
+    broken = VariantRun("accept_count=10", run="run-07_1", state=ENDED, problem=" ".join(["much"] * 30))
+    text = overload_report(replace(record, variants=("accept_count=10",), runs=(broken,)), "")
+    assert_first_screen(text, "answer", "goals", "table", "doubts")
+    assert "❌ **INVALID.**" in text
+
+
+def test_an_undecided_test_says_what_to_measure_next(record):
+    levels = levels_with((10, 15, 20, 25, 30, 40), seed=1)
+    served = replace(record.runs[0], result=replace(record.runs[0].result, levels=levels))
+    undecided = replace(record, runs=(served, record.runs[1]), command="make overload PLAN=shop RATE=20")
+    steps = [(step.text, step.command) for step in result_of(undecided).next_steps]
+    assert ("Offer a higher rate", "make overload PLAN=shop RATE=40") in steps
+    alone = replace(undecided, variants=("accept_count=10",), runs=(served,))
+    assert result_of(alone).headline == "CANNOT TELL: too little overload at 200 % load."
+    assert_first_screen(overload_report(alone, ""), "answer", "goals", "chart", "table", "doubts", "steps")
+
+
+def test_the_result_has_the_worst_of_the_verdicts(record):
     found = result_of(record)
     assert found.verdict == "CONGESTION COLLAPSE"
-    shown = [line.strip("*") for line in overload_report(record, "").splitlines() if line.startswith("**")]
-    assert found.headline == "; ".join(shown[:2])
     assert [(one.name, one.value) for one in found.key_figures if one.name.startswith("kept")][1] == (
         "kept goodput of accept_count=1000", "0"
     )  # fmt: skip
@@ -63,21 +88,23 @@ def test_the_result_has_the_verdicts_on_all_variants_and_the_worst_of_them(recor
 
 def test_each_variant_has_a_row_and_a_table_of_its_levels(record):
     text = overload_report(record, "")
-    rows = [line for line in text.splitlines() if line.startswith("| accept_count=")]
-    assert [row.split(" | ")[1] for row in rows] == ["GRACEFUL", "CONGESTION COLLAPSE"]
-    assert rows[0].endswith(" | [run-07_1](run-07_1.md) |")
-    level = next(line for line in text.splitlines() if line.startswith("| 200 | 40.00 | "))
-    cells, last = level.strip("| ").split(" | "), record.runs[0].result.levels[-1]
-    assert sum(map(int, cells[5:10])) == last.sample_count == pytest.approx(600, abs=5)  # 40 per second for 15 s
-    assert cells[-3:] == ["600", str(last.started_user_count), "0"]
+    variants, counts, users = tables_of(text)[:3]
+    assert [row["verdict"] for row in variants] == ["GRACEFUL", "CONGESTION COLLAPSE"]
+    assert variants[0]["run"] == "[run-07_1](run-07_1.md)"
+    last, outcomes = record.runs[0].result.levels[-1], ("good", "late", "rejected fast", "rejected slowly", "timed out")
+    assert (counts[-1]["load %"], counts[-1]["offered/s"]) == ("200", "40.00")
+    count = sum(int(counts[-1][outcome]) for outcome in outcomes)
+    assert count == last.sample_count == pytest.approx(600, abs=5)  # 40 per second for 15 s
+    assert [*users[-1].values()][-3:] == ["600", str(last.started_user_count), "0"]
     assert "time-outs of the client: connect_timeout_ms 1000, response_timeout_ms 5000" in text.replace("\\_", "_")
 
 
 def test_an_unfinished_test_lists_what_is_missing_and_a_run_without_requests_is_invalid(record):
     runs = (VariantRun("accept_count=10", run="run-07_1", state=ENDED, problem="no request of the load"),)
     text = overload_report(replace(record, state=RUNNING, runs=runs), "")
-    assert "**accept_count=10: INVALID: no request of the load**" in text
-    assert "**not finished: 1 of 2 variants not measured yet**" in text
+    assert "⚠️ **INTERRUPTED: 1 of 2 variants measured; so far INVALID with accept_count=10.**" in text
+    assert "- accept_count=10: INVALID, no request of the load." in text
+    assert "- Resume the test: `make overload PLAN=shop RESUME=07`" in text
     assert goodput_chart(replace(record, runs=runs)) is None
     assert result_line(runs[0], LIMIT_MS) == "run-07_1: INVALID: no request of the load"
 
@@ -131,7 +158,7 @@ def test_a_stored_test_is_rendered_again_with_the_same_bytes(record, tmp_path, c
     (files.folder / "goodput.svg").unlink()
     assert again(tmp_path, name.format(tmp_path)) == EXIT_OK
     assert contents(tmp_path) == before
-    assert "accept_count=1000: run-07_2: CONGESTION COLLAPSE: " in capsys.readouterr().out
+    assert "✘ CONGESTION COLLAPSE with accept_count=1000: " in capsys.readouterr().out
 
 
 def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tmp_path):
@@ -144,7 +171,7 @@ def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tm
         again(tmp_path, "overload-07")
     assert not files.report.exists()
     assert again(tmp_path, "overload-07") == EXIT_INTERRUPTED
-    assert "**not finished: 1 of 2 variants not measured yet**" in files.report.read_text()
+    assert "**INTERRUPTED: 1 of 2 variants measured; so far GRACEFUL with" in files.report.read_text()
 
 
 def test_an_unknown_test_is_one_line_with_those_that_are_there(record, tmp_path):

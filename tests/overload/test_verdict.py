@@ -58,8 +58,9 @@ def test_an_unbounded_queue_is_never_called_graceful_however_short_the_levels_ar
         verdict = judge(level_results(found, SERVED_PER_S, level_s), 1000.0 * limit_s)
         assert verdict.state != GRACEFUL
     if 1.75 * level_s < limit_s:
-        assert verdict.reason.startswith("the levels are too short for the goal: even without any bound a queue would")
-        assert verdict.reason.endswith("give LEVEL_DURATION=12 or more")
+        assert verdict.reason == "the levels are too short for the goal"
+        assert verdict.detail.startswith("even without any bound a queue would reach")
+        assert verdict.next_level_s == 12
 
 
 @pytest.mark.real
@@ -111,9 +112,9 @@ def test_a_load_generator_that_starts_too_few_users_is_named_and_nothing_is_clai
     behind = replace(last, missing_user_count=120)
     verdict = judge((*levels[:-1], behind))
     assert verdict.state == CANNOT_TELL
-    assert verdict.reason == (
-        "the load generator fell behind at 200 %: a second after the level 120 users of the schedule had not started"
-    )
+    assert verdict.reason == "the load generator fell behind at 200 % load"
+    assert verdict.detail == "a second after the level 120 users of the schedule had not started"
+    assert verdict.next_rate_ratio == 0.5
 
 
 def test_two_missing_users_of_a_small_level_do_not_spoil_the_verdict():
@@ -140,7 +141,9 @@ def test_the_interval_of_a_goodput_is_within_what_was_requested():
 def test_a_system_that_serves_everything_was_not_overloaded():
     verdict = judge(levels_with((10, 15, 20, 25, 30, 40), seed=1))
     assert verdict.state == CANNOT_TELL
-    assert verdict.reason.startswith("too little overload: at 200 % only 40.00 requests/s started")
+    assert verdict.reason == "too little overload at 200 % load"
+    assert verdict.detail.startswith("only 40.00 requests/s started")
+    assert verdict.next_rate_ratio == 2
 
 
 def test_users_who_wait_for_their_answers_and_request_less_are_no_overload():
@@ -161,7 +164,8 @@ def test_a_system_that_is_overloaded_from_the_beginning_is_not_called_graceful()
     levels = tuple(level(ratio, [4.0] * 30) for ratio in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0))
     verdict = judge(levels)
     assert verdict.state == CANNOT_TELL
-    assert verdict.reason.startswith("overloaded at 50 % already: only 40 % of the requests were good")
+    assert verdict.reason == "overloaded at 50 % load already"
+    assert verdict.detail == "only 40 % of the requests were good there"
     # The same goodput of a system that is idle enough at first is a graceful one.
     assert judge((replace(levels[0], good_count=levels[0].sample_count), *levels[1:])).state == GRACEFUL
 

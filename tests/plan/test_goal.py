@@ -138,6 +138,12 @@ def test_the_default_goal_for_errors_applies_unless_a_goal_limits_the_errors_of_
     assert default.with_limits(error_ratio=0.2).has_default_errors is False
 
 
+def test_the_text_of_a_goal_has_all_its_limits():
+    goal = Goal(GoalRule("p99_ms", "Check Out", max=300), p90_ms=1000, error_ratio=0.01, each_average_ms=500)
+    assert goal.text == "p90 ≤ 1000 ms, errors ≤ 1 %, each label: average ≤ 500 ms, Check Out: p99 ≤ 300 ms"
+    assert Goal().text == ""
+
+
 @pytest.mark.parametrize("goal", [Goal(), PLANS, PLANS.with_limits(error_ratio=None).with_default_errors()])
 def test_a_goal_is_read_from_its_json_as_it_was_written(goal):
     plain = json.loads(json.dumps(to_plain(goal)))

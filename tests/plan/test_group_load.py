@@ -153,7 +153,7 @@ def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: in
         ),
         ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
         ({"duration": "auto"}, "DURATION=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),
-        ({"duration": "auto", "loops": "3"}, "LOOPS=3 and DURATION=auto exclude each other; give one"),
+        ({"duration": "auto", "loops": "3"}, "LOOPS=3 and DURATION=auto cannot be used together; give one"),
         ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
     ],
 )

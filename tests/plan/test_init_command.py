@@ -90,6 +90,23 @@ def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:
     assert load_plan(home / "plans", "new").load.users == 5
 
 
+def test_a_curl_command_is_kept_under_a_name_and_its_secrets_are_not_in_the_plan(home: Path, capsys) -> None:
+    curl = "curl 'http://127.0.0.1:8098/api/items?a=1' -H 'Authorization: Bearer abc-def-123' --data-raw '{}'"
+    init(home, "items", "--curl", curl, "-H", "X-Tenant: $TENANT")
+    assert "a plan with one request, POST /api/items" in capsys.readouterr().out
+    secrets = tomllib.loads((home / "secrets.toml").read_text())
+    assert secrets == {"format_version": 1, "ITEMS_AUTHORIZATION_HEADER": "Bearer abc-def-123"}
+    plan = load_plan(home / "plans", "items")
+    assert plan.headers["X-Tenant"] == "$TENANT"
+    assert plan.headers["Authorization"] == "$ITEMS_AUTHORIZATION_HEADER"
+    assert lint(plan.jmx_path) == ()
+    for words in (["a", "b", TARGET], ["a", TARGET, "--plan", "b"], [TARGET, "--jmx", str(OWN)], ["-H", "a: b"]):
+        with pytest.raises(UsageError):
+            init(home, *words)
+    with pytest.raises(UsageError, match="not an address"):
+        init(home, "http://[127.0.0.1/")
+
+
 def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     (home / "plans" / "shop.toml").write_text("mine")

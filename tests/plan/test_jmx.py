@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -186,10 +187,16 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             plan(sampler("A"), group=LOAD_GROUP.replace("${__P(ramp_s,1)}", "25")),
             "Users: ThreadGroup.ramp_time is 25, not a property",
         ),
-        (plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')), "thread groups of the load: Load;"),
+        (
+            plan(sampler("A"), group=LOAD_GROUP.replace('"Users"', '"Load"')),
+            "the load needs one thread group named Users; the plan has Load",
+        ),
         (plan(sampler("${__P(x)}")), "x: a property without a default"),
         (plan(sampler("${__P(x,1)}${__P(x,2)}")), "x: a property with different defaults: 1, 2"),
-        (plan(sampler("A")).replace("${__P(host,h)}", ""), "the plan does not read host, which a run sets"),
+        (
+            plan(sampler("A")).replace("${__P(host,h)}", ""),
+            "host of the run has no effect: no element uses this property",
+        ),
     ],
 )
 def test_each_mistake_in_a_plan_is_found(save: Save, text: str, finding: str) -> None:
@@ -210,10 +217,18 @@ def test_a_finding_names_element_line_rule_reason_and_remedy(save: Save) -> None
     )
 
 
+def test_a_plan_that_ignores_the_target_says_so_first(save: Save) -> None:
+    text = plan(sampler("A"))
+    for name in ("host", "port", "scheme", "base_path"):
+        text = re.sub(rf"\$\{{__P\({name},[^)]*\)\}}", "", text)
+    [found] = [one for one in lint(save(text)) if one.code == "unread-property"]
+    assert found.what == "TARGET has no effect: no request uses the properties host, port, scheme, base_path"
+
+
 def test_a_finding_about_the_whole_plan_names_no_element(save: Save) -> None:
     [found] = lint(save(plan(sampler("A")).replace("${__P(host,h)}", "")))
     assert (found.code, found.path, found.element) == ("unread-property", "t", "")
-    assert found.text_in("plans/plan.jmx").endswith(": the plan does not read host, which a run sets")
+    assert found.text_in("plans/plan.jmx").endswith(": host of the run has no effect: no element uses this property")
 
 
 def test_a_secret_of_a_disabled_element_and_of_a_comment_are_found(save: Save) -> None:

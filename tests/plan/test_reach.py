@@ -83,7 +83,7 @@ def test_the_refusal_names_the_element_its_destination_and_the_remedy(check):
 
 def test_several_findings_are_all_named(check):
     refused = refusal(check, jmx(request(host(ALIAS)) + request(flag("HTTPSampler.image_parser"), name="Pay")))
-    assert refused.splitlines()[0] == ("plans/tiny.jmx: 2 problems for this run; correct them:")
+    assert refused.splitlines()[0] == ("plans/tiny.jmx: 2 problems prevent this run; correct them:")
     assert [line.split(": ")[1] for line in refused.splitlines()[1:]] == [
         "Off host > Users > Buy",
         "Off host > Users > Pay",
@@ -241,7 +241,7 @@ GROUP_USERS = text("ThreadGroup.num_threads", "${__P(users,1)}")
         ("${__P(users,1)}", "${__P(user,1)}", "Users: has ${__P(user,1)}; the run has 2 (users)"),
         ("${__P(ramp_s,0)}", "${__P(ramp,7)}", "Users: has ${__P(ramp,7)}; the run has 0 (ramp_s)"),
         ("${__P(duration_s,2)}", "300", "Users: has 300; the run has 2 (duration_s)"),
-        (text("ThreadGroup.duration", "${__P(duration_s,2)}"), "", "Users: does not read duration_s"),
+        (text("ThreadGroup.duration", "${__P(duration_s,2)}"), "", "Users: ignores duration_s of the run, 2"),
         (SCHEDULER, "", "its scheduler is off"),
         ("${__P(loops,-1)}", "3", "ends after 3 loops, even before the duration is over"),
     ],
@@ -281,7 +281,7 @@ def test_an_open_load_needs_a_group_named_users(check):
 
 def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
     refused = refusal(check, jmx(request()), f"{TARGET}/shop")
-    assert "does not read base_path: it would ignore the path /shop of TARGET" in refused
+    assert "ignores the path /shop of TARGET: no element uses the property base_path" in refused
     check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
 
 

@@ -50,7 +50,7 @@ def test_requests_end_a_closed_load():
     assert resolve_load(parse_load(LoadArguments()), default) == ClosedLoad(50, 25, 100, None, 1_000_000)
     assert resolve_load(parse_load(LoadArguments(requests="500")), default).requests == 500
     assert resolve_load(parse_load(LoadArguments(rate="5")), default) == OpenLoad(5, 0, 100)
-    with pytest.raises(UsageError, match="RATE=5 and REQUESTS=9 exclude each other"):
+    with pytest.raises(UsageError, match="RATE=5 and REQUESTS=9 cannot be used together"):
         load(rate="5", requests="9")
 
 

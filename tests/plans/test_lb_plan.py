@@ -131,7 +131,7 @@ def test_two_seconds_through_the_jvm_balancer_leave_shares_and_heap_in_the_repor
     assert all(0 < int(point["used_bytes"]) <= int(point["committed_bytes"]) <= 32 * 1024**2 for point in points)
     report = directory.with_suffix(".md").read_text()
     assert "Undertow 2.3.24" in report
-    assert "## JVM heap" in report
+    assert "<summary>JVM heap" in report
     assert counts["shares"] in report
     assert processes_of(short_home) == []
 

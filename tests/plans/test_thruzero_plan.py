@@ -154,7 +154,8 @@ def test_a_failed_page_is_not_followed_and_an_incomplete_page_has_failed(site: F
 
 @pytest.mark.real
 def test_a_run_against_the_real_site_has_all_pages_and_no_error(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "thruzero", "--users", "5", "--duration", "10"]
+    command = [sys.executable, str(ROOT / "scripts" / "run"), "--plan", "thruzero", "--users", "5"]
+    command += ["--ramp", "1", "--duration", "5"]
     environment = {**os.environ, **QUICK_JAVA}
     done = subprocess.run(
         [*command, "--reports", str(tmp_path)],

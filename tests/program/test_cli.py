@@ -143,3 +143,18 @@ def test_the_list_of_verbs_begins_with_those_to_learn_first(capsys):
     assert ended.value.code == 0
     first = capsys.readouterr().out.partition("First:\n")[2].partition("\n\n")[0]
     assert [line.split()[0] for line in first.splitlines()] == ["init", "check", "run", "sweep", "compare", "nightly"]
+
+
+@pytest.mark.parametrize("program", ["lth", "make"])
+def test_help_explains_a_reason_of_doubtful(program, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["help", "too-short"], program)
+    text = capsys.readouterr().out
+    assert text.startswith("too-short\n\nSeen. Less than 50 s are left")
+    assert ("--duration=1m" in text, "DURATION=1m" in text) == (program == "lth", program == "make")
+    assert max(map(len, text.splitlines())) <= 80
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["help", "doubtful"], program)
+    page = capsys.readouterr().out
+    assert page.startswith("What DOUBTFUL means, and what to do now\n")
+    assert "\nstolen-cpu\n" in page

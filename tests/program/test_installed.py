@@ -4,15 +4,18 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from harness import __version__
+from tests.support.local_server import serving
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_PROFILE, TINY_SYSTEM
 
@@ -36,7 +39,7 @@ def lth(tmp_path_factory):
     """Return `lth` of a wheel that is installed beside the packages of .venv, with the JMeter that is built already."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
-    names = ("harness", "plans", "env", "systems", "jmeter", "requirements")
+    names = ("harness", "plans", "env", "systems", "jmeter", "docs", "requirements")
     for name in names:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for path in (
@@ -125,10 +128,10 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert re.search(r"Run again with --duration=\d+s\.", first.stdout)
     report = json.loads((service / "reports" / "shop" / "run-01_1.json").read_text())
     assert report["run"]["command"].startswith("lth run --plan=shop")
-    lth(service / "plans", "run", "shop", "-d", "3")  # from a folder below
-    assert "run-01_2" in lth(service, "compare", "run-01_1", "run-01_2", "--anyway").stdout
-    # The runs of these have a JMeter that answers at once: they take long, and the real one ran above.
+    # The other runs have a JMeter that answers at once: they take long, and the real one ran above.
     fake = {"JMETER_HOME": str(FAKE_JMETER)}
+    lth(service / "plans", "run", "shop", "-d", "1", **fake)  # from a folder below
+    assert "run-01_2" in lth(service, "compare", "run-01_1", "run-01_2", "--anyway").stdout
     lth(service, "sweep", "--users=1,2", "-d", "1", "--warmup=0", **fake)
     assert (service / "reports" / "shop" / "sweep-02.md").is_file()
     lth(service, "ab", "--a=HEAD~1", "--b=HEAD", "-d", "1", "--max=4m", **fake)
@@ -152,11 +155,43 @@ def test_a_shipped_plan_is_known_in_an_empty_folder(lth, tmp_path):
     assert "--plan is missing; give --plan=lb-nginx" in lth(tmp_path, "run", code=2).stderr
 
 
+class Items(BaseHTTPRequestHandler):
+    """Answers only with the token."""
+
+    def do_GET(self):
+        self.send_response(200 if self.headers["Authorization"] == "Bearer token-of-today" else 401)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_address_runs_in_an_empty_folder_and_the_stored_command_repeats_the_run(lth, tmp_path):
+    with serving(Items) as port:
+        words = [f"http://127.0.0.1:{port}/api/items?q=1", "-H", "Authorization: Bearer $ITEMS_TOKEN"]
+        assert "1 request, 0 failed" in lth(tmp_path, "check", *words, ITEMS_TOKEN="token-of-today").stdout
+        lth(tmp_path, "run", *words, "-u", "1", "--loops=2", ITEMS_TOKEN="token-of-today")
+        assert {path.name for path in tmp_path.iterdir()} == {"reports"}
+        reports = tmp_path / "reports" / "127.0.0.1-api-items"
+        command = shlex.split(json.loads((reports / "run-01_1.json").read_text())["run"]["command"])
+        lth(tmp_path, *command[1:], ITEMS_TOKEN="token-of-today")
+    assert command[:2] == ["lth", "run"]
+    assert (reports / "run-01_2" / "effective.jmx").is_file()
+    assert (
+        "shop.example.org is not this machine" in lth(tmp_path, "run", "https://shop.example.org/items", code=2).stderr
+    )
+
+
 def test_tables_need_no_cache_and_work_in_a_home_that_cannot_be_written(lth, tmp_path):
     (tmp_path / "samples.jtl").write_text("timeStamp,elapsed,label,success\n1700000000000,5,Pay,true\n")
     done = lth(tmp_path, "table", "samples.jtl", HOME="/proc/none", XDG_CACHE_HOME="/proc/none")
     assert "| Pay | 1 |" in done.stdout
     assert "load-test-harness" in lth(tmp_path, "--version", HOME="/proc/none", XDG_CACHE_HOME="/proc/none").stdout
+
+
+def test_help_explains_why_a_run_is_doubtful_and_no_other_page_is_shipped(lth, tmp_path):
+    assert lth(tmp_path, "help", "stolen-cpu").stdout.startswith("stolen-cpu\n\nSeen. The hypervisor")
+    assert [path.name for path in (lth.packages / "shipped" / "docs").iterdir()] == ["doubtful.md"]
 
 
 def test_a_run_says_that_the_cache_cannot_be_written(lth, tmp_path):

@@ -120,6 +120,14 @@ def test_several_values_and_arguments_without_a_name(monkeypatch):
     assert arguments_of("report", parser_of("report")) == ["shop/run-01_1", "--plan=shop"]
 
 
+def test_a_header_and_a_curl_command_are_one_text_with_their_dollars(monkeypatch):
+    curl = "curl http://127.0.0.1/ -H 'a: $B'"
+    given_by_make(monkeypatch, TARGET="http://127.0.0.1", HEADER="Authorization: Bearer $TOKEN", CURL=curl)
+    assert arguments_of("run", parser_of("run")) == [
+        "--target=http://127.0.0.1", "--header=Authorization: Bearer $TOKEN", f"--curl={curl}",
+    ]  # fmt: skip
+
+
 def test_help_is_printed_instead_of_a_run(monkeypatch):
     given_by_make(monkeypatch, USERS="5", HELP="1")
     assert arguments_of("run", parser_of("run")) == ["--help"]

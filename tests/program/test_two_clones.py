@@ -57,7 +57,7 @@ def measure(target, monkeypatch):
     monkeypatch.delenv(ID_VARIABLE)
 
     def measured(clone: Path, *more: str) -> set[str]:
-        for script, *options in (*[("run",)] * 4, ("sweep", "--users", "1,2", "--warmup", "0"), ("run", *more)):
+        for script, *options in (*[("run",)] * 2, ("sweep", "--users", "1,2", "--warmup", "0"), ("run", *more)):
             arguments = arguments_of_run(clone, clone, ["--target", target, "--duration", "1", *options])
             done = command(f"scripts/{script}", *arguments, JMETER_HOME=str(FAKE_JMETER), FAKE_JMETER="works")
             assert done.returncode in (0, 1, 3), done.stdout + done.stderr
@@ -79,8 +79,8 @@ def refusal(*arguments: object) -> str:
 def test_two_clones_with_runs_and_sweeps_merge_without_conflict(clones, measure, charts, tmp_path):
     mine, yours = clones
     own, others = measure(mine), measure(yours, "--series", "7")
-    shorts = [f"run-01_{number}" for number in range(1, 5)] + ["run-02_1", "run-02_2", "sweep-02"]
-    assert sorted(map(short_name, own)) == sorted([*shorts, "run-01_5"])
+    shorts = [f"run-01_{number}" for number in (1, 2)] + ["run-02_1", "run-02_2", "sweep-02"]
+    assert sorted(map(short_name, own)) == sorted([*shorts, "run-01_3"])
     assert sorted(map(short_name, others)) == sorted([*shorts, "run-07_1"])
     assert not own & others
     git(mine, "pull", "--quiet", "--no-rebase", str(yours))
@@ -99,10 +99,10 @@ def test_two_clones_with_runs_and_sweeps_merge_without_conflict(clones, measure,
         assert command("aggregate.py", "sweep", sweep, *here).returncode == 0
 
     # A short name suffices where one run has it.
-    (last,) = own - {name for name in own if short_name(name) != "run-01_5"}
+    (last,) = own - {name for name in own if short_name(name) != "run-01_3"}
     (single,) = {name for name in others if short_name(name) == "run-07_1"}
-    assert find_paths(["run-01_5", "tiny/run-07_1"], reports) == [reports / "tiny" / last, reports / "tiny" / single]
-    assert command("aggregate.py", "compare", "run-01_5", "run-07_1", "--save", "--anyway", *here).returncode in (0, 1)
+    assert find_paths(["run-01_3", "tiny/run-07_1"], reports) == [reports / "tiny" / last, reports / "tiny" / single]
+    assert command("aggregate.py", "compare", "run-01_3", "run-07_1", "--save", "--anyway", *here).returncode in (0, 1)
     assert (reports / "tiny" / f"compare-{last}-{single}.md").is_file()
     both = sorted(f"tiny/{name}" for name in names if short_name(name) == "run-01_1")
     line = f"run-01_1: 2 of tiny have this short name; choose one: {', '.join(both)}"

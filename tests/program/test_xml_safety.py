@@ -149,15 +149,18 @@ def test_nothing_else_parses_xml():
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
         "harness.plan.data_files": {"xml"},  # types, as the next one
         "harness.plan.runnable": {"xml"},
+        "harness.plan.jmx_words": {"xml"},
         "harness.run.remote.load": {"xml"},
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one
         "harness.plan.adopt.requests": {"xml"},
         "harness.plan.har.jmx": {"xml"},  # builds and writes it
+        "harness.plan.adopt.one_request": {"xml"},
         "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it
         "harness.plan.trace": {"xml", "defusedxml"},  # reads what thread_groups has written; xml to build and write
+        "harness.plan.headers": {"xml", "defusedxml"},  # as the one before
         "harness.base.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
         "harness.base.secrets": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.chart": {"defusedxml"},  # the charts that we drew

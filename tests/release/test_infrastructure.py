@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from harness.cloudwatch.queries import parse_cloudwatch
-from tests.release.test_release import release, section
+from tests.release.test_release import recommended_on, release, section
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.releases import save_release
 
@@ -106,7 +106,7 @@ def test_services_databases_and_machines_are_in_the_appendix_and_stored_with_the
     assert stored.read_text() == text
     page_text = page.read_text()
     assert "| ECS perf/mod-circulation | memory limit MB | 1024 | 1814 |" in section(page_text, "Infrastructure")
-    recommended = section(page_text, "Recommendations")
+    recommended = recommended_on(page_text)
     assert "The infrastructure differs: ECS perf/mod-circulation memory limit MB: 1024 → 1814." in recommended
 
 
@@ -155,7 +155,7 @@ def test_metrics_before_and_after_the_sweep_are_fetched_once_and_memory_that_sta
     page = folder / "release-sweep-01-sweep-02.md"
     text = page.read_text()
     assert "| ECS perf/mod-circulation | 50.0 | 60.0 |" in section(text, "Before and after the sweeps")
-    recommended = section(text, "Recommendations")
+    recommended = recommended_on(text)
     assert "Memory did not return to its size before the sweep: ECS perf/mod-circulation 50.0 → 60.0 %." in recommended
     publish(url, range(began_min - 20, began_min + 20), 10.0)
     release(reports)

@@ -12,11 +12,12 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.metrics.resource_growth import GROWS, HEAP, Growth
 from harness.report.summary import Observed
-from tests.support.markdown_rows import cells_of, rows_of
+from tests.support.first_screens import assert_first_screen
+from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
-AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 95 % ms: verdict"
+AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 p95 ms: verdict"
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +40,54 @@ def section(text, heading):
     return re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL)[1]
 
 
+def label_rows(text):
+    """Return the rows of the labels: the table of averages with that of p95, whose last titles are equal."""
+    tables = tables_of(text, "### Labels")[:2]
+    titles = [[title for title in table[0] if title.endswith(" ms")][-1] for table in tables]
+    rows = []
+    for parts in zip(*tables, strict=True):
+        rows.append({})
+        for title, part in zip(titles, parts, strict=True):
+            rows[-1] |= {
+                key if key in ("label", "users") or key.endswith(" ms") else f"{title}: {key}": value
+                for key, value in part.items()
+            }
+    return rows
+
+
+def recommended_on(text):
+    """Return what the page recommends: the first recommendations at its top, the others in their section."""
+    return text[text.index("**What to do next:**") : text.index("## Overview")] + section(text, "Recommendations")
+
+
 def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_users(shop):
-    rows = rows_of(shop[1], "### Labels")
+    rows = label_rows(shop[1])
     assert cells_of(rows, "label", "users") == [["Search", "2"], ["Search", "4"], ["Pay", "2"], ["Pay", "4"]]
     average = ("sweep-01 average ms", "sweep-02 average ms", AVERAGE_VERDICT)
     assert cells_of(rows[2:], *average, P95_VERDICT) == [["50", "65", "REGRESSED", "REGRESSED"]] * 2
     for row in rows[2:]:
-        assert float(row["sweep-02 average ms: delta %"]) == pytest.approx(30, abs=2)
+        assert float(row["sweep-02 average ms: change %"]) == pytest.approx(30, abs=2)
         # 1.645 standard deviations of 10 % above the mean.
-        assert float(row["sweep-02 95 % ms"]) == pytest.approx(65 * 1.1645, abs=2)
+        assert float(row["sweep-02 p95 ms"]) == pytest.approx(65 * 1.1645, abs=2)
+
+
+def test_the_first_screen_has_its_parts_in_their_order(shop):
+    assert_first_screen(shop[1], "answer", "goals", "chart", "table", "doubts", "steps")
 
 
 def test_a_label_that_did_not_change_is_not_called_slower(shop):
-    search = [row for row in rows_of(shop[1], "### Labels") if row["label"] == "Search"]
+    search = [row for row in label_rows(shop[1]) if row["label"] == "Search"]
     assert {row[AVERAGE_VERDICT] for row in search} <= {"OK", "CANNOT TELL"}
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(shop[1], "Summary")
-    cause = next(line for line in section(shop[1], "Recommendations").splitlines() if "Find the cause" in line)
+    cause = next(line for line in recommended_on(shop[1]).splitlines() if "Find the cause" in line)
     assert "Search" not in cause
 
 
 def test_the_headline_and_the_summary_have_verdict_and_percentages(shop):
     text = shop[1]
-    headline = re.search(r"^\*\*(.*)\*\*$", text, re.MULTILINE)[1]
-    assert headline.startswith("REGRESSED: at 2, 4 users. Average of sweep-02 against sweep-01: +")
+    headline = re.search(r"^❌ \*\*(.*)\*\*$", text, re.MULTILINE)[1]
+    assert re.fullmatch(r"REGRESSED: at 2, 4 users\. Seen: average \+18\.\d+ to \+18\.\d+ % over 2 levels\.", headline)
+    assert "\nGoal missed that sweep-01 meets: p90 ≤ " in text
     assert "Slower in sweep-02: TOTAL at 2 and 4 users; Pay at 2 and 4 users." in section(text, "Summary")
     level = next(line for line in section(text, "Summary").splitlines() if line.startswith("- 4 users: "))
     others = r"p95 .*; throughput .* req/s, -15\.\d+ %: REGRESSED"
@@ -87,19 +113,19 @@ def test_every_run_is_in_the_table_of_test_runs_with_its_load_and_a_link(shop):
 def test_goals_that_only_the_new_release_misses_are_a_recommendation(shop):
     p90 = [row for row in rows_of(shop[1], "## Goals (SLA)") if "p90" in row["goal"]]
     assert cells_of(p90, "users", "sweep-01: met", "sweep-02: met") == [["2", "met", "missed"], ["4", "met", "missed"]]
-    assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in section(shop[1], "Recommendations")
+    assert "is met by sweep-01 and missed by sweep-02 at 2 and 4 users." in recommended_on(shop[1])
 
 
 def test_failures_are_counted_per_release_and_new_ones_are_named(shop):
     rows = rows_of(shop[1], "## Errors")
     assert sum(int(row["sweep-01"]) for row in rows) == 0
     assert sum(int(row["sweep-02"]) for row in rows) == 60
-    assert "Explain failures that only sweep-02 has: " in section(shop[1], "Recommendations")
+    assert "Explain failures that only sweep-02 has: " in recommended_on(shop[1])
 
 
 def test_a_set_up_that_differs_is_in_the_appendix_and_a_recommendation(shop):
     assert "| profile | local | new |" in section(shop[1], "Set-up")
-    assert "The set-up differs (profile" in section(shop[1], "Recommendations")
+    assert "The set-up differs (profile" in recommended_on(shop[1])
 
 
 @pytest.mark.real
@@ -126,7 +152,7 @@ def calm(tmp_path_factory):
 
 @pytest.mark.real
 def test_without_a_change_nothing_is_slower_and_nothing_is_recommended_for_it(calm):
-    verdicts = {row[title] for row in rows_of(calm, "### Labels") for title in (AVERAGE_VERDICT, P95_VERDICT)}
+    verdicts = {row[title] for row in label_rows(calm) for title in (AVERAGE_VERDICT, P95_VERDICT)}
     assert verdicts <= {"OK", "CANNOT TELL"}
     assert "Slower" not in calm
     assert "Find the cause" not in calm
@@ -141,8 +167,8 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
     path.write_text(json.dumps(run))
     release(reports)
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
-    assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in section(text, "Recommendations")
-    pay = [row for row in rows_of(text, "### Labels") if row["label"] == "Pay"]
+    assert "- Measure 4 users again: runs are DOUBTFUL (not steady)." in recommended_on(text)
+    pay = [row for row in label_rows(text) if row["label"] == "Pay"]
     assert cells_of(pay, "users", AVERAGE_VERDICT) == [["2", "REGRESSED"], ["4", "CANNOT TELL"]]
     single = "Beyond the threshold at single levels only: TOTAL at 2 users; Pay at 2 users."
     assert single in section(text, "Summary")
@@ -150,7 +176,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
 
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
-    assert {row["users"] for row in rows_of(calm, "### Labels")} == {"2"}
+    assert {row["users"] for row in label_rows(calm)} == {"2"}
 
 
 def test_titles_name_the_releases(shop, tmp_path):
@@ -239,7 +265,7 @@ def test_slopes_and_forecast_of_the_long_run_are_on_the_page_and_a_recommendatio
     release(reports, "tiny/sweep-01", "tiny/sweep-02", "--long", "tiny/run-07_1")
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     grows = "heap after GC of shop grows 4.1 MB/h (3.2-5): limit in 11 days (9-14)"
-    assert f"In the long run the {grows}. Find what grows." in section(text, "Recommendations")
+    assert f"In the long run the {grows}. Find what grows." in recommended_on(text)
     long = section(text, "Long run")
     assert "- run: tiny/run-07_1" in long
     assert "| shop | heap after GC, MB | 100 | 110 | 4.1 | 3.2 to 5 | **grows** | 1200 | 11 days (9-14) |" in long

@@ -11,9 +11,11 @@ from harness.report.results import NextStep, Result
 from harness.report.screen import closing, shortened, show_closing
 from harness.report.stored_comparisons import ComparedRun
 from harness.report.verdict import Verdict
+from harness.report.warnings import RunWarning
 from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.summaries import summary_of
 
+TOO_FEW = "Too few samples: 61 measured, 100 needed."
 LONG = "Authorize, capture and refund a payment of a customer in a second country"
 
 
@@ -48,7 +50,7 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
     text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
     assert text.splitlines() == [
         "",
-        "✘ tiny/run-01_1: VALID. Goals missed: 1 of 2.",
+        "✘ tiny/run-01_1: VALID. Goal missed: p90 1000 ms, goal 900 ms.",
         "  missed  p90 1000 ms, goal 900 ms",
         "  met     errors 0.00 %, goal 1.00 %",
         "",
@@ -64,6 +66,7 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
         "",
         "report:  reports/tiny/run-01_1.md",
         "compare: make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1",
+        "next:    See where the time goes: make run PLAN=tiny PROFILE=1",
     ]
 
 
@@ -73,7 +76,7 @@ def test_the_verdict_on_each_reference_is_one_line_above_the_report(printed):
         ComparedRun("tiny/run-07_1", "pinned as baseline", problem="it no longer exists"),
     )
     lines = printed(replace(summary_of(two_users(), record()), compared=compared)).splitlines()
-    assert lines[-4:] == [
+    assert lines[-5:-1] == [
         "",
         "compared with tiny/run-01_0 (previous run): OK, better: TOTAL: average -9.00 %.",
         "not compared with tiny/run-07_1 (pinned as baseline): it no longer exists",
@@ -109,11 +112,11 @@ def test_a_label_is_shortened_in_the_middle_and_wide_letters_count_twice():
 
 def test_the_two_most_important_warnings_are_printed_and_the_others_counted(printed):
     summary = many("Pay", error="Pay")
-    text = printed(summary)
     codes = {str(warning.code) for warning in summary.warnings}
-    assert codes == {"too-few-samples", "errors-in-figures", "few-samples", "closed-model"}
+    assert codes == {"too-few-samples", "errors-in-figures", "closed-model"}
+    text = printed(replace(summary, warnings=(*summary.warnings, RunWarning("growth", "Growth."))))
     assert text.count("\nwarning: ") == 2
-    assert text.index("warning: Only 61 samples") < text.index("warning: All figures include 1 failed sample")
+    assert text.index(f"warning: {TOO_FEW}") < text.index("warning: Growth.")  # it concerns the whole run
     assert "1 more warning: see the report." in text  # a note is none
     assert "Most frequent error: Pay: 402 expected 201 (1 time)." in text
 
@@ -139,7 +142,9 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
 def test_the_verdict_has_a_shape_and_a_colour_and_a_missed_goal_is_bad(printed, state, missed, shape):
     summary = replace(many("Pay"), verdict=Verdict(state, (), (), missed))
     assert shape in printed(summary, force_terminal=True, color_system="standard")
-    assert f"{shape[-2:]}tiny/run-01_1: {state}." in printed(summary)
+    valid = "VALID. Goal missed: p90." if missed else "VALID: p95 100 ms at 10.00 req/s, no errors."
+    answer = valid if state == "VALID" else f"{state}."
+    assert f"{shape[-2:]}tiny/run-01_1: {answer}\n" in printed(summary)
 
 
 def test_an_output_that_is_not_utf_8_has_no_shape():
@@ -150,7 +155,7 @@ def test_an_output_that_is_not_utf_8_has_no_shape():
 
 
 def test_the_answer_is_that_of_the_result_and_its_next_steps_are_last(printed):
-    steps = (NextStep("Run longer:", "lth run tiny -d 1m"), NextStep("Find the slow requests."))
+    steps = (NextStep("Run longer", "lth run tiny -d 1m"), NextStep("Find the slow requests."))
     result = Result(verdict="DOUBTFUL", headline="DOUBTFUL: 8 s are too short.", next_steps=steps)
     lines = printed(replace(many("Pay"), result=result)).splitlines()
     assert lines[1] == "! tiny/run-01_1: DOUBTFUL: 8 s are too short."
@@ -159,9 +164,10 @@ def test_the_answer_is_that_of_the_result_and_its_next_steps_are_last(printed):
 
 def test_a_run_without_a_sample_has_its_verdict_and_the_path_of_its_report(printed):
     text = printed(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))))
-    assert "tiny/run-01_1: INVALID: the load has no samples; jmeter.log: no such plugin.\n\nreport:  " in text
+    first = "✘ tiny/run-01_1: INVALID: the load has no samples, and 1 more reason.\n"
+    assert f"{first}  jmeter.log: no such plugin\n\nreport:  " in text
     assert "label" not in text
-    assert text.endswith("report:  reports/tiny/run-01_1.md\nlogs:    reports/tiny/run-01_1/\n")
+    assert "\nreport:  reports/tiny/run-01_1.md\nlogs:    reports/tiny/run-01_1/\nnext:    Read the logs" in text
 
 
 def test_colour_is_for_terminals_only_and_no_color_is_respected(printed):
@@ -180,12 +186,12 @@ def test_text_is_wrapped_at_words_on_a_terminal_and_commands_never(printed):
     narrow = {"COLUMNS": "60"}
     lines = printed(summary, command, narrow, force_terminal=True, color_system=None).splitlines()
     assert f"compare: {command}" in lines
-    assert max(len(line) for line in lines if not line.startswith("compare: ")) <= 60
-    warning = next(index for index, line in enumerate(lines) if line.startswith("warning: Only 61 samples"))
+    assert max(len(line) for line in lines if not line.startswith(("compare: ", "next: "))) <= 60
+    warning = next(index for index, line in enumerate(lines) if line.startswith(f"warning: {TOO_FEW[:20]}"))
     assert lines[warning + 1].startswith("  ")
     # Elsewhere a sentence stays in one line: programs search for it.
     lines = printed(summary, command, narrow).splitlines()
-    assert any(line.startswith("warning: Only 61 samples") and line.endswith("Run longer.") for line in lines)
+    assert any(line.startswith(f"warning: {TOO_FEW}") and "Run again with " in line for line in lines)
 
 
 def test_a_label_cannot_act_on_the_terminal(printed):

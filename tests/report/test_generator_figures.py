@@ -72,7 +72,7 @@ def test_each_generators_share_of_the_load_adds_up_to_total():
     assert summary.group("load").total.sample_count == 40
     assert summary.littles_law.peak_users == 7
     rows = rows_of(generator_table(summary.generators))
-    assert cells_of(rows, "generator", "count", "average ms", "90 % ms", "errors %", "errors") == [
+    assert cells_of(rows, "generator", "count", "average ms", "p90 ms", "errors %", "errors") == [
         ["10.0.0.7:1099", "10", "100", "100", "0.00", "0"],
         ["10.0.0.8:1099", "30", "300", "300", "10.00", "3"],
     ]
@@ -111,7 +111,7 @@ def test_equal_generators_raise_no_warning():
 
 def test_a_generator_50_percent_slower_than_the_others_is_reported():
     summary = summary_of(*(samples(one) for one in GENERATORS[:2]), samples(GENERATORS[2], elapsed_ms=150))
-    assert "The samples of 10.0.0.9:1099 took at least 1.5 times as long" in text_of(
+    assert "Load generator 10.0.0.9:1099 was at least 1.5 times as slow as the others." in text_of(
         summary, WarningCode.SLOW_GENERATOR
     )
     assert codes_of(summary_of(samples(GENERATORS[0], 199), samples(GENERATORS[1], 199, 300))) == set()  # too few
@@ -126,8 +126,8 @@ def test_a_generator_with_many_more_errors_is_reported():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"first_ms": 1_006_000, "count": 270}, "Generators began late (10.0.0.8:1099 6 s), while"),
-        ({"count": 270}, "Generators ended early (10.0.0.8:1099 54 s), while"),
+        ({"first_ms": 1_006_000, "count": 270}, "but generators began late (10.0.0.8:1099 6 s)."),
+        ({"count": 270}, "but generators ended early (10.0.0.8:1099 54 s)."),
     ],
 )
 def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
@@ -148,9 +148,7 @@ def test_local_generators_and_their_controller_are_one_bottleneck():
         for process, cores in (("host", 1.7), ("jmeter", 0.2), ("generator a:1", 0.7), ("generator b:1", 0.8))
     )
     summary = summary_of(samples(GENERATORS[0]), observed=Observed(usages=usages), load=closed_load())
-    assert text_of(summary, WarningCode.GENERATOR_CPU).startswith(
-        "The generators used 85 % of the 2 cores in the measurement window"
-    )
+    assert text_of(summary, WarningCode.GENERATOR_CPU).startswith("The load generators used 85 % of the 2 cores. ")
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,8 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
     summary = one_after_the_other(10, *GENERATORS[:2])
     assert summary.verdict.state == INVALID
     assert summary.verdict.reasons == (
-        "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended: "
-        "for 10 s of 50 s there was no load",
+        "there was no load for 10 s of 50 s: "
+        "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
     assert WarningCode.ABSENT_GENERATOR in codes and WarningCode.GAP not in codes

@@ -151,9 +151,9 @@ def test_a_run_that_a_stop_condition_ended_is_doubtful_missed_a_goal_and_ends_wi
     )
     verdict = summarise(tally_of(samples), "x", run).verdict
     assert (verdict.state, verdict.exit_code) == ("DOUBTFUL", 1)
-    assert verdict.reasons[0] == "stopped early: errors above 50 % for 10 s; why"
-    assert verdict.goals_missed == ("a run without a stop", "errors 100.00 %, goal 1.00 %")
+    assert verdict.reasons[0] == "Stopped early: errors above 50 % for 10 s; why"
+    assert verdict.goals_missed == ("stopped early: errors above 50 % for 10 s; why", "errors 100.00 %, goal 1.00 %")
     assert goal_table(verdict).splitlines()[2:] == [
-        "| a run without a stop |  | **missed** |",
+        "| stopped early: errors above 50 % for 10 s; why |  | **missed** |",
         "| errors ≤ 1 % | 100.00 % | **missed** |",
     ]

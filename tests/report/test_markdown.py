@@ -21,9 +21,9 @@ def report(summary, notes):
 
 def test_a_report_states_its_verdict_before_any_metric():
     text = report(summary_of([sample("Create"), *two_users()], record()), "")
-    positions = [text.index(part) for part in ("VALID", "| goal |", "## Summary", "| Pay |", "## Results", "## Set-up")]
+    positions = [text.index(part) for part in ("VALID", "2 of 2 goals", "| Pay |", "## Results", "| goal |", "Set-up")]
     assert positions == sorted(positions)
-    assert text.index("## Results") < text.index("### Once per user") < text.index("## Set-up")
+    assert text.index("## Results") < text.index("### Once per user") < text.index("<summary>Set-up")
     assert "- heap: 512 MB" in text
     assert "<!-- command: make run PLAN=tiny -->" in text
 
@@ -63,7 +63,8 @@ def test_the_page_of_failures_has_the_sections_of_the_table_and_then_other_cause
 
 def test_a_run_without_samples_has_a_report():
     text = report(summary_of([], record(stop_reasons=("jmeter.log: no such plugin",))), "")
-    assert "**INVALID: the load has no samples; jmeter.log: no such plugin.**" in text
+    assert "❌ **INVALID: the load has no samples, and 1 more reason.**" in text
+    assert "**What weakens it:**\n\n- jmeter.log: no such plugin" in text
     assert "No sample of the load." in text
 
 

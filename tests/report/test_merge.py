@@ -81,7 +81,7 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
     without = (WarningCode.SEPARATE_CLOCKS, "dropped-rows", "generator-cpu", "host-cpu")
     assert whole.verdict.state == "VALID"
     assert merged.verdict == replace(
-        whole.verdict, state="DOUBTFUL", reasons=("the load generator used nearly all of the CPU",)
+        whole.verdict, state="DOUBTFUL", reasons=("The load generator used 95 % of the 2 cores of gen2",)
     )
     assert figures(replace(merged, verdict=whole.verdict, result=None), without) == figures(whole, without)
     # By hand: users of both add up, 2 + 3; each of them has one sample a second from its first on, besides Create.
@@ -153,7 +153,7 @@ def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_pa
     ]
     texts = [warning.text for warning in merged.warnings if warning.code == "generator-cpu"]
     assert len(texts) == 1
-    assert texts[0].startswith("The generator used 95 % of the 2 cores of gen2 in the measurement window")
+    assert texts[0].startswith("The load generator used 95 % of the 2 cores of gen2. ")
     assert "generator gen2 [^" in directory.report.read_text()
 
 
@@ -207,7 +207,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
         run_folder(tmp_path / folder / "run-01_1", run_of(1, properties={"run_id": folder}), rows)
     merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None).summary
     texts = {warning.code: warning.text for warning in merged.warnings}
-    assert "By these clocks all generators drove together for 10 of 130 s" in texts[WarningCode.SEPARATE_CLOCKS]
+    assert "By these clocks all drove together for 10 of 130 s" in texts[WarningCode.SEPARATE_CLOCKS]
     assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts[WarningCode.ABSENT_GENERATOR]
 
 
@@ -217,7 +217,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
         ({"plan": "other"}, "plan is tiny and other"),
         ({"target": "http://shop:81"}, "target is http://shop:80 and http://shop:81"),
         ({"target": None}, "started and drove its own system"),
-        ({"load": closed_load(users=3, ramp_s=9.0)}, "ramp_s of the load is 8 and 9"),
+        ({"load": closed_load(users=3, ramp_s=9.0)}, r"ramp-up \(s\) of the load is 8 and 9"),
         ({"goal": Goal(p90_ms=500, error_ratio=0.01)}, "p90_ms of the goal is 1000 and 500"),
         ({"versions": {"java": "17.0.15", "jmeter": "5.5"}}, "version of jmeter is 5.6.3 and 5.5"),
         ({"git_commit": "f" * 16}, "commit of the harness is 0123456789abcdef and ffffffffffffffff"),

@@ -90,7 +90,7 @@ def test_text_outside_of_the_block_moves_into_it_and_is_reported(noted, capsys):
 
 
 def test_a_generated_line_that_a_person_changed_is_saved_in_a_copy(noted, capsys):
-    text = noted.report.read_text(encoding="utf-8").replace("**VALID.", "**VALID, but the disk was full.")
+    text = noted.report.read_text(encoding="utf-8").replace("**VALID:", "**VALID, but the disk was full:")
     noted.report.write_text(text, encoding="utf-8")
     write_report(noted)
     copy = noted.report.with_name("run-01_1.md.old")

@@ -48,7 +48,9 @@ SECTION = """
 
 ### [run-01_1](run-01_1.md), previous run
 
-**REGRESSED: TOTAL: average +50.00 %.**
+❌ **REGRESSED: TOTAL: average +50.00 %.**
+
+<details><summary>Settings, metrics and labels</summary>
 
 | setting | run-01_1 | run-01_2 |
 | --- | --- | --- |
@@ -60,13 +62,15 @@ SECTION = """
 | errors % | 0.00 | 1.00 | +1.00 points | 0.50 points | CANNOT TELL |
 | req/s |  | 20.00 |  | 5.00 % | CANNOT TELL |
 
-| label (samples) | average ms | errors % | req/s |
-| --- | ---: | ---: | ---: |
-| Pay \\| x (120 → 118) | 8.00 → 6.00, -25.00 %: OK, better | 0.00 → 0.00, 0.00 points: OK |  |
+| label (samples) | metric | run-01_1 | run-01_2 | change | verdict |
+| --- | --- | ---: | ---: | ---: | ---: |
+| Pay \\| x (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | IMPROVED |
+| Pay \\| x (120 → 118) | errors % | 0.00 | 0.00 | 0.00 points | OK |
 
-| transaction (samples) | average ms | errors % | req/s |
-| --- | ---: | ---: | ---: |
-| Visit (120 → 118) | **8.00 → 6.00, -25.00 %: REGRESSED** | 0.00 → 0.00, 0.00 points: OK |  |
+| transaction (samples) | metric | run-01_1 | run-01_2 | change | verdict |
+| --- | --- | ---: | ---: | ---: | ---: |
+| Visit (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | **REGRESSED** |
+| Visit (120 → 118) | errors % | 0.00 | 0.00 | 0.00 points | OK |
 
 Only run-01_1 has Old.
 
@@ -74,7 +78,9 @@ Only run-01_1 has Old.
 
 Intervals, p-values and reasons: `./aggregate.py compare tiny/run-01_1 tiny/run-01_2`.
 
-## Response codes
+</details>
+
+## Results
 """
 
 
@@ -86,7 +92,7 @@ def rendered(*compared):
 def test_the_section_has_settings_metrics_labels_and_warnings_of_each_reference():
     text = rendered(SLOWER, GONE)
     assert SECTION in text
-    assert text.index("## Results") < text.index("## Compared with") < text.index("## Set-up")
+    assert text.index("## Compared with") < text.index("## Results") < text.index("<summary>Set-up")
 
 
 def test_without_a_reference_there_is_no_section():
@@ -99,7 +105,7 @@ def test_references_that_cannot_be_compared_are_one_line_each():
         "\n## Compared with\n\n- tiny/run-07_1 (pinned as baseline): not compared: it no longer exists\n\n## Res"
         in text
     )
-    assert "###" not in text[text.index("## Compared with") : text.index("## Response codes")]
+    assert "###" not in text[text.index("## Compared with") : text.index("## Results")]
 
 
 def test_a_reference_of_another_plan_or_folder_has_its_full_name():

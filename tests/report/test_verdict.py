@@ -14,7 +14,7 @@ def summary_of(samples, run=None):
 def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():
     verdict = summary_of(two_users(elapsed_ms=900), record()).verdict
     assert (verdict.state, verdict.exit_code, verdict.goals_missed) == ("VALID", 0, ())
-    assert headline(verdict) == "VALID. Goal met: p90 900 ms, goal 1000 ms; errors 0.00 %, goal 1.00 %."
+    assert headline(verdict) == "VALID. 2 of 2 goals met."
 
 
 def test_a_missed_goal_ends_with_1_and_names_the_metric():
@@ -82,9 +82,9 @@ def test_an_interrupted_run_is_marked_and_ends_with_130():
 
 def test_a_warning_makes_a_run_doubtful_without_changing_goal_and_exit_code():
     verdict = summary_of(two_users(count=49), record()).verdict
-    assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("too few samples",))  # 98 of 100
+    assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("Too few samples: 98 measured, 100 needed",))
     assert (verdict.exit_code, verdict.exit_code_if(sure=True)) == (0, 3)
-    assert headline(verdict).startswith("DOUBTFUL: too few samples. Goal met: p90 1000 ms")
+    assert headline(verdict) == "DOUBTFUL: Too few samples: 98 measured, 100 needed. 2 of 2 goals met."
     missed = summary_of(two_users(count=49, elapsed_ms=1100), record()).verdict
     assert (missed.state, missed.exit_code, missed.exit_code_if(sure=True)) == ("DOUBTFUL", 1, 3)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.commands import run, sweep
+from harness.commands import check, run, sweep
+from harness.run.arguments import changed_command, make_command, names_of
 from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
 
@@ -84,3 +85,35 @@ def test_a_profile_may_trace_all_its_runs(home: Path) -> None:
     assert resolve_request(Names("tiny", "local", is_traced=True), home, home).is_traced
     (home / "env" / "local.toml").write_text((home / "env" / "local.toml").read_text() + "[trace]\non = true\n")
     assert resolve_request(Names("tiny", "local"), home, home).is_traced
+
+
+def test_a_command_with_several_headers_is_one_of_lth() -> None:
+    values = {"plan": "shop", "header": "A: $B", "curl": "curl 'x'"}
+    assert make_command("run", values) == """make run PLAN=shop CURL='curl '"'"'x'"'"'' HEADER='A: $B'"""
+    values = {"plan": "shop", "header": "A: $B\nC: d", "properties": None}
+    assert make_command("run", values) == "lth run --plan=shop '--header=A: $B' '--header=C: d'"
+
+
+@pytest.mark.parametrize("command", [run, check], ids=["run", "check"])
+def test_an_address_is_the_plan_of_one_run_only(command) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    names = names_of(parser.parse_args(["http://127.0.0.1/x", "-H", "A: $B", "-H", "C: d"]))
+    assert (names.plan, names.headers, names.curl) == ("http://127.0.0.1/x", ("A: $B", "C: d"), None)
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(verb="sweep")
+    sweep.add_arguments(parser)
+    with pytest.raises(UsageError, match=r"sweep needs a plan; make one: lth init NAME http://127\.0\.0\.1/x"):
+        names_of(parser.parse_args(["http://127.0.0.1/x"]))
+
+
+@pytest.mark.parametrize(
+    ("command", "changed"),
+    [
+        ("make sweep PLAN=tiny USERS=1,2", "make sweep PLAN=tiny USERS=1,2 LEVEL_DURATION=60s"),
+        ("make sweep LEVEL_DURATION=1 GOAL='p90<2s'", "make sweep 'GOAL=p90<2s' LEVEL_DURATION=60s"),
+        ("lth sweep --plan=tiny --level-duration=1", "lth sweep --plan=tiny --level-duration=60s"),
+    ],
+)
+def test_a_command_is_changed_in_the_spelling_that_it_has(command: str, changed: str) -> None:
+    assert changed_command(command, {"level_duration": "60s"}) == changed

@@ -119,8 +119,8 @@ def test_duration_auto_lasts_at_most_ten_minutes_or_max():
         ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
         ({"most": "5m", "duration": "60"}, "MAX=300: needs DURATION=auto"),
         ({"duration": "auto", "most": "1m"}, "MAX=60: too short for DURATION=auto"),
-        ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto exclude each other"),
-        ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto exclude each other"),
+        ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto cannot be used together"),
+        ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto cannot be used together"),
     ],
 )
 def test_options_that_contradict_auto_are_refused(given, said):

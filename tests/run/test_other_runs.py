@@ -97,11 +97,11 @@ def test_the_folder_is_for_all_users_of_the_machine(folder):
 
 def test_a_concurrent_run_is_named_in_a_warning():
     text = warnings_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[WarningCode.OTHER_RUN]
-    assert text.startswith("Another run's load was on at the same time on this machine: lb/run-02_1, pid 7 of ann.")
+    assert text.startswith("Another load test ran on this machine at the same time. ")
     assert WarningCode.OTHER_RUN not in warnings_of(two_users(), record())
     verdict = summary_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",))).verdict
     assert verdict.state == DOUBTFUL
-    assert "another run was going on" in verdict.reasons
+    assert "Another load test ran on this machine at the same time" in verdict.reasons
 
 
 @pytest.mark.real

@@ -43,7 +43,7 @@ def test_an_added_recorder_follows_the_load_and_what_it_stored_is_in_the_report(
     assert (sky["process"], sky["metrics"][0]["name"], sky["metrics"][0]["mean"]) == ("sky", "temperature", 12.5)
     text = report(tmp_path / "reports")
     assert "| temperature | °C | 12.5 |" in text
-    assert "## Not recorded\n\n- weather of sun: it rained\n" in text
+    assert "<summary>Not recorded</summary>\n\n- weather of sun: it rained\n" in text
 
 
 def test_what_a_recorder_cannot_store_costs_no_run_and_is_said():

@@ -148,7 +148,7 @@ def test_three_recordings_and_a_jmx_beside_one_are_refused(tmp_path):
     har = ["--har", str(write(tmp_path / "v.har", entry("/")))]
     with pytest.raises(UsageError, match="3 recordings: two show what varies"):
         init(tmp_path, *har, *har, *har)
-    with pytest.raises(UsageError, match="--har excludes a JMX and an address"):
+    with pytest.raises(UsageError, match="--har excludes a JMX, an address and a second name"):
         init(tmp_path, *har, "--jmx", "x.jmx")
 
 

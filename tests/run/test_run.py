@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, sa
 def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny/run-01_1: DOUBTFUL: too short to judge" in done.stdout  # 2 s are too few for a check
+    # 2 s are too few for a check; other tests may use the CPU.
+    assert re.search("^! tiny/run-01_1: DOUBTFUL: ", done.stdout, re.MULTILINE)
+    assert "Too short to judge: " in done.stdout
     reports = tmp_path / "reports"
     directory = reports / "tiny" / "run-01_1"
     for name in ("run.json", "samples.jtl", "jmeter.log", "effective.jmx", "telemetry.csv"):
@@ -150,10 +153,10 @@ def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_h
     arguments = ("--duration", "60", "--stop", "errors>50% for 1s", "--result", str(result))
     done = run("--target", target, *arguments, mode="all-failed")
     assert done.returncode == 1, done.stdout + done.stderr
-    why = "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second"
-    assert f"{why.replace('stopped', 'stopping')}: JMeter finishes its running samples" in done.stdout
+    why = "Stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second"
+    assert f"{why.replace('Stopped', 'stopping')}: JMeter finishes its running samples" in done.stdout
     facts = run_json(tmp_path / "reports")
-    assert (f"stopped early: {facts['stopped_early']}", facts["exit_codes"]) == (why, {"jmeter": 0})
+    assert (f"Stopped early: {facts['stopped_early']}", facts["exit_codes"]) == (why, {"jmeter": 0})
     assert facts["command"] == f"make run PLAN=tiny DURATION=60 STOP='errors>50% for 1s' TARGET={target}"
     assert facts["took_s"] < 30
     ended = json.loads(result.read_text())
@@ -175,7 +178,7 @@ def test_a_jmeter_that_hangs_after_a_stop_condition_is_killed_and_its_samples_ar
     facts = run_json(tmp_path / "reports")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": -9}, [], True)
     text = report(tmp_path / "reports")
-    assert "**DOUBTFUL: stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
+    assert "**DOUBTFUL: Stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
     rows = (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").read_text().count(",Pay,")
     assert f"| Pay | 500 | {rows} | {rows} |" in text
     assert processes_of(tmp_path) == []
@@ -255,7 +258,7 @@ def test_kill_9_of_the_harness_leaves_no_process_and_the_samples_can_be_reported
     process.wait()
     wait_for(lambda: not processes_of(tmp_path), 15)
     assert command("aggregate.py", "report", samples.parent).returncode == 0
-    assert "INVALID: the harness did not see the end of this run" in report(tmp_path / "reports")
+    assert "INVALID: the harness was killed before this run ended" in report(tmp_path / "reports")
 
 
 @pytest.mark.real

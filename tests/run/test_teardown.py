@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base import toolchain
-from harness.metrics import window
 from harness.metrics.figures import TEARDOWN, group_of
 from harness.run import auto_end
+from harness.run.record import AutoEndRecord
 from tests.support.paths import ROOT
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.tiny import DUMMY_JMX, run_json, samples_under_way
@@ -69,10 +69,11 @@ def cleaned_up(tmp_path: Path) -> list[str]:
     ids=["DURATION=auto", "REQUESTS", "STOP", "STOP of an open load"],
 )
 def test_a_load_that_the_harness_ends_has_its_whole_teardown(ended, tmp_path, monkeypatch, load, code):
-    # With DURATION=auto a steady window of 3 s is enough here instead of 60 s, with a look each second.
-    monkeypatch.setattr(auto_end, "WINDOW_LEAST_S", 3)
-    monkeypatch.setattr(auto_end, "LOOK_PERIOD_S", 1.0)
-    monkeypatch.setattr(window, "BATCHES_NEEDED", 1)
+    # With DURATION=auto a load is long enough here after three seconds: when it really is, test_auto_end shows.
+    monkeypatch.setattr(auto_end, "LOOK_PERIOD_S", 0.1)
+    monkeypatch.setattr(
+        auto_end, "check", lambda _, seconds: AutoEndRecord(len(seconds) > 3, len(seconds), 1, 50.0, 1.0)
+    )
     exit_code, output, facts = ended(*load)
     assert cleaned_up(tmp_path) == list(_CLEAN_UP), output
     assert (exit_code, facts["exit_codes"], facts["stop_reasons"]) == (code, {"jmeter": 0}, []), output

@@ -30,7 +30,7 @@ def run(tmp_path, monkeypatch):
 
 def test_an_added_chart_is_in_the_report_and_in_its_folder(run):
     text = run.report.read_text(encoding="utf-8")
-    part = text.split("## CPU and memory\n")[1].split("\n## ")[0]
+    part = text.split("<summary>CPU and memory</summary>\n")[1].split("</details>")[0]
     assert "![The first half: samples over time since the load began" in part
     assert "(run-07_1/halves-1.svg)" in part
     svg = (run.path / "halves-2.svg").read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.records import to_plain
 from harness.commands.comment import read_report
 from harness.compare.result import RunResult
 from harness.forge.comment import Subject, comment_text, status_of
@@ -17,9 +16,9 @@ from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.charts.run_charts import CHARTS
 from harness.report.files import stored_summary
 from harness.report.key_figures import FIRST_CHART
-from harness.report.results import Result, stated_result
+from harness.report.results import Result, headline_line, stated_result
 from harness.report.tables import cell
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, json_text
 from harness.site.files import write_report_page, write_run_page, write_site
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.report_folder import add_run
@@ -45,7 +44,9 @@ def assert_shown(result: Result, report: Path) -> None:
     """Assert that a report begins with the title and the headline of a result, and has its first chart."""
     text = report.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("<!--")]
-    assert lines[:2] == [f"# {cell(result.title)}", f"**{cell(result.headline)}**"]
+    first = headline_line(result)
+    assert lines[0] == f"# {cell(result.title)}"
+    assert lines[1] == first or (result.kind not in ("run", "soak") and first == f"{result.mark} {lines[1]}")
     images = re.findall(r"\]\(([^)]*\.svg)\)", text)
     assert result.first_chart == (images[0] if images else "")
     assert result.first_chart == "" or (report.parent / result.first_chart).is_file()
@@ -56,7 +57,8 @@ def assert_shown(result: Result, report: Path) -> None:
 def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, made):
     report = report_path(kind, made)
     result = stated_result(report)
-    assert json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"] == to_plain(result)
+    stored = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["result"]
+    assert stored == json.loads(json_text(result))
     assert result.kind == kind
     assert result.verdict == (VERDICTS[kind] if kind in VERDICTS else EXPERIMENTS[kind][1])
     assert result.key_figures
@@ -67,10 +69,14 @@ def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, m
 def test_the_json_of_a_run_has_the_result_that_its_markdown_shows(is_soak, kind, tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=6_000, seconds=120, is_soak=is_soak)
     result = stated_result(run.report)
-    assert (result.kind, result.verdict, result.headline) == (kind, "VALID", "VALID. Goals met: 2 of 2.")
+    assert (result.kind, result.verdict, result.headline) == (
+        kind,
+        "VALID",
+        "VALID: p95 102 ms at 50.00 req/s, no errors.",
+    )
     # Of 50 samples a second; 100, 101, 102, 100 … ms.
     assert [(one.name, one.value, one.unit) for one in result.key_figures if one.name != "samples"] == [
-        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("median", "101", "ms"), ("p95", "102", "ms"),
+        ("users", "2", ""), ("throughput", "50.00", "req/s"), ("p50", "101", "ms"), ("p95", "102", "ms"),
         ("p99", "102", "ms"), ("errors", "0.00", "%"), ("max", "102", "ms"),
     ]  # fmt: skip
     assert f"| TOTAL | {result.key_figures[1].value} | 50.00 |" in run.report.read_text()
@@ -95,7 +101,9 @@ def test_the_page_of_a_run_without_json_has_the_headline_of_its_markdown_with_it
     run.summary_json.unlink()
     write_site(tmp_path / "reports", tmp_path / "site", charts)
     page = (tmp_path / "site" / "tiny" / "run-07_1.html").read_text(encoding="utf-8")
-    assert '<header class="judged valid">\n<p><strong>VALID. Goals met: 2 of 2.</strong></p>\n</header>' in page
+    answer = "VALID: p95 102 ms at 50.00 req/s, no errors."
+    mark = '<span class="mark" aria-hidden="true"></span>'
+    assert f'<header class="judged good">\n<p>{mark} <strong>{answer}</strong></p>\n</header>' in page
     assert page.count("<strong>VALID") == 1
     assert "<dt>throughput</dt>\n<dd>50.00 <span>req/s</span></dd>" in page
 
@@ -117,8 +125,9 @@ def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_pat
     old = stated_result(report).headline
     assert changed(report) == "CHANGED: *a* < b."
     page = write_report_page(report).read_text(encoding="utf-8")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page
     assert f"<strong>{old}" not in page
+    assert page.count("<img ") == len(re.findall(r"!\[", report.read_text(encoding="utf-8")))
     if kind == "nightly":
         return  # listed elsewhere
     write_summary(reports)
@@ -126,7 +135,7 @@ def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_pat
     write_site(reports, tmp_path / "site", charts)
     assert "CHANGED: *a* &lt; b." in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     page = tmp_path / "site" / report.relative_to(reports).with_suffix(".html")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page.read_text(encoding="utf-8")
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page.read_text(encoding="utf-8")
 
 
 def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tmp_path, charts):
@@ -136,7 +145,7 @@ def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tm
     data["result"]["key_figures"] = [{"name": "a figure", "value": "7", "unit": "s", "warning_count": 0}]
     run.summary_json.write_text(json.dumps(data))
     page = write_run_page(RunDirectory(run.path), charts).read_text(encoding="utf-8")
-    assert "<p><strong>CHANGED: *a* &lt; b.</strong></p>" in page
+    assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page
     assert "<strong>VALID" not in page
     assert re.findall("<dt>(.*)</dt>\n<dd>(.*)</dd>", page) == [("a figure", "7 <span>s</span>")]
 
@@ -149,7 +158,7 @@ def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(ma
     changed(report)
     found, subject = read_report(report), Subject("performance")
     text = comment_text(found, subject, "", 60_000)
-    assert "\n\n**CHANGED: \\*a\\* \\< b.**\n\n- A: delay" in text
+    assert "\n\n\u274c **CHANGED: \\*a\\* \\< b.**\n\n| label | metric | A | B |" in text
     assert old not in text
     assert status_of(found, subject).text == "REGRESSED: CHANGED: *a* < b."
     assert replace(found.result, headline=old) == stated_result(report_path("ab", made))

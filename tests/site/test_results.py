@@ -89,6 +89,7 @@ def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_k
         ("# T\n\n**old**\n\ntext **b**\n", "# T\n\n**n\\*w**\n\ntext **b**\n"),
         ("# T\n\n**old**\n\n**of another variant**\n\n## S\n", "# T\n\n**n\\*w**\n\n## S\n"),
         ("# T\n\n**old**\n", "# T\n\n**n\\*w**\n\n"),
+        ("# T\n\n❌ **old**\n\n**What to do next:**\n", "# T\n\n**n\\*w**\n\n**What to do next:**\n"),
         ("# T\n\ntext\n", "# T\n\ntext\n"),
     ],
 )
@@ -106,7 +107,7 @@ def sweep(tmp_path):
     before = written(reports)
     report = reports / "tiny" / "sweep-07.md"
     result = stated_result(report)
-    assert f"\n**{result.headline}**\n" in before
+    assert f"\n✅ **{result.headline}**\n" in before
     report.write_text(before.replace(f"**{result.headline}**", "**another one**", 1))
     return report
 
@@ -124,7 +125,10 @@ def test_summary_and_site_print_the_result_of_a_sweep_from_its_json(sweep, tmp_p
 def test_the_colour_of_the_banner_is_that_of_the_verdict_in_the_json(tmp_path):
     report = store(tmp_path / "ab-01.md", state="finished", verdict="REGRESSED", headline="worse")
     page = write_report_page(report).read_text()
-    assert '<header class="judged invalid">\n<p><strong>worse</strong></p>' in page
+    assert (
+        '<header class="judged bad">\n<p><span class="mark" aria-hidden="true"></span> <strong>worse</strong></p>'
+        in page
+    )
     assert "IMPROVED" not in page
 
 
@@ -143,4 +147,4 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
     write_overload_report(overload, OVERLOAD)
     assert load_record(OverloadRecord, overload.record) == OVERLOAD
     found = stated_result(overload.report)
-    assert (found.verdict, found.headline) == ("INTERRUPTED", "not finished: 2 of 2 variants not measured yet")
+    assert (found.verdict, found.headline) == ("INTERRUPTED", "INTERRUPTED: 0 of 2 variants measured.")

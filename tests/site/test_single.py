@@ -54,12 +54,11 @@ def test_only_the_scripts_and_the_style_of_the_page_may_run(page):
 def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_after_all_charts(page):
     text = text_of(page)
     order = [
-        "tiny/run-07_1 VALID.",
-        "goal measured result",
-        "users 2 samples 118 throughput 1.00 req/s median 101 ms p95 102 ms ? 1 warning p99 102 ms ? 1 warning errors",
+        "tiny/run-07_1 VALID: p95 102 ms at 1.00 req/s, no errors.",
+        "users 2 samples 118 throughput 1.00 req/s p50 101 ms p95 102 ms ? 1 warning p99 102 ms ? 1 warning errors",
+        "2 of 2 goals met.",
         "Response time: ms over time",
-        "Summary Load:",
-        "Results Effect on",
+        "Results Whole run → measured window",
         "Throughput: samples/s over time",
         "Set-up",
         "Warnings",
@@ -72,10 +71,11 @@ def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_
 
 def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_that_they_question(tmp_path, charts):
     doubtful = write_run_page(add_run(tmp_path, "tiny/run-07_1", samples=99), charts).read_text(encoding="utf-8")
-    assert '<header class="judged doubtful">' in doubtful
+    assert '<header class="judged doubt">' in doubtful
     head = text_of(doubtful[: doubtful.index("</header>")])
-    assert "DOUBTFUL: too few samples." in head
-    assert "Only 97 samples in the measurement window" in head
+    assert "DOUBTFUL: Too few samples: 97 measured, 100 needed." in head
+    screen = text_of(doubtful[: doubtful.index("<details>")])
+    assert "Averages and percentiles of so few depend on chance. Run again with DURATION=" in screen
     questioned = re.findall(r'<div class="questioned">\n<dt>([^<]+)</dt>', doubtful)
     assert questioned[:2] == ["samples", "throughput"]
     assert doubtful.count('<h2 id="warnings">') == 1
@@ -84,7 +84,7 @@ def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_th
 def test_a_run_without_warnings_has_no_mark(tmp_path, charts):
     run = add_run(tmp_path, "tiny/run-07_1", samples=6_000, seconds=120)
     page = write_run_page(run, charts).read_text(encoding="utf-8")
-    assert '<header class="judged valid">' in page
+    assert '<header class="judged good">' in page
     assert "questioned" not in page[page.index("</style>") :]
     assert 'class="why"' not in page
 
@@ -183,7 +183,7 @@ def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_names_what_it_leav
     assert total <= 3000
     assert shown < 3000
     assert more > 1000
-    assert page.count('<img class="still"') == 4
+    assert page.count('<img class="still"') == 3
 
 
 def test_a_short_table_is_never_cut():

@@ -28,7 +28,7 @@ def test_a_run_is_one_row_with_its_metrics(tmp_path):
     assert cells_of(rows, "run", "verdict", "started UTC", "users", "profile") == [
         ["[run-07_1](tiny/run-07_1.md)", "VALID", "2026-02-03 04:05", "2", "local"]
     ]
-    assert cells_of(rows, "samples", "req/s", "average ms", "median ms", "90 % ms", "errors %") == [
+    assert cells_of(rows, "samples", "req/s", "average ms", "p50 ms", "p90 ms", "errors %") == [
         ["118", "1.00", "101", "101", "102", "0.00"]
     ]
 
@@ -150,7 +150,7 @@ def test_a_markdown_report_of_2015_has_metrics_and_no_verdict(tmp_path):
         "| TOTAL |    100 |     712 |    650 |   0 |  18 | 9000 | 0.0000% |    6.33/s |\n"
     )
     row = row_of(summary_of(tmp_path), "[run-07_1](tiny/run-07_1.md)")
-    known = {"verdict": "not judged", "samples": "100", "average ms": "712", "median ms": "650", "errors %": "0.00"}
+    known = {"verdict": "not judged", "samples": "100", "average ms": "712", "p50 ms": "650", "errors %": "0.00"}
     assert row == {**dict.fromkeys(row, ""), "run": row["run"], **known}
 
 
@@ -172,16 +172,16 @@ def test_invalid_runs_and_missed_goals_are_named_in_their_row_and_in_the_count(t
     text = summary_of(tmp_path)
     assert "INVALID: all 120 samples failed: response times of errors are not meaningful |" in text
     assert "VALID, goal missed |" in text
-    assert "2 runs: 1 invalid, 1 with a goal missed." in text
+    assert "2 runs: 1 INVALID, 1 with a goal missed." in text
 
 
 def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
     add_run(tmp_path, "tiny/run-07_1", samples=99)
     add_run(tmp_path, "tiny/run-07_2", samples=99, elapsed_ms=1500)
     text = summary_of(tmp_path)
-    assert "| DOUBTFUL: too few samples |" in text
-    assert "| DOUBTFUL: too few samples, goal missed |" in text
-    assert "2 runs: 2 doubtful, 1 with a goal missed." in text
+    assert "| DOUBTFUL: Too few samples: 97 measured, 100 needed |" in text
+    assert "| DOUBTFUL: Too few samples: 98 measured, 100 needed, goal missed |" in text
+    assert "2 runs: 2 DOUBTFUL, 1 with a goal missed." in text
 
 
 def test_json_of_the_previous_format_is_read(tmp_path):
@@ -247,7 +247,7 @@ def test_a_title_cannot_break_the_page(tmp_path):
 
 
 def test_an_empty_folder_has_an_empty_page():
-    assert summary_page(Catalogue((), ()), "").endswith("0 runs.\n")
+    assert "# Summary\n\n0 runs.\n\n<!-- notes" in summary_page(Catalogue((), ()), "")
     assert "[sweep-01](sweeps/sweep-01.md)" in summary_page(
         Catalogue((), (Document("sweeps", "sweep-01", "sweep", Result()),)), ""
     )

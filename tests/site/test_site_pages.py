@@ -211,7 +211,7 @@ def test_labels_and_notes_cannot_end_a_script_or_an_attribute(tmp_path, charts):
 def test_an_empty_catalogue_has_an_index(tmp_path, charts):
     (tmp_path / "reports").mkdir()
     catalogue = write_site(tmp_path / "reports", tmp_path / "site", charts)
-    assert "0 runs." in Site(catalogue, frozenset()).index("").html
+    assert "0 runs." in Site(catalogue, frozenset()).index("", ()).html
 
 
 def data_of(path):
@@ -227,21 +227,21 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     data = tmp_path / "site" / "data" / "tiny"
     third, fourth, fifth = (data_of(data / f"run-01_{number}.js") for number in (3, 4, 5))
     forward, backward = third["against"]["tiny/run-01_1"]
-    assert forward["headline"].startswith("REGRESSED: TOTAL: average +99.")
+    assert forward["headline"].startswith("REGRESSED: average 101 → 201 ms (+99.0 %)")
     assert forward["marks"]["TOTAL"]["average"] == "worse"
     assert forward["marks"]["Pay"]["average"] == "worse"
     assert backward["marks"]["TOTAL"]["average"] == "better"
     # Twice the time of a run that is DOUBTFUL is not called worse.
     doubtful, _ = fourth["against"]["tiny/run-01_1"]
     assert (doubtful["headline"], doubtful["marks"]) == (
-        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL: too few samples.",
+        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL. Seen: average +99.0 %, p95 +98.0 %.",
         {},
     )
-    assert "tiny/run-01_4: Only " in "\n".join(doubtful["caveats"])
-    assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["too few samples"])
+    assert "tiny/run-01_4: Too few samples: 97 " in "\n".join(doubtful["caveats"])
+    assert (fourth["state"], fourth["reasons"]) == ("doubtful", ["Too few samples: 97 measured, 100 needed"])
     other, _ = fifth["against"]["tiny/run-01_1"]
     assert (other["headline"], other["marks"]) == (
-        "Not judged: these runs are not comparable: users is 2 in the baseline, 3 in the contender.",
+        "Not judged: the runs are not alike: users: 2 in the baseline, 3 in the contender.",
         {},
     )
 
@@ -250,12 +250,12 @@ def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-01_1", samples=99)
     write_site(tmp_path / "reports", tmp_path / "site", charts)
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-    assert 'class="state doubtful" title="DOUBTFUL: too few samples">doubtful</span>' in index
-    assert '<div class="why">too few samples</div>' in index
+    assert 'class="state doubtful" title="DOUBTFUL: Too few samples: 97 measured, 100 needed">doubtful</span>' in index
+    assert '<div class="why">Too few samples: 97 measured, 100 needed</div>' in index
     assert "<option>doubtful</option>" in index
     page = (tmp_path / "site" / "tiny" / "run-01_1.html").read_text(encoding="utf-8")
     assert '<span class="state doubtful">doubtful</span>' in page
-    assert "<strong>DOUBTFUL: too few samples." in page
+    assert "<strong>DOUBTFUL: Too few samples: 97 measured, 100 needed." in page
     css = (tmp_path / "site" / "assets" / "site.css").read_text(encoding="utf-8")
     assert ".state.doubtful {" in css
 

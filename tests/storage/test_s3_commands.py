@@ -29,7 +29,7 @@ def test_the_commands_push_list_and_pull(tmp_path, capsys):
     assert main(["push", "all", "s3://kept/load", "--reports", str(tmp_path / "here")]) == 0
     left_out = capsys.readouterr().err
     assert "tiny/run-07_2: left out: still running, or killed" in left_out
-    assert "other/run-01_1: left out: its run.json lacks its identity" in left_out
+    assert "other/run-01_1: left out: its run.json is incomplete" in left_out
     options = "--plan tiny --env local --since 2026-01-01 --last 5"
     assert main(["ls", "s3://kept/load", *options.split()]) == 0
     assert f"| tiny/run-07_1 | local | 2026-01-01 | {RUN_ID} | complete |" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harness.base import guardian
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.experiment.execute import Measured
@@ -51,8 +52,14 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the stand-in for scripts/run do its work in this process: a child process takes a tenth of a second."""
+    """Let the stand-in for scripts/run do its work in this process: a child process takes a tenth of a second.
+
+    There is no guardian process either: nothing is started that it could end.
+    """
     use_fake_runs(tmp_path, monkeypatch)
+    monkeypatch.setattr(guardian, "end_leftovers", lambda: None)
+    monkeypatch.setattr(guardian.Guardian, "_begin_once", lambda _: None)
+    monkeypatch.setattr(guardian.Guardian, "_send", lambda *_: None)
     script = str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py")
 
     def run_limited(launch: Launch, _limit_s: float, interrupts: Interrupts, poll: Any = None) -> ProcessEnd:

@@ -1,6 +1,7 @@
 """A run directory with everything that a run leaves, and what its report consists of."""
 
 import gzip
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,4 +147,5 @@ def files_of(directory):
 
 
 def sections_of(markdown):
-    return [line.removeprefix("## ") for line in markdown.splitlines() if line.startswith("## ")]
+    """Return the titles of the sections and folded parts, in order."""
+    return re.findall(r"^(?:## |<details><summary>)(.+?)(?:</summary>)?$", markdown, re.MULTILINE)

@@ -17,6 +17,8 @@ from tests.support.factories import closed_load, failed, record, sample, tally_o
 from tests.support.sweeps import SWEEP_RECORD, levels
 
 SVG = "{http://www.w3.org/2000/svg}"
+# The line before the table of all columns in a report.
+LEVELS = "<details><summary>Levels, all columns</summary>"
 
 
 GOAL = Goal(p90_ms=1000, error_ratio=0.01)

@@ -19,12 +19,12 @@ from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.record import SweepRecord, SweepRun
-from harness.sweep.setting_findings import contrasts, setting_answer, setting_findings
+from harness.sweep.setting_findings import contrasts, setting_answers, setting_findings
 from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.spread_runs import make_sweep
-from tests.support.sweep_reports import SVG, run, save_record, save_run, texts_of, written
+from tests.support.sweep_reports import LEVELS, SVG, run, save_record, save_run, texts_of, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD, measured_level
 from tests.support.tiny import TINY_SYSTEM, run_json, sweep_json
 
@@ -160,7 +160,9 @@ def test_single_runs_and_doubtful_runs_are_never_certain():
         {"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}, verdict=Verdict(DOUBTFUL, ("busy",), (), ())
     )
     assert not contrasts(doubtful)[0].is_certain
-    assert "DOUBTFUL at delay_ms=10 and 20: busy." in setting_answer(doubtful, None)
+    assert next(setting_answers(doubtful)) == (
+        "a run is DOUBTFUL; seen: 105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20 (+100.0 %)"
+    )
     assert setting_findings(levels({"delay_ms=10": (100,)}), None)["throughput"].startswith("unknown: needs")
 
 
@@ -171,13 +173,14 @@ def test_an_invalid_level_is_no_contrast():
 
 def test_the_report_is_about_the_values_and_has_no_findings_about_users(reports):
     text = written(reports, RECORD)
-    assert [row["delay_ms"] for row in rows_of(text, "## Levels")] == ["10", "20", "40"]
-    findings = text[text.index("## Findings") : text.index("## Notes")]
+    assert [row["delay_ms"] for row in rows_of(text, LEVELS)] == ["10", "20", "40"]
+    findings = text[text.index("## Findings") : text.index("## All numbers")]
     assert [line.partition(":")[0] for line in findings.splitlines() if line.startswith("- ")] == [
         "- throughput", "- average", "- p90", "- goal",
     ]  # fmt: skip
-    assert "- goal: met at delay_ms=10 and 20, missed at delay_ms=40 (the p90 is 2000 ms)" in findings
-    assert re.search(r"\*\*Throughput: .* at delay_ms=40, .* at delay_ms=10 \(\+.* %, of one run each", text)
+    assert "- goal: delay_ms=40: p90 2000 ms" in findings
+    assert "\nGoal met at delay_ms=10 and 20, missed at delay_ms=40: p90 ≤ 1000 ms, errors ≤ 1 %.\n" in text
+    assert re.search(r"\*\*CANNOT TELL: one run per level; seen: .* at delay_ms=40, .* at delay_ms=10 \(\+.* %\)", text)
     assert "closed model, 4 users, ramp" in text
     assert "The runs differ in system settings" not in text
     for word in ("plateau", "knee", "Scalability", "capacity"):
@@ -216,12 +219,12 @@ def two(tmp_path_factory):
 def test_two_sweeps_over_a_setting_are_compared_value_by_value(two, capsys):
     assert main(["compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", str(two)]) == 1
     text = capsys.readouterr().out
-    assert "**REGRESSED: at delay_ms=10, 20. tiny/sweep-08 is about 99 to 100 % slower than" in text
+    assert "**REGRESSED: at delay_ms=10, 20. Seen: average +99." in text
     assert "- Only tiny/sweep-07 has delay_ms=40: not compared." in text
     assert "- Only tiny/sweep-08 has delay_ms=80: not compared." in text
     rows = rows_of(text, "## tiny/sweep-08 against tiny/sweep-07")
     assert cells_of(rows, "delay_ms", "verdict") == [["10", "REGRESSED"], ["20", "REGRESSED"]]
-    rows = rows_of(text, "### average ms")
+    rows = rows_of(text, "**average ms**")
     assert cells_of(rows, "delay_ms", "tiny/sweep-07", "tiny/sweep-08") == [
         ["10", "100", "200"],
         ["20", "100", "200"],

@@ -13,8 +13,8 @@ from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
 from harness.report.warnings import RunWarning, WarningCode
 from harness.run.telemetry import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
+from harness.sweep.answer import result_of
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
-from harness.sweep.text import answer_text, result_of
 from harness.sweep.throughput_curve import Plateau
 from harness.sweep.usl import throughput
 from tests.support.factories import record
@@ -208,7 +208,7 @@ GOAL = Goal(average_ms=1000)
 
 def test_the_answer_is_the_greatest_number_of_users_below_which_all_levels_are_within_the_goal():
     found = answer(timed({1: 100, 10: 400, 25: 1000, 50: 1558, 75: 3233}), GOAL)
-    assert found == Answer(25, next_users=50, is_missed=True, reasons=("the average is 1558 ms",), missed_users=50)
+    assert found == Answer(25, next_users=50, is_missed=True, reasons=("average 1558 ms",), missed_users=50)
 
 
 def test_a_level_within_the_goal_above_one_that_is_not_does_not_count():
@@ -228,16 +228,16 @@ def test_every_part_of_the_goal_must_be_met():
     goal = Goal(p90_ms=500, error_ratio=0.01, average_ms=1000, each_average_ms=300)
     [level] = timed({1: 100}, percentiles_ms={"90": 501}, error_ratio=0.02, slowest_label_ms=301)
     assert outcome(level, goal).reasons == (
-        "the p90 is 501 ms",
-        "the slowest label's average is 301 ms",
-        "the share of errors is 2.00 %",
+        "p90 501 ms",
+        "slowest label's average 301 ms",
+        "errors 2.00 %",
     )
 
 
 def test_an_unknown_metric_is_neither_within_the_goal_nor_missed():
     found = answer(levels(THRUZERO), GOAL)
     assert (found.users, found.next_users, found.is_missed) == (None, 1, False)
-    assert found.reasons == ("the average is unknown",)
+    assert found.reasons == ("average unknown",)
 
 
 def test_a_level_with_one_invalid_run_is_not_within_the_goal():
@@ -356,7 +356,7 @@ def test_27_samples_near_the_goal_are_undecided():
     [level] = levels_of([measured(1, spread(243, 27))])
     found = outcome(level, P90)
     assert found.is_within is None
-    assert found.reasons == ("the p90 is 318 ms, 95 % interval 295 ms to no upper end, of 27 samples",)
+    assert found.reasons == ("p90 318 ms, 95 % interval 295 ms to no upper end, of 27 samples",)
 
 
 def test_many_samples_far_from_the_goal_decide():
@@ -405,27 +405,31 @@ def test_a_run_doubtful_only_for_few_samples_is_judged_by_its_interval():
 
 
 OF_MORE = Goal(p90_ms=300)
+NONE_WITHIN = "FOUND: no level is within p90 ≤ 300 ms: 1 user misses it (p90 400 ms)."
 
 
 @pytest.mark.parametrize(
-    ("p90_ms", "goal", "state", "verdict"),
+    ("p90_ms", "goal", "state", "headline"),
     [
-        ({1: 100, 5: 400}, OF_MORE, "VALID", "FOUND"),  # 1 user
-        ({1: 400, 5: 500}, OF_MORE, "VALID", "FOUND"),  # the lowest level already misses it
-        ({1: None, 5: None}, OF_MORE, "VALID", "CANNOT TELL"),
-        ({1: 100, 5: 400}, None, "VALID", "FOUND"),  # the best throughput
-        ({1: 100, 5: 400}, None, "DOUBTFUL", "DOUBTFUL"),
-        ({1: 100, 5: 400}, OF_MORE, "INVALID", "INVALID"),
-        ({}, OF_MORE, "VALID", "INVALID"),
+        ({1: 100, 5: 400}, OF_MORE, "VALID", "FOUND: 1 user within p90 ≤ 300 ms; 5 users miss it (p90 400 ms)."),
+        ({1: 100, 5: 200}, OF_MORE, "VALID", "FOUND: at least 5 users within p90 ≤ 300 ms: every level meets it."),
+        ({1: 400, 5: 500}, OF_MORE, "VALID", NONE_WITHIN),
+        ({1: None, 5: None}, OF_MORE, "VALID", "CANNOT TELL: at 1 user p90 unknown."),
+        ({1: 100, 5: 100}, OF_MORE, "DOUBTFUL", "CANNOT TELL: the run with 1 user was too short or disturbed."),
+        ({1: 100, 5: 400}, None, "VALID", "FOUND: best throughput 5.00 req/s at 5 users; no goal was given."),
+        ({1: 100, 5: 400}, None, "DOUBTFUL", "DOUBTFUL: best throughput 5.00 req/s at 5 users, in a DOUBTFUL run."),
+        ({1: 100, 5: 400}, OF_MORE, "INVALID", "INVALID: both runs are INVALID or interrupted: busy."),
+        ({}, OF_MORE, "VALID", "INVALID: no run was completed."),
     ],
 )
-def test_the_verdict_of_a_sweep_tells_whether_its_headline_is_an_answer(p90_ms, goal, state, verdict):
+def test_the_headline_of_a_sweep_is_its_verdict_and_a_short_answer(p90_ms, goal, state, headline):
     runs = [
         (users, LevelRun("run", Figures(rate_per_s=users, **one), Verdict(state, ("busy",), (), ())))
         for users, value in p90_ms.items()
         for one in [{"percentiles_ms": {"90": value}} if value else {}]
     ]
     found = Sweep("tiny/sweep-07", levels_of(runs))
-    analysis = analyse(found.levels, goal)
-    result = result_of(found, analysis)
-    assert (result.verdict, result.headline) == (verdict, answer_text(found, analysis))
+    result = result_of(found, analyse(found.levels, goal))
+    assert result.headline == headline
+    assert result.headline.startswith(f"{result.verdict}: ")
+    assert result.is_missed == (headline == NONE_WITHIN)

@@ -1,8 +1,6 @@
 """scripts/sweep and scripts/capacity as a user calls them: a fake JMeter at the edge, and once the real one."""
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
 import psutil
@@ -11,23 +9,13 @@ import pytest
 from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.cli import main
+from tests.support.markdown_rows import rows_of
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
 from tests.support.several import TWO_LOADS, group, several_jmx
-from tests.support.tiny import DUMMY_JMX, arguments_of_run, run_json, start_script
+from tests.support.tiny import DUMMY_JMX, run_json
 
 LEVELS = ("--users", "1,2,3", "--duration", "2", "--warmup", "0")
-
-
-@pytest.fixture
-def start(home, tmp_path):
-    """Start a command on the tiny plan; its output is captured as text."""
-
-    def started(script: str, *arguments: str, mode: str = "works", **environment: str) -> subprocess.Popen[str]:
-        command = arguments_of_run(home, tmp_path, arguments)
-        return start_script(script, command, tmp_path, mode, environment)
-
-    return started
 
 
 def sweep_json(tmp_path: Path, name: str = "sweep-01") -> dict:
@@ -106,26 +94,11 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
 
 
 @pytest.mark.real
-def test_kill_9_leaves_no_process_and_the_sweep_resumes_without_repeating_runs(start, finished, tmp_path):
-    process = start("sweep", *LEVELS)
-    under_way(tmp_path, "run-01_2")
-    process.kill()
-    process.communicate()
-    wait_for(lambda: nothing_is_left(tmp_path), 15)
-    assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
-    code, out = finished("sweep", "--resume", "01")
-    assert code == 0, out
-    assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_3"), (3, 1, "run-01_4")]
-    assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
-    killed = (tmp_path / "reports" / "tiny" / "run-01_2.md").read_text()
-    assert "INVALID: the harness did not see the end of this run" in killed
-
-
-@pytest.mark.real
 def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(finished, tmp_path):
     given = ("--goal", "p95<700, errors<20%", "--stop", "errors>50% for 1s")
-    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "0", *given, mode="all-failed")
+    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "1", *given, mode="all-failed")
     assert code == 0, out
+    assert "warm-up: " not in out  # it was not stopped
     reports = tmp_path / "reports"
     for name, users in (("run-01_1", 1), ("run-01_2", 2)):
         run = run_json(reports, name)
@@ -135,12 +108,28 @@ def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(
             f"make run PLAN=tiny USERS={users} DURATION=60 GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'"
         )
     report = (reports / "tiny" / "sweep-01.md").read_text()
-    command = "make sweep PLAN=tiny USERS=1,2 GOAL='p95<700, errors<20%' DURATION=60 STOP='errors>50% for 1s' WARMUP=0"
+    command = "make sweep PLAN=tiny USERS=1,2 GOAL='p95<700, errors<20%' DURATION=60 STOP='errors>50% for 1s' WARMUP=1"
     assert f"<!-- command: {command} -->\n" in report
-    assert "p95 up to 700 ms, errors up to 20.00 %" in report
-    code, out = finished("sweep", "--resume", "01", "--stop", "none")
-    assert code == 2
-    assert "tiny/sweep-01 has other settings or another load, or a commit has moved; leave out what differs" in out
+    assert "\nGoal: p95 ≤ 700 ms, errors ≤ 20 %.\n" in report
+    assert "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in report
+    assert nothing_is_left(tmp_path)
+
+
+@pytest.mark.real
+def test_headers_of_the_command_line_are_those_of_each_level(finished, tmp_path):
+    given = ("--header", "X-Tenant: blue", "--header", "X-Token: $SHOP_TOKEN", "--header", "X-Api-Key: k-4711-77")
+    levels = ("--users", "1,2", "--duration", "1", "--warmup", "0")
+    code, out = finished("sweep", *levels, *given, SHOP_TOKEN="of-the-environment")
+    assert code == 0, out
+    headers = "'--header=X-Tenant: blue' '--header=X-Token: $SHOP_TOKEN' '--header=X-Api-Key: •••'"
+    for name, users in (("run-01_1", 1), ("run-01_2", 2)):
+        run = run_json(tmp_path / "reports", name)
+        assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
+        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=1 {headers}"
+    record = sweep_json(tmp_path)
+    assert record["command"] == f"lth sweep --plan=tiny --users=1,2 --duration=1 --warmup=0 {headers}"
+    stored = [path.read_bytes() for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    assert not [text for text in stored if b"of-the-environment" in text or b"k-4711-77" in text]
     assert nothing_is_left(tmp_path)
 
 
@@ -161,19 +150,6 @@ def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, hom
     code, out = finished("sweep", "--users", "1,3", "--new")
     assert code == 2
     assert "USERS=1 is less than the 2 loads with users, so one would have none" in out
-    assert nothing_is_left(tmp_path)
-
-
-@pytest.mark.real
-def test_a_sweep_continues_after_a_level_that_a_stop_condition_ended(finished, home, tmp_path):
-    (home / "plans" / "tiny.toml").open("a").write('[stop]\nerrors = ">50% for 1s"\n')
-    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "1", mode="all-failed")
-    assert code == 0, out
-    assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_2")]
-    assert "warm-up: " not in out  # it was not stopped
-    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert "The lowest level already misses the goal" in report
-    assert "stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in report
     assert nothing_is_left(tmp_path)
 
 
@@ -208,12 +184,6 @@ def test_three_invalid_levels_in_a_row_stop_a_sweep_with_the_reason(finished, ta
     code, out = finished(*command)  # the cause is removed: what is left is measured, what was INVALID stays so
     assert code == 3, out
     assert [users for users, _, _ in measured(tmp_path)] == [1, 2, 3, 4]
-    for number in (1, 2, 3):  # but when it is removed
-        shutil.rmtree(tmp_path / "reports" / "tiny" / f"run-01_{number}")
-        (tmp_path / "reports" / "tiny" / f"run-01_{number}.json").unlink()
-    code, out = finished("sweep", "--resume", "01")
-    assert code == 0, out
-    assert measured(tmp_path) == [(4, 1, "run-01_4"), (1, 1, "run-01_5"), (2, 1, "run-01_6"), (3, 1, "run-01_7")]
 
 
 @pytest.mark.real
@@ -239,16 +209,16 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
     assert "the recording shop.jfr is missing; attach it later: " in " ".join(out.split())
     why = ["shop", "not known: the recording shop.jfr is missing"]
     assert run_json(tmp_path / "reports")["unknown"] == {"heap": [why]}
-    steps = [line.split(" | ") for line in out.splitlines() if "| run-01_" in line]
-    assert [int(step[1]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
-    assert {step[-1] for step in steps} <= {"yes |", "no |", "cannot tell |"}
-    is_unsure = "cannot tell |" in {step[-1] for step in steps}
-    text = "2 users within p90 up to 25 ms, errors up to 1.00 % (2 of 2 runs within; "
-    assert ("CANNOT TELL" if is_unsure else text) in out
+    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
+    steps = rows_of(report, "<details><summary>Steps of the search</summary>")
+    assert [int(step["users"]) for step in steps] == [users for users, _, _ in measured(tmp_path)]
+    assert {step["goal"] for step in steps} <= {"met", "missed", "CANNOT TELL"}
+    is_unsure = any(step["goal"] == "CANNOT TELL" for step in steps)
+    text = "CANNOT TELL" if is_unsure else "FOUND: 2 users within p90 ≤ 25 ms; 3 users miss it"
+    assert text in out
+    assert text in report
     assert sweep_json(tmp_path)["goal"]["p90_ms"] == 25
     assert run_json(tmp_path / "reports")["goal"]["p90_ms"] == 25
-    report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert ("CANNOT TELL" if is_unsure else "2 users within the goal") in report
 
 
 BAD = [
@@ -260,15 +230,12 @@ BAD = [
     (("--users", "1,abc"), "USERS=abc: not a whole number"),
     (("--users", "1,,2"), "USERS=: not a whole number"),
     (("--users", "1 2"), "USERS=1 2: not a whole number"),
-    (("--users", "1,5", "--repeat", "0"), "REPEAT=0: not a whole number from 1 to 100"),
     (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
     (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
     (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
-    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 exclude each other"),
+    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 cannot be used together"),
     (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
-    (("--resume", "07"), "--resume=07: no such sweep of tiny; there are: none"),
-    (("--resume", "07", "--users", "1,5"), "--resume=07: no such sweep of tiny; there are: none"),
     (("--users", "100000"), "100000 users need 101000 open files, but the limit is"),
 ]
 BAD_SEARCH = [
@@ -276,7 +243,6 @@ BAD_SEARCH = [
     (("--errors", "1"), "ERRORS=1: has no % sign; give ERRORS=1%"),
     (("--errors", "101%"), "ERRORS=101: not a number above 0 and up to 100"),
     (("--from", "500"), "FROM=500 is more than MOST=400"),
-    (("--most", "0"), "MOST=0: not a whole number from 1"),
 ]
 
 

@@ -94,10 +94,10 @@ def test_processes_are_listed_per_level_with_median_and_range():
 def test_memory_and_growth_come_after_the_charts():
     levels = sweep(*((8, run(number, size)) for number, size in enumerate((100, 112, 118, 130))))
     text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
-    assert "\n## CPU and memory\n\n| users | process |" in text
+    assert "<summary>CPU and memory, per process</summary>\n\n| users | process |" in text
     assert "values of repeats are medians of the runs' means; ranges" in text
-    assert "\n### Memory from run to run\n\nLeak suspect: shop." in text
-    assert text.index("## Levels") < text.index("## CPU and memory") < text.index("## Findings")
+    assert "\n## Memory from run to run\n\nLeak suspect: shop." in text
+    assert text.index("## Findings") < text.index("## Memory from run to run") < text.index("## All numbers")
 
 
 def heap(process: str, used_mb: int | None) -> HeapUse:
@@ -166,7 +166,7 @@ def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
     assert "gateway: least 10, most 30 at 8 users" in chart((cpu,), "jvm-cpu.svg").findtext(f"{SVG}desc")
     both = Sweep("tiny/sweep-07", levels)
     text = sweep_report(both, analyse(levels, None), Page((cpu,), "", "sweep-07", "make"), {})
-    assert text.index("## JVM heap") < text.index("| 8 | gateway |") < text.index("jvm-cpu.svg")
+    assert text.index("## JVM heap") < text.index("jvm-cpu.svg") < text.index("| 8 | gateway |")
     assert recorded_table(sweep((1, run(1, 100))).levels) == ""
     assert recorded_charts(sweep((1, replace(run(1, 100), recorded=(recorded(1, None),)))).levels) == ()
 

@@ -31,7 +31,8 @@ def test_each_level_has_its_top_methods_lock_and_pauses():
     ]
     sweep = Sweep("tiny/sweep-07", levels)
     text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
-    assert f"## Where the time went\n\n{profile_table(levels)}\n\nIn the measurement window of each run. Their" in text
+    part = text.split("<summary>Where the time went</summary>\n\n")[1]
+    assert part.startswith(f"{profile_table(levels)}\n\nIn the measurement window of each run. Their")
 
 
 def test_each_level_has_its_statements_and_their_time_per_request():
@@ -46,7 +47,10 @@ def test_each_level_has_its_statements_and_their_time_per_request():
     ]
     sweep = Sweep("tiny/sweep-07", levels)
     text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
-    assert f"## Where the time went\n\n{statement_table(levels)}\n\nIn the measurement window of each run." in text
+    assert (
+        f"<summary>Where the time went</summary>\n\n{statement_table(levels)}\n\nIn the measurement window of each run."
+        in text
+    )
     assert statement_table(levels_of([(1, run("run-07_1"))])) == ""
 
 

@@ -7,16 +7,18 @@ from harness.experiment.record import RUNNING
 from harness.report.notes import NOTES_END, notes_of
 from harness.report.summarise import summarise
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.report.warnings import RunWarning
 from harness.run.directory import json_text
 from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse
+from harness.sweep.answer import result_of
 from harness.sweep.charts import sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.record import CAPACITY
-from harness.sweep.text import answer_text, counted_text, findings, warnings_of
+from harness.sweep.text import counted_text, findings, warnings_of
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, row_of, rows_of
-from tests.support.sweep_reports import GOAL, charts_of, save_run, texts_of, written
+from tests.support.sweep_reports import GOAL, LEVELS, charts_of, save_run, texts_of, written
 from tests.support.sweeps import SWEEP_RECORD, levels, measured_level
 
 
@@ -27,17 +29,17 @@ def test_the_answer_comes_first(reports):
         "<!-- command: make sweep PLAN=tiny USERS=1,2,4 -->",
         "# tiny/sweep-07",
         "",
-        "**2 users within the goal (p90 up to 1000 ms, errors up to 1.00 %); at 4 users the p90 is 2000 ms.**",
+        "✅ **FOUND: 2 users within p90 ≤ 1000 ms; 4 users miss it (p90 2000 ms).**",
     ]
 
 
 def test_each_level_has_a_row_that_links_its_report(reports):
-    rows = rows_of(written(reports), "## Levels")
-    assert cells_of(rows[:1], "users", "samples", "req/s", "average ms", "95 % ms", "errors %") == [
+    rows = rows_of(written(reports), LEVELS)
+    assert cells_of(rows[:1], "users", "samples", "req/s", "average ms", "p95 ms", "errors %") == [
         ["1", "40", "2.50", "400", "400", "0.00"]
     ]
-    assert cells_of(rows[:1], "within the goal", "runs") == [["yes", "[run-07_1](run-07_1.md) DOUBTFUL"]]
-    assert cells_of(rows[2:], "users", "within the goal") == [["4", "no"]]
+    assert cells_of(rows[:1], "goal", "runs") == [["met", "[run-07_1](run-07_1.md) DOUBTFUL"]]
+    assert cells_of(rows[2:], "users", "goal") == [["4", "missed"]]
 
 
 def test_charts_are_in_the_sweeps_folder_and_stale_ones_are_removed(reports):
@@ -61,7 +63,7 @@ def test_the_same_runs_give_the_same_bytes_and_notes_are_preserved(reports):
 def test_text_outside_the_notes_moves_into_them(reports):
     first = written(reports)
     path = reports / "tiny" / "sweep-07.md"
-    path.write_text(first.replace("\n## Levels\n", "\nthe pool was full\n\n## Levels\n").replace(NOTES_END, ""))
+    path.write_text(first.replace("\n## Findings\n", "\nthe pool was full\n\n## Findings\n").replace(NOTES_END, ""))
     again = written(reports)
     assert notes_of(again) == "the pool was full\n\nwhy we looked"
     assert written(reports) == again
@@ -69,7 +71,9 @@ def test_text_outside_the_notes_moves_into_them(reports):
 
 def test_an_unfinished_sweep_lists_the_missing_levels(reports):
     text = written(reports, replace(SWEEP_RECORD, state=RUNNING, users=(1, 2, 4, 8, 16)))
-    assert "The sweep is not finished.**" in text
+    headline = "INTERRUPTED: 3 of 5 runs measured; so far 2 users within the goal; 4 users miss it (p90 2000 ms)."
+    assert f"\n⚠️ **{headline}**\n" in text
+    assert "- Resume the sweep: `make sweep PLAN=tiny RESUME=07`\n" in text
     assert "- Missing: 8 and 16 users." in text
 
 
@@ -84,26 +88,24 @@ def test_an_unreadable_run_is_not_included_and_named(reports):
 def test_an_invalid_level_is_marked_and_listed(reports):
     save_run(reports / "tiny", "run-07_3", 4, 10, is_broken=True)
     text = written(reports)
-    assert "at 4 users the run is INVALID.**" in text
-    assert cells_of([row_of(text, "4", "## Levels")], "within the goal", "runs") == [
-        ["no", "[run-07_3](run-07_3.md) INVALID"]
-    ]
+    assert "; 4 users miss it (the run is INVALID).**" in text
+    assert cells_of([row_of(text, "4", LEVELS)], "goal", "runs") == [["missed", "[run-07_3](run-07_3.md) INVALID"]]
     assert "- INVALID at 4 users: all 40 samples failed" in text
 
 
 def test_where_littles_law_is_off_users_divided_by_throughput_is_a_column(reports):
-    assert "users ÷ req/s ms" not in rows_of(written(reports), "## Levels")[0]
+    assert "users ÷ req/s ms" not in rows_of(written(reports), LEVELS)[0]
     # 40 answers of 10 ms, one a second: two users who were somewhere else for the rest of two seconds each.
     starved = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(40)]
     run = record(name="run-07_2", load=closed_load(2), goal=GOAL)
     summary = summarise(tally_of(starved), run.id, run)
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
     # 40 samples in 39.01 s: 2 · 39.01 s ÷ 40.
-    assert row_of(written(reports), "2", "## Levels")["users ÷ req/s ms"] == "1950"
-    assert "But at 2 users the generator, not the system, may have been measured.**" in written(reports)
+    assert row_of(written(reports), "2", LEVELS)["users ÷ req/s ms"] == "1950"
+    assert "DOUBTFUL at 2 users: The load generator may be the bottleneck: 2.0 users active" in written(reports)
 
 
-def test_a_level_with_a_slow_generator_is_named_in_the_answer(reports):
+def test_a_level_with_a_slow_generator_weakens_the_answer(reports):
     generators = ("10.0.0.7:1099", 100), ("10.0.0.8:1099", 200)
     samples = [
         sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + 100 * number, all_threads=1, thread_name=f"{name}-Users 1-1")
@@ -115,8 +117,7 @@ def test_a_level_with_a_slow_generator_is_named_in_the_answer(reports):
     (reports / "tiny" / "run-07_2.json").write_text(json_text(summary))
     text = written(reports)
     (line,) = (line for line in text.splitlines() if line.startswith("- DOUBTFUL at 2 users: "))
-    assert "one load generator was much slower than the others" in line
-    assert "But at 2 users the generator, not the system, may have been measured.**" in text
+    assert "Load generator 10.0.0.8:1099 was at least 1.5 times as slow as the others" in line
 
 
 def test_levels_with_different_generators_are_named(reports):
@@ -140,7 +141,7 @@ def test_a_single_level_neither_rises_nor_falls():
 
 
 def test_levels_that_are_not_steady_are_named_with_the_measurement_window():
-    runs = levels_of((users, LevelRun("run", Figures(), FINE, None, codes)) for users, codes in UNSTEADY)
+    runs = levels_of((users, LevelRun("run", Figures(), FINE, None, found)) for users, found in UNSTEADY)
     assert counted_text(runs) == (
         "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail); at 1 and 5 "
         "users it is not steady. Errors cover the whole run."
@@ -188,10 +189,11 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     [chart] = [one.svg for one in sweep_charts(found, analyse(doubted, None)) if one.name == "throughput.svg"]
     assert "hollow: DOUBTFUL" in chart
     assert "DOUBTFUL at 2 users: not steady." in warnings_of(found, analyse(doubted, None))
-    assert answer_text(found, analyse(doubted, None)).endswith("DOUBTFUL at 2 users: not steady.")
+    assert result_of(found, analyse(doubted, None)).headline.endswith(" at 2 users, in a DOUBTFUL run.")
 
 
-UNSTEADY = ((1, ("not-steady",)), (5, ("not-steady",)), (10, ()))
+UNSTEADY_RUN = RunWarning("not-steady", "Not steady: why.")
+UNSTEADY = ((1, (UNSTEADY_RUN,)), (5, (UNSTEADY_RUN,)), (10, ()))
 
 
 FINE = Verdict(VALID, (), (), ())
@@ -202,8 +204,8 @@ def test_repeats_show_their_range(reports):
     text = written(
         reports, replace(SWEEP_RECORD, runs=(*SWEEP_RECORD.runs, measured_level(2, 2, "run-07_4")), repeat=2)
     )
-    row = row_of(text, "2", "### Range of the repeats")
-    assert cells_of([row], "runs", "req/s", "average ms", "90 % ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
+    row = row_of(text, "2", "<details><summary>Range of the repeats</summary>")
+    assert cells_of([row], "runs", "req/s", "average ms", "p90 ms") == [["2", "2.22–2.50", "800–900", "800–900"]]
     assert "Fewer than 2 runs at 1 and 4 users." in text
 
 
@@ -214,9 +216,9 @@ def test_a_search_shows_its_steps_in_their_order(reports):
         measured_level(2, 1, "run-07_2"),
     )
     text = written(reports, replace(SWEEP_RECORD, kind=CAPACITY, users=(), runs=runs, first_users=4, most_users=9))
-    steps = rows_of(text, "### Steps of the search")
-    assert cells_of(steps, "step", "users", "within the goal") == [
-        ["1", "4", "no"],
-        ["2", "1", "yes"],
-        ["3", "2", "yes"],
+    steps = rows_of(text, "<details><summary>Steps of the search</summary>")
+    assert cells_of(steps, "step", "users", "goal") == [
+        ["1", "4", "missed"],
+        ["2", "1", "met"],
+        ["3", "2", "met"],
     ]

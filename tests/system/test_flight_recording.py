@@ -133,7 +133,7 @@ def test_a_recording_is_printed_and_attached_to_the_run_that_it_covers(
     directory = add_run(reports, "tiny/run-07_1", began_ms=began_ms - 2_000, started_at=started)
     assert main(["heap", str(file), "--run", "tiny/run-07_1", "--reports", str(reports)]) == 0
     report = directory.report.read_text()
-    section = report[report.index("## JVM heap") :]
+    section = report[report.index("<summary>JVM heap") :]
     assert "Read from flight recordings of JVMs that the harness did not start" in section
     row = next(line for line in section.splitlines() if line.startswith("| my-shop | "))
     assert "run-07_1/heap.svg" in section

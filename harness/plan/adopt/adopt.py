@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -27,7 +27,9 @@ _ENVIRONMENT = '${__groovy(System.getenv("'
 _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
 _TODO = "write ${__P(host,…)} there if the system compares it with its own name"
-_TODO_SEVERAL = "give a host that TARGET does not stand for its own property and permission in the plan's TOML"
+_TODO_SEVERAL = (
+    "if TARGET replaces only one, give the others a property, and list them under [allow] in the plan's TOML"
+)
 _SHOWN_MOST = 60
 
 
@@ -126,20 +128,23 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                     todo = "pass it as an environment variable: docs/safety.md, Secrets"
                     yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
-                name = names.get(value) or _name(plan_name, element.get("name", ""), names)
+                name = names.get(value) or secret_name(plan_name, element.get("name", ""), names.values())
                 names[value] = name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'
-                    mapping.draft.set_text(text, (text.text or "").replace(value, read), Fix.SECRETS)
+                    raw = text.text or ""
+                    # In a text with a reference JMeter reads a backslash as an escape.
+                    parts = [part if "${" in raw else part.replace("\\", "\\\\") for part in raw.split(value)]
+                    mapping.draft.set_text(text, read.join(parts), Fix.SECRETS)
 
 
-def _name(plan_name: str, key: str, taken: dict[str, str]) -> str:
+def secret_name(plan_name: str, key: str, taken: Collection[str]) -> str:
     """Return an environment variable that no other secret of the plan has: SHOP_PASSWORD, SHOP_PASSWORD_2."""
     base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}").upper().strip("_")
     if base[0].isdigit():
         base = f"PLAN_{base}"
     names = (base if number == 1 else f"{base}_{number}" for number in count(1))
-    return next(name for name in names if name not in taken.values())
+    return next(name for name in names if name not in taken)
 
 
 def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
@@ -153,7 +158,7 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
     managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
     if managers and len(target.origins) > 1:
         addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
-        what = f"holds what is sent to TARGET for each of the plan's addresses: {', '.join(addresses)}"
+        what = f"sends TARGET the cookies or credentials of several addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
     whole_names = {host: re.compile(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)") for host in hosts}

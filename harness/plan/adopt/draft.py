@@ -197,7 +197,7 @@ class Draft:
 
 
 def _leaf(element: ElementTree.Element) -> str:
-    text = escape(element.text or "", {'"': "&quot;"})
+    text = escape(element.text or "", {'"': "&quot;", "\r": "&#13;"})
     return f"{_start_tag(element)}>{text}</{element.tag}>"
 
 

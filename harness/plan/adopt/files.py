@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.base import units
@@ -18,7 +19,7 @@ from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.toml_text import other_hosts_toml, plan_toml, secrets_lines
+from harness.plan.adopt.toml_text import headers_toml, other_hosts_toml, plan_toml, secrets_lines
 
 _DURATION_S = 60
 
@@ -48,11 +49,13 @@ def write_data(plans: Path, data: Sequence[DataFile]) -> None:
             raise UsageError(f"{file.name}: cannot be written ({error.strerror})", "check the folder") from None
 
 
-def write_adopted(plans: Path, name: str, adoption: Adoption, source: str) -> None:
-    """Write the fixed JMX, its data files and its TOML."""
+def write_adopted(
+    plans: Path, name: str, adoption: Adoption, source: str, headers: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the fixed JMX, its data files and its TOML with `headers` for all requests."""
     write_data(plans, adoption.data)
     toml = plan_toml(adoption.contents, name, source, tuple(adoption.secrets)) + other_hosts_toml(adoption.other_hosts)
-    write_plan(plans, name, adoption.draft.text(), toml)
+    write_plan(plans, name, adoption.draft.text(), toml + headers_toml(headers))
 
 
 def add_secrets_key(plans: Path, name: str, secrets: Mapping[str, str]) -> None:

@@ -53,6 +53,12 @@ def other_hosts_toml(hosts: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def headers_toml(headers: Mapping[str, str]) -> str:
+    """Return the table of the headers that all requests carry; empty without any."""
+    lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in headers.items()]
+    return "\n".join(["", "[headers]", *lines]) + "\n" if lines else ""
+
+
 def data_lines(data: Sequence[DataFile]) -> list[str]:
     """Return a line for each data file of a fixed plan."""
     lines = []

@@ -135,7 +135,7 @@ function figuresOf(base, new_, marks) {
   return section(
     "TOTAL of the load",
     tableOf(["", base.id, new_.id, "change %"], total, "TOTAL of the load"),
-    element("p", { textContent: "The change of errors is in percentage points. A coloured change is worse or better according to compare; others may be noise." }),
+    element("p", { textContent: "The change of errors is in percentage points. A coloured change is REGRESSED (red) or IMPROVED (green) by the rules of compare; others may be noise." }),
     element("h3", { textContent: "Labels" }),
     tableOf(["label", ...heads], lines, "labels", over),
   );

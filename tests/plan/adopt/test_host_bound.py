@@ -114,7 +114,7 @@ def test_a_second_host_has_its_own_credentials_and_cookies(adopted) -> None:
     (left,) = [left for left in adoption.left if left.rule is not Rule.SECRET]
     assert left.rule is Rule.SEVERAL_ADDRESSES
     assert left.text == (
-        "Log in: holds what is sent to TARGET for each of the plan's addresses: https://img.example.org:443, "
+        "Log in: sends TARGET the cookies or credentials of several addresses: https://img.example.org:443, "
         "https://shop.example.org:443"
     )
     text_of_it = f"${{__P(host_2,{SHOP})}}"

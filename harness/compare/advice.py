@@ -1,0 +1,75 @@
+"""Derives what to do after a comparison: commands that decide it, or find the cause of a regression."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from harness.base import units
+from harness.compare.answer import is_of_runs
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
+from harness.compare.result import RunResult
+from harness.report.results import NextStep
+from harness.run.arguments import make_command
+from harness.run.record import RunRecord
+
+# The variables of a run's command that an A/B test has, too; the sides have the others.
+_KEPT = ("plan", "users", "rate", "ramp", "duration", "requests")
+
+
+def next_steps(comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[NextStep]:
+    """Return what to do next, the most useful first; nothing after OK and IMPROVED."""
+    return list(_next_steps(comparison, baseline, contender))
+
+
+def _next_steps(
+    comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]
+) -> Iterator[NextStep]:
+    if is_of_runs(comparison):
+        unfit = (run for run in (*baseline, *contender) if run.is_doubtful or run.is_invalid)
+        if (found := next(unfit, None)) and found.run:
+            what = "Remove the cause, then measure" if comparison.verdict == INVALID else "Measure"
+            yield NextStep(f"{what} {found.name} again", found.run.command)
+        return
+    if comparison.verdict not in (REGRESSED, CANNOT_TELL):
+        return
+    runs = [side[-1].run for side in (baseline, contender)]
+    if not (runs[0] and runs[1]):
+        return
+    if comparison.verdict == REGRESSED and not all(run.is_profiled for run in runs if run):
+        yield NextStep("Find the cause: measure both sides with a profile", extended(runs[1].command, "profile"))
+    if sides := _sides(runs[0], runs[1]):
+        a, b = sides
+        env = runs[1].profile if runs[0].profile == runs[1].profile else ""
+        given = _given(runs[1].command)
+        what = (
+            "Let alternating pairs of runs confirm it" if comparison.verdict == REGRESSED else "Run alternating pairs"
+        )
+        yield NextStep(what, make_command("ab", {"a": a, "b": b, **given, "env": env}))
+    elif comparison.verdict == CANNOT_TELL:
+        further = comparison.further_runs
+        more = f"Measure {units.plural(further, 'more run')} a side" if further else "Run longer"
+        yield NextStep(f"{more}, alternating between the sides", runs[1].command)
+
+
+def _sides(baseline: RunRecord, contender: RunRecord) -> tuple[str, str] | None:
+    """Return the sides of an A/B test by what the runs differ in: settings, profile or commit; None if by neither."""
+    settings = [" ".join(run.set_values) for run in (baseline, contender)]
+    commits = [(run.git_commit or "")[:12] for run in (baseline, contender)]
+    for a, b in (settings, (baseline.profile, contender.profile), commits):
+        if a and b and a != b:
+            return a, b
+    return None
+
+
+def _given(command: str) -> dict[str, str]:
+    """Return the variables of a run's command that an A/B test has, too."""
+    pairs = (word.removeprefix("--").partition("=") for word in shlex.split(command))
+    return {name.lower(): value for name, _, value in pairs if name.lower() in _KEPT and value}
+
+
+def extended(command: str, name: str, value: str = "1") -> str:
+    """Return a stored command with one more option, as a variable of make or as an option of `lth`."""
+    if command.startswith("make "):
+        return f"{command} {name.upper()}={shlex.quote(value)}"
+    return f"{command} --{name}" if value == "1" else f"{command} --{name}={shlex.quote(value)}"

@@ -1,0 +1,115 @@
+"""The answer of a comparison in at most 20 words: what changed most, or what is missing for a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from harness.base import units
+from harness.compare.comparison import (
+    BETTER,
+    CANNOT_TELL,
+    INVALID,
+    OK,
+    REGRESSED,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.metrics.figures import TOTAL
+from harness.metrics.metric import AVERAGE, P95
+from harness.report.first_screen import brief
+from harness.report.verdict import DOUBTFUL
+
+_SEEN = (AVERAGE, P95)
+_LABEL_WORDS_MOST = 4
+# The order of rows: what a reader has to act on first.
+_ORDER = (REGRESSED, CANNOT_TELL, BETTER, OK)
+
+
+class Row(NamedTuple):
+    """A metric of a label, or of TOTAL."""
+
+    label: str
+    metric: MetricComparison
+
+
+def rows_of(labels: Iterable[LabelComparison]) -> list[Row]:
+    """Return a row for each metric that either side of the labels has."""
+    return [Row(label.label, metric) for label in labels for metric in label.metrics if metric.is_known]
+
+
+def by_weight(rows: Iterable[Row]) -> list[Row]:
+    """Return rows by verdict, REGRESSED first; TOTAL before labels, and then the largest change first."""
+    return sorted(rows, key=_weight)
+
+
+def _weight(row: Row) -> tuple[int, bool, float]:
+    metric = row.metric
+    size = abs(metric.change_ratio or 0.0) / metric.threshold_ratio if metric.threshold_ratio else 0.0
+    return _ORDER.index(metric.word), row.label != TOTAL, -round(size, 1)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdict and what changed most, or what is missing for a verdict, in at most 20 words."""
+    verdict, total = comparison.verdict, comparison.total
+    rows = rows_of([*([total] if total else []), *comparison.labels])
+    if verdict in (REGRESSED, BETTER):
+        return brief(f"{verdict}: {changes_text(rows, verdict)}.")
+    seen = seen_text(total.metrics if total else ())
+    if verdict == OK:
+        return brief(f"{OK}: no metric regressed.", seen)
+    if comparison.further_runs:
+        runs = units.plural(comparison.further_runs, "more run")
+        are = "is" if comparison.further_runs == 1 else "are"
+        return brief(f"{verdict} yet: {runs} a side {are} needed.", seen)
+    if is_of_runs(comparison):  # the reasons of a DOUBTFUL run are in the report
+        reason = comparison.reasons[0].rstrip(".").replace(f" is {INVALID}: ", ": ", 1)
+        return brief(f"{verdict}: {reason if verdict == INVALID else reason.partition(': ')[0]}.", seen)
+    unsure = by_weight(row for row in rows if row.metric.verdict == CANNOT_TELL and row.metric.decides)
+    if unsure and unsure[0].metric.reason:
+        return brief(f"{verdict}: {_name(unsure[0])}: {unsure[0].metric.reason}.", seen)
+    return brief(f"{verdict}: nothing could be judged.", seen)
+
+
+def is_of_runs(comparison: Comparison) -> bool:
+    """Return whether the reasons of a verdict are INVALID or DOUBTFUL runs, and not the changes."""
+    is_doubtful = any(f" {DOUBTFUL}: " in reason for reason in comparison.reasons) and not comparison.further_runs
+    return comparison.verdict == INVALID or (comparison.verdict == CANNOT_TELL and is_doubtful)
+
+
+def changes_text(rows: Iterable[Row], word: str) -> str:
+    """Return the largest change of a verdict, and how many more metrics have it."""
+    found = by_weight(row for row in rows if row.metric.word == word)
+    if not found:
+        return "nothing could be judged"
+    labels = len({row.label for row in found} - {TOTAL})
+    more = f", and {units.plural(len(found) - 1, 'more metric')}" if len(found) > 1 else ""
+    of_labels = f" of {units.plural(labels, 'label')}" if more and labels else ""
+    return f"{_name(found[0])} {_change(found[0].metric)}{more}{of_labels}"
+
+
+def seen_text(metrics: Sequence[MetricComparison]) -> str:
+    """Return the changes that a reader looks for first, as a sentence; empty when they are unknown."""
+    texts = [
+        f"{one.metric.name} {units.signed_percent(one.change_ratio, 1)} %"
+        for one in metrics
+        if one.metric in _SEEN and one.change_ratio is not None
+    ]
+    return f"Seen: {', '.join(texts)}." if texts else ""
+
+
+def _name(row: Row) -> str:
+    """Return label and metric; of TOTAL only the metric. Of a long label the first words are shown."""
+    words = row.label.split()
+    short = " ".join(words[:_LABEL_WORDS_MOST]) + ("…" if len(words) > _LABEL_WORDS_MOST else "")
+    return row.metric.metric.name if row.label == TOTAL else f"{short} {row.metric.metric.name}"
+
+
+def _change(metric: MetricComparison) -> str:
+    """Return both values and the change: 312 → 397 ms (+27.2 %)."""
+    kind = metric.metric
+    change = f" ({units.signed_percent(metric.change_ratio, 2 if kind.is_share else 1)} {kind.change_unit})"
+    return f"{kind.mean_text(metric.baseline)} → {kind.mean_text(metric.contender)} {kind.unit}" + (
+        change if metric.change_ratio is not None else ""
+    )

@@ -1,0 +1,123 @@
+"""Headers for all HTTP requests of a run: their texts, the secrets in them, and the Header Manager that sends them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
+
+from defusedxml.ElementTree import fromstring
+
+from harness.base.config import check_keys
+from harness.base.errors import UsageError
+from harness.base.secrecy import secret_values, secrets_of_header
+from harness.plan.thread_groups import add_string, insert_first, jmx_bytes, new_element
+
+# In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
+_REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[ -~\t]*")
+# JMeter sets them for the request that it sends.
+OF_JMETER = ("connection", "content-length", "transfer-encoding")
+_CREDENTIALS = ("authorization", "proxy-authorization")
+
+
+def resolved(text: str, variable: Callable[[str], str], literal: Callable[[str], str] = str) -> str:
+    """Return a text with `variable` of each environment variable's name and `literal` of what is between them."""
+    done, plain, position = "", "", 0
+    for match in _REFERENCE.finditer(text):
+        plain, position = plain + text[position : match.start()], match.end()
+        if name := match[1] or match[2]:
+            done, plain = done + literal(plain) + variable(name), ""
+        else:
+            plain += "$"
+    return done + literal(plain + text[position:])
+
+
+def variables_in(*texts: str) -> tuple[str, ...]:
+    """Return the names of the environment variables in texts, each once."""
+    found = (match[1] or match[2] for text in texts for match in _REFERENCE.finditer(text))
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def jmx_read(name: str) -> str:
+    """Return how a JMX reads an environment variable."""
+    return f'${{__groovy(System.getenv("{name}"))}}'
+
+
+def jmx_text(text: str) -> str:
+    r"""Return a text as it is written into a JMX.
+
+    JMeter reads `\` as an escape only in a text with a reference, and a text of `\${` alone as it is written.
+    """
+    plain = resolved(text, lambda _: "")
+    if not variables_in(text) and "${" not in plain:
+        return plain
+    return resolved(text, jmx_read, lambda part: part.replace("\\", "\\\\").replace("${", "${__char(36)}{"))
+
+
+def parse_headers(texts: Iterable[str]) -> dict[str, str]:
+    """Return the headers of a command line, `Name: value` each; of equal names the last one counts."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, colon, value = text.partition(":")
+        if not colon:
+            raise UsageError("--header: a text without a colon", "give --header='Name: value'")
+        found = merged(found, {name: value.strip()})
+    return checked_headers(found, "--header")
+
+
+def checked_headers(table: Mapping[str, object], where: str) -> dict[str, str]:
+    """Return the table of headers. UsageError for what is no header, JMeter sets itself, or is a written credential."""
+    check_keys(table, dict.fromkeys(table, str), where)
+    headers = {name: str(value) for name, value in table.items()}
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"{where}: {name!r} is no name of a header", "use letters, digits and -")
+        if not _VALUE.fullmatch(value):
+            raise UsageError(f"{where}: {name} has a value that is not ASCII text", "encode it")
+        if name.lower() in OF_JMETER:
+            raise UsageError(f"{where}: JMeter sets {name} itself", "leave it out")
+        if name.lower() in _CREDENTIALS and value and not variables_in(value):
+            todo = f"put it into an environment variable and write '{name}: Bearer $TOKEN' in single quotes"
+            raise UsageError(f"{where}: the value of {name} is written out", todo)
+    return headers
+
+
+def merged(*tables: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of all tables; a later one replaces those with its name in upper or lower case."""
+    found: dict[str, tuple[str, str]] = {}
+    for table in tables:
+        found |= {name.lower(): (name, value) for name, value in table.items()}
+    return dict(found.values())
+
+
+def secrets_of_headers(headers: Mapping[str, str], secrets: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secret values of headers; `secrets` are the values of the environment variables."""
+    texts = ((name, resolved(value, lambda one: secrets[one])) for name, value in headers.items())
+    found = (secret for name, text in texts for secret in secrets_of_header(name, text))
+    return secret_values(("password", secret) for secret in found)
+
+
+def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return a test plan whose HTTP requests carry these headers instead of its own ones with their names."""
+    if not headers:
+        return jmx
+    root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
+    replaced = {name.lower() for name in headers}
+    for table in root.iter("collectionProp"):
+        if table.get("name") == "HeaderManager.headers":
+            for header in list(table):
+                own = header.findtext("stringProp[@name='Header.name']") or header.get("name") or ""
+                if own.strip().lower() in replaced:
+                    table.remove(header)
+    children = root.find("hashTree/hashTree")
+    assert children is not None  # the plan has been checked
+    manager = new_element("HeaderManager", "HeaderPanel", "Headers of the run")
+    table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
+    for name, value in headers.items():
+        header = ElementTree.SubElement(table, "elementProp", name="", elementType="Header")
+        add_string(header, "Header.name", name)
+        add_string(header, "Header.value", jmx_text(value))
+    insert_first(children, manager)
+    return jmx_bytes(root)

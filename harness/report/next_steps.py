@@ -1,0 +1,85 @@
+"""What to do after a run, by its verdict: sentences with commands that can be pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from harness.base import units
+from harness.base.option_names import spelled
+from harness.metrics.metric import ERRORS, METRICS
+from harness.report.results import NextStep
+from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
+from harness.report.warnings import RunWarning, Severity, WarningCode
+from harness.run.record import RunRecord
+
+# A command that makes one run, as it is recorded.
+_RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
+# The option with which the warning TOO_SHORT says how long is enough.
+_LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
+# Doubts that a longer run removes.
+_SHORT = (WarningCode.TOO_SHORT, WarningCode.TOO_FEW_SAMPLES, WarningCode.NOT_STEADY)
+
+
+def next_steps(run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning]) -> tuple[NextStep, ...]:
+    """Return what to do next; nothing for samples without a record of their run."""
+    return tuple(_steps(run, verdict, warnings)) if run else ()
+
+
+def _steps(run: RunRecord, verdict: Verdict, warnings: Sequence[RunWarning]) -> Iterator[NextStep]:
+    if verdict.state == INTERRUPTED:
+        yield NextStep("Run it again to its end", _again(run))
+    elif verdict.state == INVALID:
+        yield NextStep("Read the logs in the run directory, remove the cause, and run again", _again(run))
+    elif verdict.state == DOUBTFUL:
+        yield _without_doubt(run, warnings)
+    if verdict.goals_missed:
+        yield from _to_the_cause(run, verdict)
+    elif verdict.state not in (INTERRUPTED, INVALID, DOUBTFUL):
+        command = "lth pin" if _caller(run) == "lth" else "make pin"
+        name = f"{run.plan}/{run.name}"
+        yield NextStep(
+            "Compare later runs with this one", f"{command} {name}" if command == "lth pin" else f"{command} RUN={name}"
+        )
+
+
+def _without_doubt(run: RunRecord, warnings: Sequence[RunWarning]) -> NextStep:
+    """Return how to run again without the first doubt: longer, or without its cause."""
+    first = next((one for one in warnings if one.severity is Severity.DOUBTFUL), None)
+    if first is None or first.code not in _SHORT:
+        return NextStep("Remove the cause of the first doubt, and run again", _again(run))
+    enough = _LONG_ENOUGH.search(first.text)
+    duration_s = run.load.duration_s
+    if enough:
+        return NextStep("Run long enough", _again(run, f"DURATION={enough[1]}"))
+    if duration_s and not run.load.loads:
+        return NextStep("Run longer", _again(run, f"DURATION={units.number_text(2 * duration_s)}s"))
+    return NextStep("Run longer", _again(run))
+
+
+def _to_the_cause(run: RunRecord, verdict: Verdict) -> Iterator[NextStep]:
+    """Yield where to look for the cause of a missed goal: at the failures, and where the time went."""
+    missed = {goal.metric for goal in verdict.goals if not goal.is_met}
+    if ERRORS.key in missed:
+        yield NextStep("Read the failed requests with their responses in failures.html of the run directory")
+    if missed & {metric.key for metric in METRICS if metric.key != ERRORS.key}:
+        if run.is_profiled:
+            yield NextStep("Read where the time went, below")
+        elif run.is_embedded:
+            yield NextStep("See where the time goes", _again(run, "PROFILE=1"))
+
+
+def _caller(run: RunRecord) -> str:
+    return "lth" if run.command.startswith("lth ") else ""
+
+
+def _again(run: RunRecord, option: str = "") -> str:
+    """Return the command of a run with an option, such as DURATION=60s; empty if another command made the run."""
+    if not _RUN.match(run.command):
+        return ""
+    if not option:
+        return run.command
+    name = option.partition("=")[0]
+    older = re.compile(rf" (?:{name}=|--{name.lower()}[= ])(?:'[^']*'|\S+)")
+    given = option if run.command.startswith("make ") else spelled(option, "lth")
+    return f"{older.sub('', run.command)} {given}"

@@ -1,0 +1,68 @@
+"""What to do after a comparison: commands that can be pasted, by its verdict and what the sides differ in."""
+
+import pytest
+
+from harness.compare.advice import extended, next_steps
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
+from harness.report.verdict import DOUBTFUL, Verdict
+from tests.support.factories import record
+from tests.support.results import label_result, run_result
+
+COMMAND = "make run PLAN=tiny USERS=2 DURATION=2m NOTE='a b'"
+LTH = "lth run tiny --users=2 --duration=2m"
+
+
+def steps(verdict, changes=(), reasons=(), state=None, further_runs=None, command=COMMAND):
+    """Return the next steps of two runs; `changes` are those of the contender's record."""
+    sides = [
+        run_result("tiny/run-1", label_result(), run=record(command=command)),
+        run_result("tiny/run-2", label_result(), run=record(command=command, **dict(changes))),
+    ]
+    if state:
+        sides[1] = run_result(
+            "tiny/run-2", label_result(), run=record(command=command), verdict=Verdict(state, (), (), ())
+        )
+    found = Comparison(("tiny/run-1",), ("tiny/run-2",), verdict, tuple(reasons), None, (), (), (), (), further_runs)
+    return [(step.text, step.command) for step in next_steps(found, sides[:1], sides[1:])]
+
+
+def test_nothing_is_to_do_when_nothing_regressed():
+    assert steps(OK) == steps("IMPROVED") == []
+
+
+def test_a_regression_is_profiled_and_confirmed_by_pairs_of_what_the_sides_differ_in():
+    commit = {"git_commit": "abcdef0123456789"}
+    assert steps(REGRESSED, commit) == [
+        ("Find the cause: measure both sides with a profile", f"{COMMAND} PROFILE=1"),
+        (
+            "Let alternating pairs of runs confirm it",
+            "make ab A=0123456789ab B=abcdef012345 PLAN=tiny USERS=2 DURATION=2m",
+        ),
+    ]
+    (_, confirm) = steps(REGRESSED, {"profile": "staging", **commit})
+    assert confirm[1] == "make ab A=local B=staging PLAN=tiny USERS=2 DURATION=2m"
+    assert [text for text, _ in steps(REGRESSED)] == ["Find the cause: measure both sides with a profile"]
+
+
+def test_what_cannot_be_told_needs_more_runs():
+    assert steps(CANNOT_TELL, further_runs=3) == [
+        ("Measure 3 more runs a side, alternating between the sides", COMMAND)
+    ]
+    assert steps(CANNOT_TELL, further_runs=1)[0][0] == "Measure 1 more run a side, alternating between the sides"
+    assert steps(CANNOT_TELL) == [("Run longer, alternating between the sides", COMMAND)]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state", "text"),
+    [
+        (CANNOT_TELL, DOUBTFUL, "Measure tiny/run-2 again"),
+        (INVALID, INVALID, "Remove the cause, then measure tiny/run-2 again"),
+    ],
+)
+def test_a_doubtful_or_invalid_run_is_measured_again(verdict, state, text):
+    assert steps(verdict, reasons=(f"tiny/run-2 is {state}: why",), state=state) == [(text, COMMAND)]
+
+
+def test_a_stored_command_is_extended_in_its_own_spelling():
+    assert extended(COMMAND, "max", "2 h") == f"{COMMAND} MAX='2 h'"
+    assert (extended(LTH, "profile"), extended(LTH, "max", "2h")) == (f"{LTH} --profile", f"{LTH} --max=2h")
