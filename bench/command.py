@@ -37,12 +37,13 @@ examples:
   scripts/bench soak                                            a soak with a planted leak: what is reported of it
   scripts/bench push                                            upload of a JTL file, next to a plain copy
   scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
+  scripts/bench correlation --apps 10                           extractors of plans of recordings, replayed
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "generator", "one-user", "held-back", "soak", "scale")
+_BY_NAME = ("verdicts", "correlation", "generator", "one-user", "held-back", "soak", "scale")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("runs.run", "a run: time until ready, time until the first sample, CPU"),
@@ -74,6 +75,7 @@ _PARTS = {
     "api": ("readers.api", "time and memory of the Python interface: tables, seconds, samples in chunks"),
     "profile": ("runs.profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("runs.verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
+    "correlation": ("runs.correlation", "plans of recordings of generated applications: which extractors (10 min)"),
     "soak": ("runs.soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (4 min)"),
     "push": ("readers.push", "upload of a JTL file to S3, next to a plain copy to the same server"),
 }

@@ -54,6 +54,7 @@ class CommandModule(Protocol):
 
 VERBS = {
     "init": Verb("init", "make a project here, or a plan of a JMX or an address", "start", is_core=True),
+    "record": Verb("record", "record a visit in Chromium, and make a plan of it", "start"),
     "check": Verb("check", "run a plan once and print each request with its response", "start", is_core=True),
     "run": Verb("run", "run one load test and write its report", "start", is_core=True),
     "sweep": Verb("sweep", "several numbers of users, or values; --find: capacity", "limits", is_core=True),

@@ -245,6 +245,10 @@ OPTIONS = {
     "name": Option("name of the JVM in tables and charts (the file's)", "NAME"),
     # Adopting, storage, pull requests, systems.
     "jmx": Option("your JMeter test plan; it is copied and not changed", "FILE.jmx", type=Path),
+    "har": Option("recording of a browser; a second one of the same steps tells what varies", "FILE.har", type=Path,
+        is_repeated=True),
+    "static": Option("retrieve the static files of each page, as a browser does"),
+    "no-replay": Option("send nothing: the extractors of the recording are not proven"),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
     "text": Option("print one JMX as text, a line per element, for git's textconv"),
     "git": Option("let git diff show the JMX files of this folder as text: .gitattributes, git config"),
@@ -297,6 +301,8 @@ ARGUMENTS = {
     "what": Option(
         "a JMX or an address of which a plan is made, and its name; without it a project is made here", "NAME|JMX|URL"
     ),
+    "plan/new": Option("name of the new plan", "PLAN"),
+    "address": Option("the first page: http://host:8080", "URL"),
 }  # fmt: skip
 
 

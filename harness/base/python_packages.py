@@ -33,6 +33,7 @@ _OPTIONAL = {
     "otlp": "OpenTelemetry, for OTLP",
     "parquet": "pyarrow, for Parquet files",
     "openapi": "jsonschema, PyYAML and rstr, for OpenAPI files",
+    "record": "Playwright, for lth record",
 }
 # A package with its version and its hashes, which are on the next lines.
 _PIN = re.compile(r"^([\w.-]+)==(\S+)(?:\s+\\\n\s+--hash=\S+)*", re.MULTILINE)
@@ -115,6 +116,11 @@ def ensure_pyarrow() -> None:
 def ensure_openapi() -> None:
     """Install jsonschema, PyYAML and rstr into .venv unless they are there: only OpenAPI files need them."""
     _ensure_optional("rstr", "openapi")
+
+
+def ensure_playwright() -> None:
+    """Install Playwright into .venv unless it is there: only lth record needs it."""
+    _ensure_optional("playwright", "record")
 
 
 def ensure_optional_packages() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import CHECKOUT, FILE_NAME
+from harness.base.project import FILE_NAME
 from harness.base.python_packages import ensure_openapi
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
@@ -27,6 +27,7 @@ from harness.plan.adopt.one_request import read_request, target_of, write_reques
 from harness.plan.adopt.project_files import (
     copy_of_clone,
     name_of_address,
+    new_home,
     plan_name_of,
     show_jmx_as_text,
     write_project,
@@ -41,6 +42,7 @@ from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import is_address, load_plan
 from harness.plan.spec import Target
 from harness.run.preflight import run_files
+from harness.run.recorded import make_har_plan
 
 _EPILOG = """\
 examples:
@@ -49,6 +51,7 @@ examples:
   lth init ~/tests/shop.jmx                 the same, but only show the fixes as a diff
   lth init --plan shop --fix                apply the fixes to plans/shop.jmx
   lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
+  lth init shop --har buy.har --har buy2.har  a plan of recordings; a replay on the recorded host proves its extractors
   lth init items --curl "curl -X POST …"     one request, as a browser copies it; secrets go to secrets.toml
   lth init shop --openapi openapi.yaml       its GET and HEAD requests; --only 'POST /pets' chooses others
   lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
@@ -71,7 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
     take_argument(parser, "what", "*")
-    take(parser, "plan/new header curl openapi only/operations jmx fix force from-clone git home build")
+    take(
+        parser,
+        "plan/new header curl openapi only/operations jmx har target static no-replay max/check fix force "
+        "from-clone git home build",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,8 +90,7 @@ def run(options: argparse.Namespace) -> int:
             log(line)
         return EXIT_OK
     given = _given(options)
-    if CHECKOUT and options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
-        options.home = Path.cwd()  # no project yet: it is made here
+    options.home = new_home(options.home, Path.cwd())
     is_new = not (options.home / FILE_NAME).is_file()
     if not is_new and not options.plan and not given and not options.jmx:
         todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"
@@ -116,6 +122,11 @@ def _given(options: argparse.Namespace) -> _Given | None:
     address = next((word for word in options.what if is_address(word)), "")
     words = [word for word in options.what if word != address]
     has_requests = address or options.curl or options.openapi
+    if options.har:
+        if has_requests or options.jmx or len(words) + bool(options.plan) > 1:
+            raise UsageError("--har excludes a JMX, an address and a second name", "give one")
+        options.plan = options.plan or (words[0] if words else plan_name_of(options.har[0].stem))
+        return None
     if len(words) > 1 or (words and (options.plan if has_requests else options.jmx)):
         raise UsageError(f"{' '.join(words)}: one word too many", "give one name of the plan, or one JMX")
     if options.only and not options.openapi:
@@ -170,6 +181,8 @@ def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> 
     if there and not options.force and not is_fixing_own:
         more = "" if options.jmx else ", FIX=1 applies the fixes to it"
         raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
+    if options.har:
+        return make_har_plan(options, name)
     if not options.jmx and not is_fixing_own:
         return _new(options.home, name, given or _of_request(OneRequest(_LOCAL)))
     source = options.jmx or own

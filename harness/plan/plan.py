@@ -81,6 +81,8 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "check": dict,
     "jmeter": dict,
 }
+# The property of JMeter with which redirects and embedded resources have no rows of their own.
+SUB_RESULTS = "jmeter.save.saveservice.subresults"
 _PLUGIN = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 
 
@@ -185,7 +187,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     known = read_properties(jmx_path)
     plugins = _plugins(data.get("jmeter", {}), f"{where} [jmeter]")
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
-    private = {name: value for name, value in properties.items() if value != known[name]}
+    private = {name: value for name, value in properties.items() if value != known.get(name)}
     return Plan(
         name=name,
         title=data["title"],
@@ -282,7 +284,7 @@ def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: s
     for name in table:
         if name in SET_BY_THE_RUN:
             raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
-        if name not in known:
+        if name not in known and name != SUB_RESULTS:
             meant = did_you_mean(name, known)
             there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
             raise UsageError(f"{where}: {jmx_name} does not read the property {name}", f"{meant}it reads: {there}")

@@ -120,6 +120,7 @@ MAY_ACT = {
     "harness.run.one_pass",
     "harness.run.other_runs",
     "harness.run.packing",
+    "harness.run.replay",
     "harness.run.progress",
     "harness.run.remote.drive",
     "harness.run.remote.keys",

@@ -155,6 +155,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one
         "harness.plan.adopt.requests": {"xml"},
+        "harness.plan.har.jmx": {"xml"},  # builds and writes it
         "harness.plan.adopt.one_request": {"xml"},
         "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.git import set_local
-from harness.base.project import FILE_NAME, PACKAGE, SHIPPED
+from harness.base.project import CHECKOUT, FILE_NAME, PACKAGE, SHIPPED
 from harness.base.writable import writing_into
 
 GITIGNORE = """\
@@ -53,6 +53,11 @@ def project_toml(plan: str, targets: Mapping[str, str]) -> str:
         *([] if targets else ['# staging = "https://staging.example.org"']),
     ]
     return "\n".join(lines) + "\n"
+
+
+def new_home(home: Path, folder: Path) -> Path:
+    """Return where a plan is made: in the project `home`, or in `folder`, if `home` is only that of the tool."""
+    return folder if CHECKOUT and home == CHECKOUT and not folder.is_relative_to(CHECKOUT) else home
 
 
 def write_project(folder: Path, plan: str, targets: Mapping[str, str]) -> list[str]:

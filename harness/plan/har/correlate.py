@@ -1,0 +1,293 @@
+"""Finds the values that a response gave and a later request sends, those that a person typed, and those of neither."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from harness.base.secrecy import is_secret_name
+from harness.base.spellings import LEAST_LENGTH
+from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
+from harness.plan.har.guess import guess_of
+from harness.plan.har.read import Call
+from harness.plan.har.steps import Field, Step, Where, json_leaves, typed_leaves
+
+_PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
+_LEAST_PART = 6
+_LEAST_TYPED = 4
+_LEAST_UNEXPLAINED = 12
+# Headers whose values follow from the others: known values are replaced in them, and none is looked for.
+_FOLLOWING = ("referer", "origin", "accept", "content-type", "x-requested-with")
+
+
+class Use(NamedTuple):
+    """Where a value is sent: the step, the key of its field, the recorded text, and what replaces it."""
+
+    step: int
+    key: tuple[str, str]
+    text: str
+    expression: str
+
+
+@dataclass
+class Variable:
+    """A value that the extractor reads from the responses of step `source`, and its uses.
+
+    `values` are what the recordings send, `given` is what the response of the first one has.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    given: str
+    source: int
+    extractor: Extractor
+    coding: Coding
+    uses: list[Use] = field(default_factory=list)
+
+
+class Typed(NamedTuple):
+    """A value that a person typed: a column of the data file, or a secret; `may_vary` as in Field."""
+
+    column: str
+    value: str
+    is_secret: bool
+    may_vary: bool = False
+
+
+class Unexplained(NamedTuple):
+    """A value that no response has: where it is sent, what it may be, and what to do."""
+
+    step: int
+    where: str
+    value: str
+    guess: str
+    todo: str
+
+
+@dataclass
+class Correlation:
+    """What the requests of a plan replace."""
+
+    variables: list[Variable] = field(default_factory=list)
+    typed: dict[Typed, list[Use]] = field(default_factory=dict)
+    unexplained: list[Unexplained] = field(default_factory=list)
+    unmatched: list[int] = field(default_factory=list)
+
+
+class _Atom(NamedTuple):
+    """A value in a field, in each recording."""
+
+    step: int
+    field: Field
+    values: tuple[str, ...]
+    parts: tuple[_Atom, ...] = ()  # each with what may be a value of its own
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The key of the field in its step."""
+        return (self.field.where, "") if self.field.where is Where.BODY else self.field.key
+
+
+def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:
+    """Return what varies in the first of the recordings; the others are further recordings of the same steps."""
+    together = aligned(recordings)
+    found = Correlation(unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)])
+    first = recordings[0]
+    for number, steps in enumerate(together):
+        before = [call for step in first[:number] for call in step.answers]
+        for atom in _atoms(number, steps, before, found):
+            _explain(atom, together, found)
+    for number, step in enumerate(first):
+        for one in step.fields:
+            if one.where is Where.HEADER and one.name.lower() in _FOLLOWING:
+                _replace_known(number, one, found)
+    return found
+
+
+def aligned(recordings: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
+    """Return each step of the first recording with the same steps of the others."""
+    together: list[tuple[Step, ...]] = [(step,) for step in recordings[0]]
+    shapes = [step.shape for step in recordings[0]]
+    for other in recordings[1:]:
+        matcher = SequenceMatcher(None, shapes, [step.shape for step in other], autojunk=False)
+        for block in matcher.get_matching_blocks():
+            for offset in range(block.size):
+                together[block.a + offset] += (other[block.b + offset],)
+    return together
+
+
+def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Correlation) -> Iterator[_Atom]:
+    """Yield the values of a step that may vary; those that a person typed go to `found`."""
+    others = [{one.key: one for one in step.fields} for step in steps[1:]]
+    for one in steps[0].fields:
+        if one.file or (one.where is Where.HEADER and one.name.lower() in _FOLLOWING):
+            continue
+        known = next(
+            (typed for typed in found.typed if typed.value == one.text and not (typed.is_secret or one.is_secret)), None
+        )
+        if known and len(one.text) >= _LEAST_TYPED and one.where in (Where.FORM, Where.QUERY):
+            _type(found, number, one, known)  # a form repeats what was typed before
+            continue
+        if one.typed:
+            _type(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
+            continue
+        texts = (one.text, *(other[one.key].text for other in others if one.key in other))
+        if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
+            continue
+        leaves = set()
+        if one.where is Where.BODY:
+            for column, value, is_secret in typed_leaves(one.text, before):
+                leaves.add(value)
+                _type(found, number, one, Typed(column, value, is_secret))
+        yield from (atom for atom in _atoms_of(number, one, texts) if atom.values[0] not in leaves)
+
+
+def _atoms_of(number: int, one: Field, texts: Sequence[str]) -> Iterator[_Atom]:
+    """Yield the values of a field: its JSON leaves, else its whole text with its parts."""
+
+    def atoms(all_texts: Sequence[list[tuple[str, str]]]) -> Iterator[_Atom]:
+        same = [part for part in all_texts if len(part) == len(all_texts[0])]
+        for named in zip(*same, strict=True):
+            values = tuple(value for _, value in named)
+            is_constant = len(values) > 1 and len(set(values)) == 1 and not _is_secret_header(one)
+            if values[0] and not is_constant:
+                yield _Atom(number, replace(one, name=named[0][0]) if one.where is Where.BODY else one, values)
+
+    leaves = [_leaves(text) for text in texts]
+    if leaves[0]:
+        yield from atoms(leaves)
+        return
+    parts = [[(one.name, part) for part in _PARTS.split(text) if len(part) >= _LEAST_PART] for text in texts]
+    if one.where is Where.BODY:
+        yield from atoms(parts)
+    else:
+        inner = tuple(part for part in atoms(parts) if part.values[0] != texts[0])
+        yield from (atom._replace(parts=inner) for atom in atoms([[(one.name, text)] for text in texts]))
+
+
+def _is_secret_header(one: Field) -> bool:
+    return one.where is Where.HEADER and (one.name.lower() == "authorization" or is_secret_name(one.name))
+
+
+def _type(found: Correlation, number: int, one: Field, typed: Typed) -> None:
+    """Add a typed value; one that is equal to an earlier one shares its column, another one gets a new name."""
+    if typed.is_secret and len(typed.value) < LEAST_LENGTH:
+        typed = typed._replace(is_secret=False)  # too short to be masked
+    same = next((other for other in found.typed if other.value == typed.value and other.is_secret), None)
+    if same is None or not typed.is_secret:
+        base, count = typed.column, 1
+        while any(other.column == typed.column and other != typed for other in found.typed):
+            count += 1
+            typed = typed._replace(column=f"{base}_{count}")
+        same = typed
+    found.typed.setdefault(same, []).append(Use(number, one.key, typed.value, same.column))
+
+
+def _leaves(text: str) -> list[tuple[str, str]]:
+    """Return the name and text of each leaf of a JSON text; nothing of another text."""
+    return [
+        (next((key for key in reversed(path) if isinstance(key, str)), ""), str(leaf))
+        for path, leaf in (json_leaves(text) if text[:1] in ("{", "[") else ())
+    ]
+
+
+def _explain(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> None:
+    """Find the source of a value or of its parts; without one it may be a secret, typed, or unexplained."""
+    if _has_source(atom, aligned, found):
+        return
+    if not sum(_has_source(part, aligned, found) for part in atom.parts):  # each of them, not only the first
+        _unexplained(atom, aligned, found)
+
+
+def _has_source(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> bool:
+    """Return whether a response has a value; add the use to its variable: one that exists, else a new one."""
+    known = next((one for one in found.variables if one.values == atom.values and one.source < atom.step), None)
+    variable = known or _new_variable(atom, aligned, found)
+    if variable is None:
+        return False
+    if known is None:
+        found.variables.append(variable)
+    variable.uses.append(Use(atom.step, atom.key, atom.values[0], variable.coding.call % variable.name))
+    return True
+
+
+def _uses(found: Correlation) -> Iterator[Use]:
+    for variable in found.variables:
+        yield from variable.uses
+    for uses in found.typed.values():
+        yield from uses
+
+
+def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> Variable | None:
+    is_varying = len(set(atom.values)) > 1
+    typed = [one.value for one in found.typed if len(one.value) >= _LEAST_TYPED]
+    forms = [codings(value) for value in atom.values]
+    for source in range(atom.step):
+        steps = aligned[source]
+        if len(steps) < len(atom.values):
+            continue
+        for index, (form, coding) in enumerate(forms[0]):
+            wanted = [other[index][0] for other in forms]
+            if not form or any(form == earlier for earlier, _ in forms[0][:index]):
+                continue
+            for extractor in proposals(form, atom.field, steps[0].answers, is_varying=is_varying):
+                if any(text in extractor.a for text in typed):
+                    continue  # other users type other texts
+                pairs = zip(steps, wanted, strict=False)
+                if all(extractor.finds(step.answers, text) for step, text in pairs):
+                    name = _name(atom, aligned[atom.step][0], found)
+                    return Variable(name, atom.values, form, source, extractor, coding)
+    return None
+
+
+def _name(atom: _Atom, step: Step, found: Correlation) -> str:
+    name = atom.field.name.partition("#")[0]
+    if atom.field.where is Where.PATH:
+        before = step.path.split("/")[int(name)]
+        name = f"{before or 'path'}_id"
+    base = re.sub(r"\W+", "_", name).strip("_").lower() or "value"
+    taken, name, count = {one.name for one in found.variables} | {one.column for one in found.typed}, base, 1
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    return name
+
+
+def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> None:
+    """Add a value without a source: as a secret, as typed, or as unexplained."""
+    value, one = atom.values[0], atom.field
+    differs = len(set(atom.values)) > 1
+    if _is_secret_header(one) and not differs and len(value) >= LEAST_LENGTH:
+        secret = value.rpartition(" ")[2]
+        if not any(use.step == atom.step and use.key == atom.key for use in _uses(found)):
+            _type(found, atom.step, one, Typed(re.sub(r"\W+", "_", one.name).lower(), secret, True))
+        return
+    guess, todo = guess_of(value, aligned[atom.step][0].answers[0].start_s)
+    is_random = bool(guess) or (len(value) >= _LEAST_UNEXPLAINED and looks_dynamic(value))
+    if not differs and not is_random:
+        return
+    if any(value in other.value for other in found.unexplained if other.step == atom.step):
+        return
+    if differs and not is_random and one.where is not Where.PATH and not looks_dynamic(value):
+        _type(found, atom.step, one, Typed(_name(atom, aligned[atom.step][0], found), value, False))
+        return
+    where = f"{one.where} {one.name}".strip()
+    guess, todo = guess or "random text", todo or "find in the page's scripts how it is made, and write that"
+    found.unexplained.append(Unexplained(atom.step, where, value, guess, todo))
+
+
+def _replace_known(number: int, one: Field, found: Correlation) -> None:
+    """Replace the values that are known in a header such as Referer."""
+    for variable in found.variables:
+        if variable.source < number and len(variable.values[0]) >= _LEAST_PART and variable.values[0] in one.text:
+            variable.uses.append(Use(number, one.key, variable.values[0], variable.coding.call % variable.name))
+
+
+def json_texts(value: str) -> tuple[str, ...]:
+    """Return how a JSON text may have a value, longest first: as a text with quotes, as a number."""
+    spelled = {json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value).replace("/", "\\/")}
+    return tuple(spelled)

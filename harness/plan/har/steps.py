@@ -1,0 +1,281 @@
+"""Makes the steps of a plan of a recording: requests to one host, in transactions, with the fields that they send."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
+
+from harness.base.errors import UsageError
+from harness.base.secrecy import is_secret_name
+from harness.plan.har.page import Form, is_typed, read_page
+from harness.plan.har.read import Call, Recording
+
+_STATIC_TYPE = re.compile(r"image/|font/|audio/|video/|text/css|javascript|font-|/wasm|/manifest\+json", re.IGNORECASE)
+_STATIC_PATH = re.compile(
+    r"\.(?:css|m?js|map|png|jpe?g|gif|svg|ico|webp|avif|woff2?|ttf|eot|otf|mp[34]|webm|wasm)$", re.IGNORECASE
+)
+_NEW_PAGE_S = 2.0
+# Headers that JMeter sets itself, or that describe the browser and not the request.
+_NOT_SENT = re.compile(
+    r"host|connection|content-length|cookie|accept-encoding|accept-language|user-agent|upgrade-insecure-requests|"
+    r"cache-control|pragma|if-.*|dnt|priority|te|sec-.*|traceparent|proxy-.*|keep-alive|expect|transfer-encoding",
+    re.IGNORECASE,
+)
+_PERSONAL = re.compile(
+    r"(?i)(?:.*[_.\[-])?(?:user_?name|user|e?mail|login|account|pass\w*|pin|query|search|q|term|keyword|phone|"
+    r"(?:first|last|full)?_?name|title|comment|message|text|subject|street|city|address|zip|postcode)\]?"
+)
+
+
+_SEARCH = re.compile(r"(?i).*(?:search|query|term|keyword|filter).*|q")
+
+
+class Where(StrEnum):
+    """Where a request sends a value."""
+
+    PATH = "path"
+    QUERY = "query"
+    FORM = "field"
+    BODY = "body"
+    HEADER = "header"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A value that a request sends, decoded. A path has a field for each segment, a raw body is one field.
+
+    `typed` is the name of the column when a person typed it; a secret is one that goes to the environment. A text that
+    `may_vary` is one of a form without a password: it names what is made, and not who does it or what exists.
+    """
+
+    where: Where
+    name: str
+    text: str
+    file: str = ""
+    content_type: str = ""
+    typed: str = ""
+    is_secret: bool = False
+    may_vary: bool = False
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the field in its step."""
+        return self.where, self.name
+
+
+@dataclass(frozen=True)
+class Step:
+    """A request: its fields, and the responses of its redirects, the last one at the end.
+
+    `title` is that of its transaction where it begins one, else empty; `pause_s` is the pause before.
+    """
+
+    method: str
+    path: str
+    fields: tuple[Field, ...]
+    answers: tuple[Call, ...]
+    title: str
+    pause_s: float
+    follows: bool
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """What is equal in two recordings of the step."""
+        names = (f"{one.where}:{one.name}" for one in self.fields if one.where in (Where.QUERY, Where.FORM))
+        return (self.method, path_shape(self.path), *names)
+
+
+def path_shape(path: str) -> str:
+    """Return a path with # for each segment that may be an id."""
+    return "/".join("#" if re.search(r"\d|.{24}", part) else part for part in path.split("/"))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of a recording; `hosts` counts the requests to other hosts, `static` those of static files."""
+
+    origin: str
+    steps: tuple[Step, ...]
+    hosts: Mapping[str, int] = field(default_factory=dict)
+    static: int = 0
+
+
+def steps_of(recording: Recording, host: str = "") -> Steps:
+    """Return the steps of a recording: the requests to `host`, by default the host of its first document.
+
+    UsageError when there is none.
+    """
+    first = next((call for call in recording.calls if _is_document(call)), recording.calls[0])
+    host = host or first.host
+    own = [call for call in recording.calls if call.host == host]
+    if not own:
+        there = ", ".join(dict.fromkeys(call.host for call in recording.calls))
+        raise UsageError(f"{recording.name}: no request to {host}", f"give one of its hosts as TARGET: {there}")
+    hosts = Counter(call.host for call in recording.calls if call.host != host)
+    calls = [call for call in own if not _is_static(call)]
+    if not calls:
+        raise UsageError(f"{recording.name}: only static files of {host}", "record the pages, too")
+    parts = urlsplit(own[0].url)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return Steps(origin, tuple(_steps(calls, origin)), hosts, len(own) - len(calls))
+
+
+def _is_document(call: Call) -> bool:
+    return "text/html" in call.response_type and call.header("sec-fetch-dest") in ("", "document")
+
+
+def _is_static(call: Call) -> bool:
+    is_page = "html" in call.response_type or "json" in call.response_type
+    path = urlsplit(call.url).path
+    return (
+        call.method in ("GET", "HEAD")
+        and not is_page
+        and bool(_STATIC_TYPE.search(call.response_type) or _STATIC_PATH.search(path))
+    )
+
+
+def _steps(calls: Sequence[Call], origin: str) -> Iterator[Step]:
+    before: list[Call] = []
+    rest = list(calls)
+    while rest:
+        chain = _chain(rest, origin)
+        for call in chain:
+            rest.remove(call)
+        first, last = chain[0], chain[-1]
+        gap_s = max(0.0, first.start_s - max(call.end_s for call in before)) if before else 0.0
+        is_navigation = first.header("sec-fetch-mode") in ("", "navigate") and _is_document(last)
+        is_new = not before or is_navigation or first.page != before[-1].page or gap_s > _NEW_PAGE_S
+        form = _form(first, before)
+        fields = tuple(_fields(first, form, before, origin))
+        title = _title(first, last, form, fields) if is_new else ""
+        is_followed = not last.redirect
+        path = urlsplit(first.url).path or "/"
+        yield Step(first.method, path, fields, chain, title, gap_s, is_followed)
+        before += chain
+
+
+def _chain(calls: Sequence[Call], origin: str) -> tuple[Call, ...]:
+    """Return the first call with the calls to which the target redirects it."""
+    chain = [calls[0]]
+    while chain[-1].redirect:
+        goal = urljoin(chain[-1].url, chain[-1].redirect).partition("#")[0]
+        found = next((call for call in calls if call.url == goal and call.start_s >= chain[-1].start_s), None)
+        if not goal.startswith(f"{origin}/") or found is None or found in chain or found.method == "POST":
+            break
+        chain.append(found)
+    return tuple(chain)
+
+
+def _form(call: Call, before: Sequence[Call]) -> Form | None:
+    """Return the latest form that sends this call: its action and its fields fit."""
+    path, names = urlsplit(call.url).path, {one.name for one in call.params} | set(_query_names(call))
+    for page in reversed(before):
+        forms = read_page(page.response).forms if "html" in page.response_type else []
+        fits = [
+            one for one in forms
+            if urlsplit(urljoin(page.url, one.action)).path == path and names and names & one.inputs.keys()
+        ]  # fmt: skip
+        if fits:
+            return max(fits, key=lambda one: len(names & one.inputs.keys()))
+    return None
+
+
+def _query_names(call: Call) -> list[str]:
+    return [unquote_plus(pair.partition("=")[0]) for pair in urlsplit(call.url).query.split("&") if pair]
+
+
+def _title(first: Call, last: Call, form: Form | None, fields: Sequence[Field]) -> str:
+    """Return a readable name: the button of the form that was sent, else the title of the page, else the path."""
+    sent = {(one.name, one.text) for one in fields}
+    buttons = form.buttons if form and first.method == "POST" else {}
+    pressed = next((text for key, text in buttons.items() if key in sent and text), "")
+    plain = next((text for (name, _), text in buttons.items() if not name and text), "")
+    button = pressed or plain or (next(iter(buttons.values()), "") if len(buttons) == 1 else "")
+    title = read_page(last.response).title if "html" in last.response_type else ""
+    path = urlsplit(first.url).path or "/"
+    name = button or (title if first.method == "GET" else "") or f"{first.method} {path}"
+    return re.sub(r"[^\w ./&+'-]+", " ", name).strip()[:50] or path
+
+
+def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) -> Iterator[Field]:
+    parts = urlsplit(call.url)
+    for number, segment in enumerate(parts.path.split("/")[1:]):
+        yield Field(Where.PATH, str(number), unquote(segment))
+    counts: Counter[tuple[str, str]] = Counter()
+    pairs = [
+        (Where.QUERY, unquote_plus(name), unquote_plus(value), "", "")
+        for name, _, value in (pair.partition("=") for pair in parts.query.split("&") if pair)
+    ]
+    pairs += [(Where.FORM, *param) for param in call.params]
+    for where, name, value, file, content_type in pairs:
+        counts[where, name] += 1
+        number = counts[where, name]
+        key = name if number == 1 else f"{name}#{number}"
+        typed, is_secret = ("", False) if file else _typed(name, value, form, before)
+        may_vary = bool(typed) and where is Where.FORM and _may_vary(name, value, form)
+        yield Field(where, key, value, file, content_type, typed, is_secret, may_vary)
+    if call.body and not call.params:
+        yield Field(Where.BODY, "", call.body)
+    for name, value in call.headers:
+        is_form_type = name.lower() == "content-type" and (call.params or not call.body)
+        if not _NOT_SENT.fullmatch(name) and not is_form_type:
+            yield Field(Where.HEADER, name, value.replace(origin, "${origin}"))
+
+
+def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> tuple[str, bool]:
+    """Return the column for a field that a person typed, and whether it is a secret; an empty name for another one."""
+    element = form.inputs.get(name) if form else None
+    if element:
+        is_secret = element.attributes.get("type", "").lower() == "password"
+        is_own = is_typed(element) and value not in ("", element.attributes.get("value"))
+        return (_column(name), is_secret) if is_own else ("", False)
+    if form or not value or any(value in call.response for call in before):
+        return "", False
+    is_secret = is_password(name)
+    return (_column(name), is_secret) if is_secret or _PERSONAL.fullmatch(name) else ("", False)
+
+
+def _may_vary(name: str, value: str, form: Form | None) -> bool:
+    types = {field: one.attributes.get("type", "").lower() for field, one in form.inputs.items()} if form else {}
+    is_text = types.get(name) in ("", "text") and "password" not in types.values()
+    return is_text and bool(re.search("[A-Za-z]", value)) and "@" not in value and not _SEARCH.fullmatch(name)
+
+
+def is_password(name: str) -> bool:
+    """Return whether a field is a secret that a person types; a token is not."""
+    return is_secret_name(name) and bool(re.search(r"(?i)pass|pwd|secret", name))
+
+
+def _column(name: str) -> str:
+    return re.sub(r"\W+", "_", name).strip("_").lower() or "value"
+
+
+def typed_leaves(body: str, before: Sequence[Call]) -> Iterator[tuple[str, str, bool]]:
+    """Yield column, value and whether it is a secret of each leaf of a JSON body that a person typed."""
+    for path, value in json_leaves(body):
+        name = next((part for part in reversed(path) if isinstance(part, str)), "")
+        is_new = isinstance(value, str) and value and not any(value in call.response for call in before)
+        if is_new and (is_password(name) or _PERSONAL.fullmatch(name)):
+            yield _column(name), str(value), is_password(name)
+
+
+def json_leaves(text: str) -> Iterator[tuple[tuple[str | int, ...], str | int | float]]:
+    """Yield path and value of each text and number in a JSON text; nothing for another text."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    stack: list[tuple[tuple[str | int, ...], object]] = [((), data)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, dict):
+            stack += [((*path, key), child) for key, child in reversed(value.items())]
+        elif isinstance(value, list):
+            stack += [((*path, index), child) for index, child in reversed(list(enumerate(value)))]
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            yield path, value

@@ -1,0 +1,119 @@
+"""Steps of a recording: which requests, their transactions, names, pauses and fields."""
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.plan.har.steps import Where
+from tests.support.har import entry, steps
+
+SIGN_IN = (
+    '<title>Welcome</title><form action="/in" method="post"><input type="hidden" name="t" value="x7">'
+    '<input name="user"><input type="password" name="pw"><button>Sign in</button></form>'
+)
+OWN_PAGE = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+OF_SCRIPT = {"sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
+
+
+def paths(found) -> list[str]:
+    return [step.path for step in found.steps]
+
+
+def test_only_requests_to_the_host_of_the_first_document_are_steps(tmp_path):
+    found = steps(
+        tmp_path, entry("https://cdn.example.org/a.json", kind="application/json"), entry("/", at_s=1),
+        entry("https://ads.example.net/x", at_s=2), entry("/two", at_s=3),
+    )  # fmt: skip
+    assert (found.origin, paths(found)) == ("http://127.0.0.1:8080", ["/", "/two"])
+    assert found.hosts == {"cdn.example.org": 1, "ads.example.net": 1}
+
+
+def test_the_host_can_be_given(tmp_path):
+    found = steps(tmp_path, entry("/"), entry("https://api.example.org/x", at_s=1), host="api.example.org")
+    assert paths(found) == ["/x"]
+
+
+def test_a_host_without_requests_is_an_error_that_lists_the_others(tmp_path):
+    with pytest.raises(UsageError, match=r"no request to h; give one of its hosts as TARGET: 127\.0\.0\.1:8080"):
+        steps(tmp_path, entry("/"), host="h")
+
+
+def test_static_files_are_counted_and_left_out(tmp_path):
+    found = steps(
+        tmp_path, entry("/"), entry("/a.css", kind="text/css"), entry("/logo", kind="image/png"),
+        entry("/app.js", kind=""), entry("/api.js", kind="application/json"),
+    )  # fmt: skip
+    assert (paths(found), found.static) == (["/", "/api.js"], 3)
+
+
+def test_redirects_within_the_target_are_one_step(tmp_path):
+    found = steps(
+        tmp_path, entry("/old", status=301, answer_headers={"Location": "/new"}),
+        entry("/new", status=302, answer_headers={"Location": "http://127.0.0.1:8080/new/"}, at_s=0.2),
+        entry("/new/", "<title>New</title>", at_s=0.4),
+    )  # fmt: skip
+    (step,) = found.steps
+    assert ([call.status for call in step.answers], step.title, step.follows) == ([301, 302, 200], "New", True)
+
+
+def test_a_redirect_to_another_host_is_not_followed(tmp_path):
+    goal = "https://login.example.org/"
+    (step,) = steps(tmp_path, entry("/", status=302, answer_headers={"Location": goal}), entry(goal, at_s=0.2)).steps
+    assert (len(step.answers), step.follows) == (1, False)
+
+
+def test_a_transaction_begins_with_a_document_and_after_a_pause_of_two_seconds(tmp_path):
+    found = steps(
+        tmp_path, entry("/", "<title>Shop</title>", headers=OWN_PAGE),
+        entry("/api/1", kind="application/json", at_s=0.5, headers=OF_SCRIPT),
+        entry("/api/2", kind="application/json", at_s=5, headers=OF_SCRIPT),
+        entry("/cart", "<title>Cart</title>", at_s=5.5, headers=OWN_PAGE),
+    )  # fmt: skip
+    assert [step.title for step in found.steps] == ["Shop", "", "GET /api/2", "Cart"]
+    assert [round(step.pause_s, 1) for step in found.steps] == [0.0, 0.4, 4.4, 0.4]
+
+
+def test_a_frame_begins_no_transaction(tmp_path):
+    frame = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}
+    found = steps(tmp_path, entry("/"), entry("/ad", "<title>Ad</title>", at_s=0.3, headers=frame))
+    assert found.steps[1].title == ""
+
+
+def test_a_form_gives_its_transaction_the_text_of_its_button(tmp_path):
+    found = steps(
+        tmp_path, entry("/", SIGN_IN), entry("/in", method="POST", body="t=x7&user=ann&pw=opensesame", at_s=9)
+    )
+    assert found.steps[1].title == "Sign in"
+
+
+def test_what_a_person_types_is_known_by_the_form(tmp_path):
+    found = steps(
+        tmp_path, entry("/", SIGN_IN), entry("/in", method="POST", body="t=x7&user=ann&pw=opensesame", at_s=9)
+    )
+    fields = {one.name: one for one in found.steps[1].fields if one.where is Where.FORM}
+    assert {name: (one.typed, one.is_secret) for name, one in fields.items()} == {
+        "t": ("", False), "user": ("user", False), "pw": ("pw", True),
+    }  # fmt: skip
+
+
+def test_without_the_page_the_names_of_the_fields_tell(tmp_path):
+    (step,) = steps(tmp_path, entry("/in", method="POST", body="csrf_token=9f3&username=ann&password=opensesame")).steps
+    assert {one.name: (one.typed, one.is_secret) for one in step.fields if one.where is Where.FORM} == {
+        "csrf_token": ("", False), "username": ("username", False), "password": ("password", True),
+    }  # fmt: skip
+
+
+def test_headers_of_the_browser_are_left_out_and_the_origin_becomes_that_of_the_target(tmp_path):
+    headers = {
+        "Host": "x", "Cookie": "a=b", "Sec-Fetch-Mode": "cors", "User-Agent": "Firefox", "If-None-Match": "w",
+        "Origin": "http://127.0.0.1:8080", "X-Requested-With": "XMLHttpRequest",
+    }  # fmt: skip
+    (step,) = steps(tmp_path, entry("/", headers=headers)).steps
+    sent = {one.name: one.text for one in step.fields if one.where is Where.HEADER}
+    assert sent == {"Origin": "${origin}", "X-Requested-With": "XMLHttpRequest"}
+
+
+def test_fields_with_one_name_are_all_sent(tmp_path):
+    (step,) = steps(tmp_path, entry("/?tag=a&tag=b%20c&x")).steps
+    assert [(one.name, one.text) for one in step.fields if one.where is Where.QUERY] == [
+        ("tag", "a"), ("tag#2", "b c"), ("x", ""),
+    ]  # fmt: skip

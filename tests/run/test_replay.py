@@ -1,0 +1,208 @@
+"""Plans of recordings, replayed by a real JMeter."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from urllib.parse import parse_qs
+from uuid import uuid4
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.base.project import BUILD
+from harness.cli import main
+from harness.commands.record import record
+from tests.support.correlated_apps import outcome_of
+from tests.support.django_admin import PASSWORD, USERS
+from tests.support.har import entry, write
+from tests.support.local_server import serving
+from tests.support.paths import ROOT
+
+TOKEN = "9f3c01aa7be244d1"
+
+
+def init(home: Path, *arguments: str) -> int:
+    return main(["init", "shop", *arguments, "--home", str(home), "--build", str(BUILD)], "lth")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("seed", range(3))
+def test_the_needed_extractors_of_a_generated_application_are_proven_and_no_others_are_left(tmp_path, seed):
+    """Thirty of them: scripts/bench correlation."""
+    outcome = outcome_of(seed, tmp_path, 1 + seed % 2)
+    assert (outcome.code, outcome.missed, outcome.unnecessary, outcome.not_named) == (0, set(), set(), set())
+    assert re.search(r"proven in \d+ passes: 3 users passed with \d extractors", outcome.printed)
+
+
+class OneTime(BaseHTTPRequestHandler):
+    """A page with a token, and a page that accepts only a number that a script made: never an old one."""
+
+    seen: set[str]
+    hosts: list[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.hosts.append(self.path)
+        number = self.path.partition("n=")[2]
+        is_old = bool(number) and number in self.seen
+        self.seen.add(number)
+        body = b"used" if is_old else b"<title>Page</title>"
+        self.send_response(410 if is_old else 200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.real
+def test_a_plan_that_does_not_pass_is_kept_and_the_step_is_named(tmp_path, capsys):
+    seen = {"1795737600123"}
+    with serving(OneTime, seen=seen, hosts=[]) as port:
+        origin = f"http://127.0.0.1:{port}"
+        har = write(
+            tmp_path / "v.har", entry(f"{origin}/", "<title>Page</title>"),
+            entry(f"{origin}/go?n=1795737600123", "<title>Page</title>", at_s=3),
+            entry("https://cdn.example.org/x.js", kind="text/javascript", at_s=3.1),
+        )  # fmt: skip
+        assert init(tmp_path, "--har", str(har)) == 1
+    printed = capsys.readouterr().out
+    assert "v.har: left out: 1 to cdn.example.org" in printed
+    assert "unexplained: GET /go, query n: 1795737600123 (time in ms); write ${__time()}" in printed
+    assert "not proven: the replay differs from the recording:\n  step 2 GET /go: expected 200, got 410" in printed
+    assert (tmp_path / "plans" / "shop.jmx").is_file()
+
+
+class Either(BaseHTTPRequestHandler):
+    """A page with two tokens, of which either one suffices, once."""
+
+    given: set[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        tokens = (uuid4().hex, uuid4().hex)
+        inputs = "".join(
+            f'<input type="hidden" name="{name}" value="{token}">' for name, token in zip("ab", tokens, strict=True)
+        )
+        self.given.update(tokens)
+        self.answer(200, f'<title>Edit</title><form method="post" action="/go">{inputs}</form>')
+
+    def do_POST(self) -> None:
+        fields = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        is_good = any(fields[name][0] in self.given for name in "ab")
+        self.answer(200 if is_good else 403, "<title>Done</title>")
+
+    def answer(self, code: int, page: str) -> None:
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+
+@pytest.mark.real
+def test_two_extractors_of_which_one_suffices_are_both_kept(tmp_path, capsys):
+    a, b = "9f3c01aa7be244d1", "0b77e2c9d1844f60"
+    form = f'<title>Edit</title><form method="post" action="/go"><input type="hidden" name="a" value="{a}">'
+    form += f'<input type="hidden" name="b" value="{b}"></form>'
+    with serving(Either, given=set()) as port:
+        origin = f"http://127.0.0.1:{port}"
+        body = f"a={a}&b={b}"
+        done = entry(f"{origin}/go", "<title>Done</title>", method="POST", body=body, at_s=3)
+        assert init(tmp_path, "--har", str(write(tmp_path / "v.har", entry(f"{origin}/", form), done))) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("users pass without it, but not without others, too") == 2
+    assert "not needed" not in printed
+    assert "3 users passed with 2 extractors" in printed
+
+
+def test_without_a_replay_nothing_is_sent_and_nothing_is_proven(tmp_path, capsys):
+    page = f'<form action="/in"><input type="hidden" name="t" value="{TOKEN}"></form>'
+    with serving(OneTime, seen=set(), hosts=(asked := [])) as port:
+        origin = f"http://127.0.0.1:{port}"
+        har = write(tmp_path / "v.har", entry(f"{origin}/", page), entry(f"{origin}/in?t={TOKEN}", at_s=3))
+        assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    printed = capsys.readouterr().out
+    assert asked == []
+    assert re.search(r't +GET / +GET /in \(query\) +CSS input\[name="t"\]@value +not proven\n', printed)
+    assert f"nothing is proven (--no-replay); lth init --har … --target {origin} --force replays the plan" in printed
+
+
+def test_a_target_that_is_not_allowed_is_refused_before_anything_is_written(tmp_path):
+    har = write(tmp_path / "v.har", entry("https://shop.example.org/"))
+    with pytest.raises(UsageError, match=r"shop\.example\.org is not this machine"):
+        init(tmp_path, "--har", str(har))
+    assert not (tmp_path / "plans").exists()
+
+
+def test_three_recordings_and_a_jmx_beside_one_are_refused(tmp_path):
+    har = ["--har", str(write(tmp_path / "v.har", entry("/")))]
+    with pytest.raises(UsageError, match="3 recordings: two show what varies"):
+        init(tmp_path, *har, *har, *har)
+    with pytest.raises(UsageError, match="--har excludes a JMX, an address and a second name"):
+        init(tmp_path, *har, "--jmx", "x.jmx")
+
+
+def test_a_data_file_with_rows_of_its_own_is_kept(tmp_path):
+    form = '<form method="post" action="/in"><input name="who"></form>'
+    har = write(tmp_path / "v.har", entry("/", form), entry("/in", method="POST", body="who=ann", at_s=3))
+    assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    data = tmp_path / "plans" / "data" / "shop" / "users.csv"
+    assert data.read_text() == "who\nann\n"
+    data.write_text("who\nbob\neve\n")
+    assert init(tmp_path, "--har", str(har), "--no-replay", "--force") == 0
+    assert data.read_text() == "who\nbob\neve\n"
+
+
+@pytest.fixture
+def admin(tmp_path: Path) -> Iterator[str]:
+    """The address of Django's admin."""
+    command = [sys.executable, "-m", "tests.support.django_admin", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        process.terminate()
+
+
+@pytest.mark.real
+def test_the_admin_of_django_recorded_by_chromium_passes_for_twenty_users(tmp_path, admin, capsys):
+    def visit(page) -> None:
+        page.fill("#id_username", "user0")
+        page.fill("#id_password", PASSWORD)
+        page.click("input[type=submit]")
+        page.click("text=Groups")
+        page.click("text=Add group")
+        page.fill("#id_name", "Editors of user0")
+        page.click("input[name=_save]")
+        page.click("#result_list a:has-text('Editors of user0')")
+        page.fill("#id_name", "Writers of user0")
+        page.click("input[name=_save]")
+        page.click("#result_list a:has-text('Writers of user0')")
+        page.click("a.deletelink")
+        page.click("input[type=submit]")
+
+    har = tmp_path / "admin.har"
+    record(f"{admin}/admin/", har, visit, is_headless=True)
+    assert init(tmp_path, "--har", str(har)) == 0
+    printed = capsys.readouterr().out
+    assert "3 users passed with 5 extractors" in printed
+    assert "secrets.toml, which git ignores, has the values of: SHOP_PASSWORD" in printed
+    assert len(re.findall(r"csrfmiddlewaretoken\S* .* answers 403\n", printed)) == 4
+    assert re.search(r"group_id +POST /admin/auth/group/add/ .*boundary", printed)
+    data = tmp_path / "plans" / "data" / "shop" / "users.csv"
+    assert data.read_text().splitlines() == ["username,name,name_2", "user0,Editors of user0,Writers of user0"]
+    rows = [f"user{number},Editors of user{number},Writers of user{number}" for number in range(USERS)]
+    data.write_text("\n".join(["username,name,name_2", *rows, ""]))
+    folders = ["--home", str(tmp_path), "--build", str(BUILD), "--reports", str(tmp_path / "reports")]
+    assert main(["run", "shop", "-t", admin, "-u", str(USERS), "-d", "20", *folders], "lth") == 0
+    total = json.loads(next((tmp_path / "reports" / "shop").glob("run-01_1*.json")).read_text())["whole"]["total"]
+    assert total["error_count"] == 0 < total["sample_count"]
