@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.bisect.posterior import Floats, Posterior, covariance, many_covariance
 
 # The outcomes of a run are computed at so many values; only the most probable explanations predict them.
 _VALUES, _EXPLANATIONS_MOST = 64, 32
 _REACH = 4.0
+_MANY = (-1,)
 
 
-class _Explanation(NamedTuple):
-    """Where the steps are, with the increments that it expects; `only` is the interval of the only step."""
+class _Explanations(NamedTuple):
+    """Where the steps may be, with the increments that each expects; `only` is the interval of one step, else -1."""
 
-    log_weight: float
-    mean: Floats
-    cover: Floats
-    only: int | None = None
+    weights: Floats
+    means: Floats
+    covers: Floats
+    only: NDArray[np.int64]
+
+
+class _Outcomes(NamedTuple):
+    """What each explanation expects of a run."""
+
+    weights: Floats
+    means: Floats
+    variances: Floats
 
 
 def information(found: Posterior, positions: Sequence[int]) -> list[float]:
@@ -39,11 +49,11 @@ def information(found: Posterior, positions: Sequence[int]) -> list[float]:
     shares = fit.inverse @ towards + rows * missing / rows.sum()
     rest = float(own - towards @ fit.inverse @ towards + missing**2 / rows.sum())
     variance = float(found.noises[level]) ** 2 * rest
-    explanations = _explanations(found)
-    return [_mutual(list(_outcomes(explanations, found, at, shares @ fit.steps)), variance) for at in positions]
+    explanations, known = _explanations(found), shares @ fit.steps
+    return [_mutual(_outcomes(explanations, found.tested, at, known), variance) for at in positions]
 
 
-def _explanations(found: Posterior) -> list[_Explanation]:
+def _explanations(found: Posterior) -> _Explanations:
     """Return the most probable explanations."""
     case, level = found.best_case
     noise, size = float(found.noises[level]), case.size
@@ -51,46 +61,52 @@ def _explanations(found: Posterior) -> list[_Explanation]:
     count = len(score)
     places: list[tuple[float, tuple[int, ...]]] = [(float(case.one[level, k]), (k,)) for k in range(count)]
     places += [(float(case.two[level, k, m]), (k, m)) for k in range(count) for m in range(k, count)]
-    places += [(float(case.many[level]), tuple(range(count + 1))), (float(case.none[level]), ())]
-    places.sort(key=lambda one: -one[0])
-    explained = []
-    for log_weight, steps in places[:_EXPLANATIONS_MOST]:
-        prior = np.zeros((count, count))
-        if len(steps) > count:  # many
-            prior = many_covariance(np.diff(np.array(found.tested, dtype=float)), size)
-        else:
-            for step in steps:
-                prior[step, step] += size**2
-        cover = prior @ np.linalg.inv(np.eye(count) + precision @ prior)
-        explained.append(_Explanation(log_weight, cover @ score, cover, steps[0] if len(steps) == 1 else None))
-    return explained
+    places += [(float(case.many[level]), _MANY), (float(case.none[level]), ())]
+    places = sorted(places, key=lambda one: -one[0])[:_EXPLANATIONS_MOST]
+    priors = np.zeros((len(places), count, count))
+    for prior, (_, steps) in zip(priors, places, strict=True):
+        if steps == _MANY:
+            prior += many_covariance(np.diff(np.array(found.tested, dtype=float)), size)
+            continue
+        for step in steps:
+            prior[step, step] += size**2
+    covers = priors @ np.linalg.inv(np.eye(count) + precision @ priors)
+    logs = np.array([log_weight for log_weight, _ in places])
+    only = np.array([steps[0] if len(steps) == 1 and steps != _MANY else -1 for _, steps in places])
+    return _Explanations(np.exp(logs - logs.max()), covers @ score, covers, only)
 
 
-def _outcomes(
-    explanations: Sequence[_Explanation], found: Posterior, position: int, known: Floats
-) -> Iterator[tuple[float, float, float]]:
-    """Yield weight, mean and variance of what each explanation expects; `known` is the part of earlier runs."""
-    passed = np.array([after <= position for after in found.tested[1:]], dtype=float)
-    inside = next((k for k, (a, b) in enumerate(pairwise(found.tested)) if a < position < b), None)
-    share = 0.0
-    if inside is not None:
-        share = (position - found.tested[inside]) / (found.tested[inside + 1] - found.tested[inside])
-    for log_weight, mean, cover, only in explanations:
-        weight = float(np.exp(log_weight - explanations[0].log_weight))
-        # The only step, if it is in this interval, is before the position or behind it.
-        parts = ((share, 1.0), (1 - share, 0.0)) if inside is not None and only == inside else ((1.0, share),)
-        for part, level in parts:
-            factors = passed - known
-            if inside is not None:
-                factors = factors.copy()
-                factors[inside] += level
-            yield weight * part, float(factors @ mean), float(factors @ cover @ factors)
+def _outcomes(explained: _Explanations, tested: Sequence[int], position: int, known: Floats) -> _Outcomes:
+    """Return what each explanation expects of a run at a position; `known` is the part of earlier runs."""
+    passed = np.array([after <= position for after in tested[1:]], dtype=float)
+    inside = next((k for k, (a, b) in enumerate(pairwise(tested)) if a < position < b), None)
+    if inside is None:
+        return _expected(explained, passed - known)
+    # The only step, if it is in this interval, is before the position or behind it.
+    share = (position - tested[inside]) / (tested[inside + 1] - tested[inside])
+    is_here = explained.only == inside
+    parts = []
+    for weights, level in (
+        (np.where(is_here, 0.0, 1.0), share),
+        (np.where(is_here, share, 0.0), 1.0),
+        (np.where(is_here, 1 - share, 0.0), 0.0),
+    ):
+        factors = passed - known
+        factors[inside] += level
+        found = _expected(explained, factors)
+        is_used = weights > 0
+        parts.append([(found.weights * weights)[is_used], found.means[is_used], found.variances[is_used]])
+    return _Outcomes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _mutual(outcomes: Sequence[tuple[float, float, float]], variance: float) -> float:
+def _expected(explained: _Explanations, factors: Floats) -> _Outcomes:
+    return _Outcomes(explained.weights, explained.means @ factors, explained.covers @ factors @ factors)
+
+
+def _mutual(outcomes: _Outcomes, variance: float) -> float:
     """Return the entropy of the mixture without the mean entropy of its parts."""
-    weights, means, variances = map(np.array, zip(*outcomes, strict=True))
-    weights, spreads = weights / weights.sum(), np.sqrt(variances + variance)
+    weights, means = outcomes.weights / outcomes.weights.sum(), outcomes.means
+    spreads = np.sqrt(outcomes.variances + variance)
     low, high = (means - _REACH * spreads).min(), (means + _REACH * spreads).max()
     values, step = np.linspace(low, high, _VALUES, retstep=True)
     each = np.exp(-(((values[None] - means[:, None]) / spreads[:, None]) ** 2) / 2) / spreads[:, None]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ _SIZES = (0.06, 0.2)
 # The drift from a run to the next as a part of the noise of a run, each as probable.
 _DRIFTS = (0.02, 0.3)
 # The grid of the noise, in standard deviations of the logarithm of what is expected.
-_NOISE_STEPS = np.linspace(-2.5, 2.5, 11)
+_NOISE_STEPS = np.linspace(-2.5, 2.5, 16)
 _REACH = 1.96
 
 Floats = NDArray[np.float64]
@@ -83,7 +84,7 @@ class Case:
     many: Floats
     none: Floats
 
-    @property
+    @cached_property
     def log_weights(self) -> Floats:
         """Those of each noise."""
         flat = self.two.reshape(len(self.two), -1)
@@ -116,7 +117,7 @@ class Posterior:
             found += [share / (after - before)] * (after - before)
         return found
 
-    @property
+    @cached_property
     def best_case(self) -> tuple[Case, int]:
         """The most probable case, and the index of its noise."""
         tables = [case.log_weights for case in self.cases]

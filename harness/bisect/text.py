@@ -15,6 +15,7 @@ from harness.experiment.record import FINISHED
 from harness.report.first_screen import brief
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
+from harness.run.arguments import make_command
 from harness.tune.effects import NO_EFFECT, is_better
 
 CHART = "probability.svg"
@@ -107,6 +108,12 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep("Remove the cause, then repeat the bisection", record.command)
     elif named and (commit := record.candidates[named.positions[-1]].commit):
         yield NextStep("See what it changed", f"git show {commit[:12]}")
+    elif outcome.verdict == FOUND and not named and outcome.found and record.candidates[0].commit:
+        start, end, _ = max(outcome.found.parts(), key=lambda part: abs(part[2].ratio))
+        good, bad = (record.candidates[index].text for index in (start, end))
+        ends = {"good": good, "bad": bad, "metric": record.metric_name, "plan": record.plan}
+        if end - start > 1:
+            yield NextStep("Bisect the larger part alone", make_command("bisect", ends))
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < RUNS_MOST:
         yield NextStep("Continue it with more time", extended(record.resume_command, "max", "3h"))
     elif outcome.verdict == CANNOT_TELL:
