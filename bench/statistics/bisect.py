@@ -163,7 +163,7 @@ def _bisected(history: History, machine: Machine, runs_most: int) -> End:
         decision = decide(found, testable, _THRESHOLD)
         if decision.verdict != CANNOT_TELL or len(runs) >= runs_most:
             return End(history, decision, found.several, len(runs))
-        runs.append(machine.run(most_informative(found, testable, runs[-1].position)))
+        runs.append(machine.run(most_informative(found, decision, testable, runs[-1].position)))
 
 
 def _plain(history: History, machine: Machine, repeats: int) -> tuple[bool, int]:
@@ -189,8 +189,12 @@ def _plain(history: History, machine: Machine, repeats: int) -> tuple[bool, int]
 def _plain_rows(ends: Sequence[End], seed: int) -> Iterator[list[str]]:
     ours = [end for end in ends if end.history.kind == ONE]
     named = [end for end in ours if end.is_named]
-    of_all = f"{_percent(_right(named))} of those named ({_percent(len(named) / len(ours))} %)"
-    yield ["lth bisect", of_all, f"{sum(end.run_count for end in ours) / len(ours):.0f}"]
+    of_named = f"{_percent(_right(named))} of the {_percent(len(named) / len(ours))} % named"
+    yield [
+        "lth bisect",
+        f"{_percent(_right(ours))} of all, {of_named}",
+        f"{sum(end.run_count for end in ours) / len(ours):.0f}",
+    ]
     for repeats in _REPEATS:
         chance = numpy.random.default_rng(seed)
         plain = [_plain(end.history, Machine(end.history, chance), repeats) for end in ours]
@@ -224,4 +228,4 @@ def _right(named: Sequence[End]) -> float:
 
 
 def _percent(ratio: float) -> str:
-    return percent_text(ratio, 1)
+    return percent_text(ratio, 1).removesuffix(".0")

@@ -35,10 +35,14 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict, and all suspects, the most probable first."""
+    """The verdict, and all suspects, the most probable first.
+
+    `unconfirmed` are the positions with one run only on which an answer depends: it might be an outlier.
+    """
 
     verdict: str
     suspects: tuple[Suspect, ...] = ()
+    unconfirmed: tuple[int, ...] = ()
 
     @property
     def named(self) -> Suspect | None:
@@ -51,7 +55,11 @@ def decide(found: Posterior, testable: Sequence[int], threshold_ratio: float) ->
     """Return the decision; `threshold_ratio` is the smallest change of the metric that matters."""
     decision = Decision(FOUND, _suspects(found, testable))
     if decision.named or found.several >= SURE:
-        return decision
+        named = decision.named
+        ends = [(named.positions[0] - 1, named.positions[-1])] if named else [part[:2] for part in found.parts()]
+        single = {position for position, count in zip(found.tested, found.counts, strict=True) if count == 1}
+        unconfirmed = tuple(sorted(single & {position for pair in ends for position in pair}))
+        return Decision(CANNOT_TELL, decision.suspects, unconfirmed) if unconfirmed else decision
     whole = found.whole()
     is_small = max(abs(whole.low_ratio), abs(whole.high_ratio)) <= _SMALL * threshold_ratio
     return Decision(NO_EFFECT if is_small and found.none >= _NONE_LEAST else CANNOT_TELL, decision.suspects)
@@ -74,13 +82,15 @@ def opening(count: int, last: int) -> int:
 
 
 def most_informative(
-    found: Posterior, testable: Sequence[int], before: int, cost_s: Sequence[float] | None = None
+    found: Posterior, decision: Decision, testable: Sequence[int], before: int, cost_s: Sequence[float] | None = None
 ) -> int:
     """Return the position whose run is expected to show most per second; `cost_s` are the seconds of each position.
 
-    It is never the position of the run before, so that a drift of the machine looks like no step.
+    It is never the position of the run before, so that a drift of the machine looks like no step. What an answer
+    depends on is first.
     """
-    choices = [position for position in _choices(found, testable) if position != before]
+    wanted = [position for position in decision.unconfirmed if position != before]
+    choices = wanted or [position for position in _choices(found, testable) if position != before]
     shown = information(found, choices)
     rates = [one / (cost_s[position] if cost_s else 1.0) for one, position in zip(shown, choices, strict=True)]
     return choices[max(range(len(choices)), key=rates.__getitem__)]

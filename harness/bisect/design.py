@@ -102,7 +102,8 @@ def next_run(outcome: Outcome) -> BisectRun:
     if not any(run.is_warm_up for run in ended):
         return BisectRun(0, is_warm_up=True)
     count = len(outcome.counted)
-    if outcome.found is None or count < OPENING:
+    found = outcome.found
+    if found is None or count < OPENING:
         return BisectRun(opening(count, last))
     built_s = [run.build_s for run in ended if run.build_s]
     taken_s = [run.took_s for run in ended if run.took_s]
@@ -110,4 +111,4 @@ def next_run(outcome: Outcome) -> BisectRun:
     build_s = sum(built_s) / len(built_s) if built_s else 0.0
     built = {run.candidate for run in ended}
     cost_s = [run_s + (0.0 if position in built else build_s) for position in range(last + 1)]
-    return BisectRun(most_informative(outcome.found, outcome.testable, ended[-1].candidate, cost_s))
+    return BisectRun(most_informative(found, outcome.decision, outcome.testable, ended[-1].candidate, cost_s))

@@ -2,7 +2,7 @@
 
 The model: the logarithm of a run's metric is the level of its commit, the machine's drift (a random walk over the runs)
 and noise. Between the first and the last commit the level has one step, two, many (a straight line and a random walk),
-or none. Steps are normal around 0, with one of two scales. All but the place of the step is integrated out: sizes and
+or none. Steps are normal around 0, with one of three scales. All but the place of the step is integrated out: sizes and
 mean in closed form, scale, drift and noise over a grid. Commits are positions from 0, the good end.
 """
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 # Prior probabilities of one step, two, many, and none.
 ONE, TWO, MANY, NONE = 0.6, 0.08, 0.08, 0.24
 # Standard deviations of a step, in logarithms, each as probable.
-_SIZES = (0.06, 0.2)
+_SIZES = (0.06, 0.2, 0.6)
 # The drift from a run to the next as a part of the noise of a run, each as probable.
 _DRIFTS = (0.02, 0.3)
 # The grid of the noise, in standard deviations of the logarithm of what is expected.
@@ -97,11 +97,12 @@ class Case:
 class Posterior:
     """The probabilities after some runs of at least the first and the last position.
 
-    `tested` are the positions with runs. `intervals` has the probabilities that the only step is between one of them
-    and the next; `several` that there is more than one, `none` that there is no step.
+    `tested` are the positions with runs, `counts` how many each has. `intervals` has the probabilities that the only
+    step is between one of them and the next; `several` that there is more than one, `none` that there is no step.
     """
 
     tested: tuple[int, ...]
+    counts: tuple[int, ...]
     intervals: tuple[float, ...]
     several: float
     none: float
@@ -186,6 +187,7 @@ def posterior(observations: Sequence[Observation], noise: Noise) -> Posterior:
     assert isinstance(ones, np.ndarray)
     return Posterior(
         tested=tested,
+        counts=tuple(sum(one.position == position for one in observations) for position in tested),
         intervals=tuple(map(float, ones)),
         several=max(0.0, 1.0 - none - float(ones.sum())),
         none=none,

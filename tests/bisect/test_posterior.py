@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from harness.bisect.decision import SURE, decide, most_informative, opening
+from harness.bisect.decision import SURE, Decision, decide, most_informative, opening
 from harness.bisect.information import information
 from harness.bisect.posterior import NONE, ONE, Noise, Observation, posterior
 from harness.compare.comparison import CANNOT_TELL
@@ -13,6 +13,7 @@ from harness.report.results import FOUND
 from harness.tune.effects import NO_EFFECT
 
 EXACT = Noise(0.01, 0.1)
+UNDECIDED = Decision(CANNOT_TELL)
 
 
 def runs(*levels: tuple[int, float], seed: int = 1, noise: float = 0.01, drift: float = 0.0) -> list[Observation]:
@@ -62,8 +63,19 @@ def test_a_commit_that_cannot_be_run_shares_its_probability_with_the_next_one():
     assert decide(found, range(9), 0.1).verdict == CANNOT_TELL
 
 
+def test_nothing_is_named_by_a_single_run_which_may_be_an_outlier():
+    once = [one for index, one in enumerate(STEP) if index not in (4, 7)] + [(4, 0.0)]
+    found = posterior(runs(*once), EXACT)
+    decision = decide(found, range(9), 0.1)
+    assert decision.suspects[0].probability >= SURE
+    assert (decision.verdict, decision.unconfirmed) == (CANNOT_TELL, (4,))
+    assert most_informative(found, decision, range(9), before=5) == 4
+    assert decide(posterior(runs(*once, (5, 0.2), (4, 0.0)), EXACT), range(9), 0.1).verdict == FOUND
+
+
 def test_two_steps_are_no_single_commit_and_their_sizes_are_reported():
     levels = [(0, 0.0), (9, 0.32), (9, 0.32), (0, 0.0), (4, 0.1), (6, 0.1), (3, 0.1), (2, 0.0), (7, 0.32), (6, 0.1)]
+    levels += [(2, 0.0), (7, 0.32), (3, 0.1)]
     found = posterior(runs(*levels), EXACT)
     decision = decide(found, range(10), 0.1)
     assert (decision.verdict, decision.named) == (FOUND, None)
@@ -101,14 +113,14 @@ def test_a_run_in_the_middle_of_where_the_step_may_be_shows_most():
     # One step is before it or behind it: a bit. That there are two is learned as well.
     assert math.log(2) * 0.95 < at[2] < math.log(4)
     assert at[1] == pytest.approx(at[3], abs=0.02)
-    assert most_informative(found, range(65), before=0) == 32
+    assert most_informative(found, UNDECIDED, range(65), before=0) == 32
 
 
 def test_a_run_that_needs_a_build_must_show_more_and_none_repeats_the_run_before():
     found = posterior(runs((0, 0.0), (8, 0.05), (8, 0.05), (0, 0.0), noise=0.03), Noise(0.03, 0.1))
-    assert most_informative(found, range(9), before=0) == 4
-    assert most_informative(found, range(9), before=0, cost_s=[1.0, *[1e6] * 7, 1.0]) == 8
-    assert most_informative(found, range(9), before=8, cost_s=[1.0, *[1e6] * 7, 1.0]) == 0
+    assert most_informative(found, UNDECIDED, range(9), before=0) == 4
+    assert most_informative(found, UNDECIDED, range(9), before=0, cost_s=[1.0, *[1e6] * 7, 1.0]) == 8
+    assert most_informative(found, UNDECIDED, range(9), before=8, cost_s=[1.0, *[1e6] * 7, 1.0]) == 0
 
 
 def test_the_first_runs_are_both_ends_in_an_order_that_drift_does_not_touch():
