@@ -14,7 +14,7 @@ from harness.bisect.record import BisectRecord, BisectRun
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
-from harness.experiment.record import FINISHED, measured
+from harness.experiment.record import ENDED, FINISHED
 
 # A candidate that leaves so many runs without numbers is skipped; so many runs in a row that do not count end it all.
 _FAILED_MOST, _FAILED_IN_A_ROW = 2, 3
@@ -22,12 +22,16 @@ _FAILED_MOST, _FAILED_IN_A_ROW = 2, 3
 
 @dataclass(frozen=True)
 class Counted:
-    """A run that ended: its result, the value of the metric, and why it does not count; empty when it does."""
+    """A run that ended: its result, the value of the metric, and why it does not count; empty when it does.
+
+    It is recent when it came after the last resumption: earlier failures do not keep a resumed bisection from going on.
+    """
 
     run: BisectRun
     result: RunResult | None
     value: float | None
     problem: str = ""
+    is_recent: bool = True
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Outcome:
         for position, end in ((0, "good"), (len(self.record.candidates) - 1, "bad")):
             if position in self.skipped:
                 return f"the {end} end cannot be tested: {self.skipped[position]}"
-        recent = [one for one in self.runs if one.run.is_built][-_FAILED_IN_A_ROW:]
+        recent = [one for one in self.runs if one.is_recent and one.run.is_built][-_FAILED_IN_A_ROW:]
         is_failed = len(recent) == _FAILED_IN_A_ROW and all(one.problem for one in recent)
         return f"{_FAILED_IN_A_ROW} runs in a row do not count: {recent[-1].problem}" if is_failed else ""
 
@@ -97,7 +101,7 @@ def outcome_of(record: BisectRecord, results: Mapping[str, RunResult]) -> Outcom
     runs = tuple(_counted(record, results))
     skipped = {one.run.candidate: one.problem for one in runs if not one.run.is_built}
     for index in {one.run.candidate for one in runs}:
-        failed = [one for one in runs if one.run.candidate == index and one.problem and not one.value]
+        failed = [one for one in runs if one.is_recent and one.run.candidate == index and one.problem and not one.value]
         if len(failed) >= _FAILED_MOST:
             skipped.setdefault(index, failed[-1].problem)
     counted = [one for one in runs if not one.problem and not one.run.is_warm_up and one.run.candidate not in skipped]
@@ -108,11 +112,13 @@ def outcome_of(record: BisectRecord, results: Mapping[str, RunResult]) -> Outcom
 
 
 def _counted(record: BisectRecord, results: Mapping[str, RunResult]) -> Iterator[Counted]:
-    for run in measured(record.runs):
+    for index, run in enumerate(record.runs):
+        if run.state != ENDED:
+            continue
         result = results.get(run.run or "")
         value = record.metric.of(result.total) if result and result.total else None
         problem = problem_of(result, run.problem)
         text = problem.text
         if not text and not value:
             text = f"its {record.metric.phrase} is 0 or unknown, so it has no relative change"
-        yield Counted(run, result, None if problem.is_invalid else value, text)
+        yield Counted(run, result, None if problem.is_invalid else value, text, is_recent=index >= record.resumed_at)

@@ -147,6 +147,12 @@ def test_a_bad_end_whose_runs_fail_is_invalid(bisect, tmp_path):
     assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: scripts/run ended with")
 
 
+def test_a_bisection_that_failed_goes_on_when_it_is_resumed(bisect, tmp_path):
+    assert bisect(VALUES, behaviour={"3": "fail", "4": "fail"}) == 3
+    assert bisect("--resume") == 0
+    assert record_of(tmp_path)["headline"].startswith("FOUND ")
+
+
 def test_runs_that_do_not_count_are_repeated_and_three_in_a_row_end_it(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"6": "doubt"}) == 0
     assert "| no: DOUBTFUL: " in page_of(tmp_path)
