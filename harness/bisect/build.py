@@ -66,7 +66,7 @@ class Builder:
             raise KeyboardInterrupt
 
     def _run(self, launch: Launch) -> None:
-        """Run a build; StartError when it fails or takes too long."""
+        """Run a build; StartError when it fails or takes too long, KeyboardInterrupt after Ctrl-C."""
         process, until_s = start(launch), time.monotonic() + BUILD_LIMIT_S
         try:
             while process.returncode is None and not self.interrupts.count:
@@ -78,6 +78,8 @@ class Builder:
                     continue
         finally:
             stop(process, _STOP_S)
+        if self.interrupts.count:
+            raise KeyboardInterrupt
         if process.returncode:
             raise StartError(f"{launch.name} ended with code {process.returncode}", "", tail_of(launch.log))
 

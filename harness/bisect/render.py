@@ -32,7 +32,9 @@ def bisect_charts(outcome: Outcome) -> tuple[Chart, ...]:
         return ()
     shares, candidates = outcome.found.commits, outcome.record.candidates
     step = -(-len(shares) // _TICKS_MOST)
-    x = Axis(-0.5, len(shares) - 0.5, tuple((float(k), candidates[k].text) for k in range(0, len(shares), step)))
+    tick_px = (svg.RIGHT - svg.LEFT) * step / len(shares)
+    ticks = ((float(k), svg.shortened(candidates[k].text, tick_px)) for k in range(0, len(shares), step))
+    x = Axis(-0.5, len(shares) - 0.5, tuple(ticks))
     plot = svg.Plot(x, Axis(0.0, 1.0, _PERCENT_TICKS), svg.HEAD_PX + 12, svg.HEIGHT - svg.FOOT_PX)
     bars = [svg.Bar(k - 0.4, k + 0.4, share) for k, share in enumerate(shares) if share > _PROBABILITY_SHOWN / 2]
     body = [plot.axes("from good to bad"), plot.bars(bars, svg.MAIN, svg.LeastSize(3, 1))]

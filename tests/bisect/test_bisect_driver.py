@@ -1,7 +1,10 @@
 """scripts/bisect as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
 
 import json
+import os
 import re
+import signal
+import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +17,8 @@ from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run import kinds
 from tests.support.ab_tests import commit, git
 from tests.support.fake_runs import calls
+from tests.support.first_screens import assert_first_screen
+from tests.support.processes import wait_for
 
 VALUES = "--set=delay_ms=0,1,20,21,22"
 
@@ -60,6 +65,7 @@ def test_the_value_that_slows_a_system_is_named_first_with_its_change(bisect, tm
     low, high = int(found[3]), int(found[4])
     assert low <= 19 <= high  # of 101 ms 120 ms: + 18.8 %
     assert f"\n{chr(0x2705)} **{record['headline']}**\n" in page
+    assert_first_screen(page, "answer", "chart", "table", "doubts")
     assert "![Which one made the change: delay_ms=20: 9" in page
     assert (tmp_path / "bisect" / "tiny" / "bisect-01" / "probability.svg").is_file()
     assert sum(record["probabilities"]) + record["several"] + record["none"] == pytest.approx(1.0)
@@ -122,6 +128,32 @@ def test_an_end_that_does_not_build_or_hangs_is_refused(bisect, repository, tmp_
     monkeypatch.setattr(build, "BUILD_LIMIT_S", 0.5)
     assert re.match(r"BAD=\w{7} does not build: sh: stopped after 0\.5 s: it hung", refused(bisect, "--good=c12"))
     assert calls(tmp_path) == []
+
+
+@pytest.mark.real
+def test_ctrl_c_ends_a_build_and_the_bisection_can_be_resumed(bisect, home, tmp_path):
+    (home / "env" / "local.toml").write_text(f'build = ["sh", "build.sh"]\n{(home / "env" / "local.toml").read_text()}')
+    git(home, "init", "-q")
+    for script in ("exit 0", f"touch {tmp_path / 'waits'}; sleep 60", "exit 0 "):
+        (home / "build.sh").write_text(f"{script}\n")
+        commit(home, script)
+    system = home / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text().replace("delay_ms = 0", "delay_ms = 30"))
+    commit(home, "Slower")
+
+    def interrupt() -> None:
+        wait_for(lambda: (tmp_path / "waits").exists())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    assert bisect("--good=HEAD~3") == 130
+    thread.join()
+    record = record_of(tmp_path)
+    assert (record["state"], record["runs"][-1]["candidate"]) == ("running", 1)
+    assert all(run["state"] == "ended" for run in record["runs"][:-1])
+    assert record["runs"][-1]["state"] == "under way"
+    assert "**INTERRUPTED, so far CANNOT TELL" in page_of(tmp_path)
 
 
 def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, repository, tmp_path):
