@@ -12,15 +12,15 @@ from harness.bisect.posterior import Change
 from harness.compare.advice import extended
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import FINISHED
-from harness.report.first_screen import brief
+from harness.report.first_screen import brief, shortest
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
 from harness.run.arguments import make_command
 from harness.tune.effects import NO_EFFECT, is_better
 
 CHART = "probability.svg"
-# A subject has so many words in the headline.
-_SUBJECT_WORDS = 6
+# A subject has at most so many words in the headline.
+_SUBJECT_WORDS = 10
 # An interval of 95 % is 1.96 standard errors wide on each side; a change of 2.8 is found in 80 %.
 _FOUND_PER_REACH = 2.8 / 1.96
 
@@ -30,31 +30,37 @@ def headline(outcome: Outcome) -> str:
     before = "" if outcome.record.state == FINISHED else "INTERRUPTED, so far "
     if outcome.verdict == INVALID:
         return brief(f"{before}{INVALID}: {outcome.failure.rstrip('.')}.")
-    return brief(*(f"{before}{text}" if not index else text for index, text in enumerate(_sentences(outcome))))
+    return brief(*_sentences(outcome, before))
 
 
-def _sentences(outcome: Outcome) -> Iterator[str]:
+def _sentences(outcome: Outcome, before: str) -> Iterator[str]:
+    """Yield the answer, `before` in front of it, and what else is worth a sentence."""
     found, decision, metric = outcome.found, outcome.decision, outcome.record.metric.name
     after = f"after {units.plural(len(outcome.counted), 'run')}"
     if found is None or not decision.suspects:
-        yield f"{CANNOT_TELL} {after}: too few runs at both ends."
+        yield f"{before}{CANNOT_TELL} {after}: too few runs at both ends."
         return
     whole = found.whole()
     if decision.named:
-        yield f"{FOUND} {suspect_text(outcome, decision.named)}."
+        yield _shortened(f"{before}{FOUND}", outcome, decision.named)
         if is_better(outcome.record.metric, decision.named.change.ratio):
             yield "It is better: good and bad exchanged?"
     elif decision.verdict == FOUND:
         changes = ", ".join(f"{units.signed_percent(change.ratio, 0)} %" for _, _, change in found.parts())
-        yield f"{FOUND} {_percent(found.several)}: no single commit: {metric} {changes}."
+        yield f"{before}{FOUND} {_percent(found.several)}: no single commit: {metric} {changes}."
     elif decision.verdict == NO_EFFECT:
         bound = units.percent_text(max(abs(whole.low_ratio), abs(whole.high_ratio)), 1)
-        yield f"{NO_EFFECT} {after}: {metric} of both ends differs by less than {bound} %."
+        yield f"{before}{NO_EFFECT} {after}: {metric} of both ends differs by less than {bound} %."
     elif found.none >= 1 - SURE:
         difference = units.percent_text(abs(whole.ratio), 0)
-        yield f"{CANNOT_TELL} {after}: the difference is {difference} %, this benchmark sees {_seen(whole)} %."
+        yield f"{before}{CANNOT_TELL} {after}: the difference is {difference} %, this benchmark sees {_seen(whole)} %."
     else:
-        yield f"{CANNOT_TELL} {after}: {suspect_text(outcome, decision.suspects[0])}."
+        yield _shortened(f"{before}{CANNOT_TELL} {after}:", outcome, decision.suspects[0])
+
+
+def _shortened(before: str, outcome: Outcome, suspect: Suspect) -> str:
+    """Return a sentence about a suspect, with as many words of its subject as fit."""
+    return shortest(*(f"{before} {suspect_text(outcome, suspect, words)}." for words in range(_SUBJECT_WORDS, -1, -1)))
 
 
 def _seen(whole: Change) -> str:
@@ -68,11 +74,11 @@ def _percent(ratio: float) -> str:
     return "over 99 %" if ratio > 0.99 else f"{units.percent_text(ratio, 0)} %"
 
 
-def suspect_text(outcome: Outcome, suspect: Suspect) -> str:
+def suspect_text(outcome: Outcome, suspect: Suspect, subject_words: int) -> str:
     """Return a suspect with its probability and change, such as 91 %: a3f2c1 Use a lock (p95 +14 %, 9 to 19)."""
     candidate = outcome.record.candidates[suspect.positions[-1]]
     words = candidate.title.split()
-    title = " ".join(words[: _SUBJECT_WORDS + 1]) + ("…" if len(words) > _SUBJECT_WORDS + 1 else "")
+    title = " ".join(words[: subject_words + 1]) + ("…" if len(words) > subject_words + 1 else "")
     others = len(suspect.positions) - 1
     more = f" or {others} before it" if others else ""
     change = f"{outcome.record.metric.name} {change_text(suspect.change)}"

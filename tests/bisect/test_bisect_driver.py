@@ -153,7 +153,7 @@ def test_ctrl_c_ends_a_build_and_the_bisection_can_be_resumed(bisect, home, tmp_
     assert (record["state"], record["runs"][-1]["candidate"]) == ("running", 1)
     assert all(run["state"] == "ended" for run in record["runs"][:-1])
     assert record["runs"][-1]["state"] == "under way"
-    assert "**INTERRUPTED, so far CANNOT TELL" in page_of(tmp_path)
+    assert "**INTERRUPTED, so far CANNOT TELL after 4 runs: " in page_of(tmp_path)
 
 
 def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, repository, tmp_path):
