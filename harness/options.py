@@ -103,6 +103,7 @@ OPTIONS = {
     "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
     "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE"),
     "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
+    "set/bisect": Option("one setting with its values in order instead of commits; also fixed settings", "NAME=A,B"),
     "properties": Option("JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE"),
     "remotes": Option("load generators that share the load; make generator starts one", "HOST:PORT,…"),
     "keys": Option(
@@ -115,6 +116,8 @@ OPTIONS = {
     ),
     "a": Option(f"the baseline: {_SIDE}", "SIDE"),
     "b": Option("the contender, likewise", "SIDE"),
+    "good": Option("the last commit that is known to be good, such as v1.4", "COMMIT"),
+    "bad": Option("a later commit that is worse (HEAD)", "COMMIT", default="HEAD"),
     "suite": Option(
         "TOML file with the loads to run (env/nightly.toml)", "FILE", type=Path,
         default=lambda: current_project().folder / "env" / "nightly.toml",
@@ -164,7 +167,7 @@ OPTIONS = {
         default=list, is_repeated=True,
     ),
     "alpha": Option("accepted rate of false alarms (0.05)", "A"),
-    "metric": Option("metric that judges the settings: average, p90, throughput, … (p90)", "METRIC", default="p90"),
+    "metric": Option("metric that judges: average, p90, throughput, … (p90)", "METRIC", default="p90"),
     "metric/only": Option(f"only one of: {_METRICS}", "METRIC"),
     "metric/shown": Option(f"one of {_METRICS} (average)", "METRIC", default="average"),
     "since": Option("only runs since this day, such as 2026-11-01", "DATE"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from harness.ab.side import ReadySide, SideFiles
@@ -29,12 +29,19 @@ def working_copy(home: Path, build: Path) -> SideFiles:
     return SideFiles(home, build, commit or _WORKING_COPY)
 
 
-def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, str]) -> SideFiles:
-    """Return the files of a commit, checked out now unless they were before; UsageError when git cannot.
+def files_of(home: Path, commit: str, build: Path) -> SideFiles:
+    """Return where the files of a commit are once they are checked out.
 
     What the side builds is beside them: two commits do not replace each other's.
     """
     folder = build.resolve() / FOLDER / commit[:_NAME_LENGTH]
+    return SideFiles(folder / "tree" / git.folder_in_checkout(home), folder / "build", commit, commit)
+
+
+def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, str]) -> SideFiles:
+    """Return the files of a commit, checked out now unless they were before; UsageError when git cannot."""
+    files = files_of(home, commit, build)
+    folder = files.build.parent
     tree, stamp, log_path = folder / "tree", folder / ".checked-out", folder / "checkout.log"
     with lock(folder.with_suffix(".lock"), f"commit {commit[:_NAME_LENGTH]}", log):
         if not (has_stamp(stamp, commit) and tree.is_dir()):
@@ -44,13 +51,13 @@ def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, 
             _run("git worktree", command, home, environment, log_path)
             with writing_into(folder):
                 stamp.write_text(commit)
-    return SideFiles(tree / git.folder_in_checkout(home), folder / "build", commit, commit)
+    return files
 
 
-def build_side(side: ReadySide, guardian: Guardian) -> None:
+def build_side(side: ReadySide, guardian: Guardian, run: Callable[[child.Launch], None] = child.run_or_fail) -> None:
     """Build a side: the profile's `build` command in a commit's files, then the preparation of its system.
 
-    UsageError when either fails: nothing was measured yet.
+    `run` runs the command, with a StartError when it fails. UsageError when either fails: nothing was measured yet.
     """
     try:
         command, stamp_file = side.request.profile.build, side.files.build.with_name(".built")
@@ -58,7 +65,7 @@ def build_side(side: ReadySide, guardian: Guardian) -> None:
         if side.side.commit and command and not has_stamp(stamp_file, stamp):
             log_path = side.files.build.with_name("build.log")
             log(f"{side.title}: {' '.join(command)} (log: {shown(log_path)})")
-            _run(command[0], command, side.files.home, guardian.environment, log_path)
+            _run(command[0], command, side.files.home, guardian.environment, log_path, run)
             stamp_file.write_text(stamp)
         if side.request.target is None and side.request.manifest:
             build = side.files.build
@@ -70,11 +77,12 @@ def build_side(side: ReadySide, guardian: Guardian) -> None:
 
 
 def _run(
-    name: str, command: list[str] | tuple[str, ...], cwd: Path, environment: Mapping[str, str], log_path: Path
-) -> None:
+    name: str, command: Sequence[str], cwd: Path, environment: Mapping[str, str], log_path: Path,
+    run: Callable[[child.Launch], None] = child.run_or_fail,
+) -> None:  # fmt: skip
     """Run a command; UsageError with the last line of its log when it fails."""
     try:
-        child.run_or_fail(child.Launch(name, command, cwd, environment, log_path))
+        run(child.Launch(name, command, cwd, environment, log_path))
     except StartError as error:
         last = (error.detail.splitlines() or [""])[-1].strip()
         raise UsageError(": ".join(part for part in (error.what, last) if part), f"see {shown(log_path)}") from None

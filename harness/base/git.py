@@ -6,6 +6,7 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from harness import __version__
 from harness.base.project import CHECKOUT, NAME
@@ -20,6 +21,13 @@ class Commits:
     since: str
     count: int
     subjects: tuple[str, ...]
+
+
+class Subject(NamedTuple):
+    """A commit, and the first line of its message."""
+
+    commit: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,19 @@ def commits_since(root: Path, commit: str, most: int) -> Commits | None:
         return None
     subjects = (_git(root, "log", "--format=%h %s", f"{commit}..HEAD") or "").splitlines()
     return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
+
+
+def first_parents(root: Path, good: str, bad: str) -> list[Subject] | None:
+    """Return the commits after `good` up to `bad`, oldest first, along first parents; None unless one leads there."""
+    if _git(root, "merge-base", "--is-ancestor", good, bad) is None:
+        return None
+    lines = (_git(root, "log", "--first-parent", "--reverse", "--format=%H %s", f"{good}..{bad}") or "").splitlines()
+    return [Subject(*line.partition(" ")[::2]) for line in lines]
+
+
+def subject_of(root: Path, commit: str) -> str:
+    """Return the first line of a commit's message; empty when git does not know it."""
+    return _git(root, "log", "-1", "--format=%s", commit) or ""
 
 
 def commit_of(root: Path, name: str) -> str | None:

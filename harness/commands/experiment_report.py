@@ -1,4 +1,4 @@
-"""`aggregate.py experiment`, and `ab`, `tune`, `overload`, `nightly`: write the report of an experiment again."""
+"""`aggregate.py experiment`, and `ab`, `tune`, `bisect`, `overload`, `nightly`: write an experiment's report again."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ examples:
   ./aggregate.py experiment lb-nginx/ab-01              writes reports/ab/lb-nginx/ab-01.md and its JSON again
   ./aggregate.py experiment ab-01 --html                when only one plan has it; also as one HTML file, ab-01.html
   ./aggregate.py experiment killbill-stripe/tune-01     a designed experiment
+  ./aggregate.py experiment lb-nginx/bisect-01          a bisection
   ./aggregate.py experiment thruzero/overload-07        an overload test
   ./aggregate.py experiment killbill-stripe/sweep-07    a sweep or a capacity search
   ./aggregate.py experiment 2026-11-21 --sure           a nightly run, for example after make accept or a kill -9
   ./aggregate.py experiment reports/ab/lb-nginx/ab-01.md
 
 The result is computed from the stored runs, so what was killed gets the report of what it measured; the command in its
-report resumes it. When a run has lost its numbers, nothing is written. ab, tune, overload and nightly are the same
-command for one kind each, and report is the same for such a name. sweeps does more with sweeps: another goal, one
-label, several side by side.
+report resumes it. When a run has lost its numbers, nothing is written. ab, tune, bisect, overload and nightly are
+the same command for one kind each, and report is the same for such a name. sweeps does more with sweeps: another
+goal, one label, several side by side.
 
-exit codes: those of scripts/ab, tune, overload and nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
+exit codes: those of scripts/ab, tune, bisect, overload and nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
 130 not finished.
 """
 
@@ -66,6 +67,16 @@ def _tune(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     return _Written((headline(outcome),), outcome.exit_code)
 
 
+def _bisect(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
+    from harness.bisect.design import Bisection
+    from harness.bisect.record import BisectRecord
+    from harness.bisect.text import headline
+
+    records = Experiments(BisectRecord, options.reports)
+    outcome = rewritten(Bisection(files, records.reports, lambda _: {}), records)
+    return _Written((headline(outcome),), outcome.exit_code)
+
+
 def _overload(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     from harness.overload.record import OverloadRecord
     from harness.overload.render import printed_overload
@@ -97,7 +108,7 @@ def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 _WRITERS: Mapping[str, Callable[[ExperimentFiles, argparse.Namespace], _Written]] = {
-    "ab": _ab, "tune": _tune, "overload": _overload, "sweep": _sweep, "nightly": _nightly,
+    "ab": _ab, "tune": _tune, "bisect": _bisect, "overload": _overload, "sweep": _sweep, "nightly": _nightly,
 }  # fmt: skip
 
 

@@ -56,7 +56,9 @@ class Kind:
     @property
     def folder(self) -> str:
         """Where its records are in the folder of all reports."""
-        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny"}.get(self.verb, "tiny")
+        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny", "bisect": "bisect/tiny"}.get(
+            self.verb, "tiny"
+        )
 
 
 AB = Kind(
@@ -66,6 +68,10 @@ AB = Kind(
 TUNE = Kind(
     "tune", ("--plan=tiny", "--set=delay_ms=0,20", "--repeat=2"), "experiment",
     ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--repeat=0", "REPEAT=0"), 5,
+)  # fmt: skip
+BISECT = Kind(
+    "bisect", ("--plan=tiny", "--set=delay_ms=0,1,20,21"), "bisection", ("--plan=tiny", "--set=delay_ms=0,30"),
+    ("--metric=p42", "METRIC p42: no such metric"), 6,
 )  # fmt: skip
 NIGHTLY = Kind(
     "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",
@@ -82,7 +88,9 @@ CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
     ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
-KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
+KINDS = pytest.mark.parametrize(
+    "kind", [AB, TUNE, BISECT, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb
+)
 
 
 @pytest.fixture
@@ -255,7 +263,7 @@ def test_note_and_properties_are_those_of_each_run_and_no_secret_is_stored(kind,
     record = json.loads(path.read_text())
     assert record["note"] == "before the fix"
     assert "s3cret" not in path.read_text() + path.with_suffix(".md").read_text()
-    for call in calls(tmp_path) if kind in (AB, TUNE, NIGHTLY, OVERLOAD) else ():
+    for call in calls(tmp_path) if kind in (AB, TUNE, BISECT, NIGHTLY, OVERLOAD) else ():
         assert call["note"].startswith("before the fix")
         assert call.get("properties") == (properties if more else None)
     if more:

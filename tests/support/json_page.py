@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.ab.record import AbRecord
 from harness.base.records import key_of, types_of
+from harness.bisect.record import BisectRecord
 from harness.experiment.record import EqualRuns, ExperimentRecord, PlanExperiment
 from harness.nightly.record import NightlyRecord
 from harness.overload.record import OverloadRecord
@@ -42,6 +43,7 @@ _RECORDS: Mapping[str, Any] = {
     "overload-&lt;series&gt;.json": OverloadRecord,
     "ab-&lt;n&gt;.json": AbRecord,
     "tune-&lt;n&gt;.json": TuneRecord,
+    "bisect-&lt;n&gt;.json": BisectRecord,
     "Nightly run: &lt;date&gt;.json": NightlyRecord,
 }
 

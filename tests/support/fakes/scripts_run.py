@@ -1,9 +1,9 @@
 """Stands in for scripts/run in tests of what starts it: the run's JSON is a copy of a template, with other times.
 
 FAKE_RUN names a folder: template.json is the JSON of a run of 100 ms on average, template.jtl has its samples, and
-`calls` gets a line per call. The setting delay_ms adds so many ms. What a file `behaviour` there has for the number of
-the call decides: `fail` ends without a run, `wait` waits until it is asked to stop, `doubt` is a run whose generator
-was too slow.
+`calls` gets a line per call. The setting delay_ms, of SET or of the system's file, adds so
+many ms. What a file `behaviour` there has for the number of the call decides: `fail` ends without a run, `wait` waits
+until it is asked to stop, `doubt` is a run whose generator was too slow.
 
 Tests start it hundreds of times: it imports little.
 """
@@ -48,7 +48,13 @@ if doing == "wait":
     time.sleep(60)
 name = f"run-{options['series']}_{count}"
 run = f"{options['reports']}/{options['plan']}/{name}"
-delay_ms = float(dict(word.split("=") for word in options.get("set", "").split()).get("delay_ms", 0))
+given = dict(word.split("=") for word in options.get("set", "").split())
+# Else that of its own files: a commit may have changed it.
+system = f"{options.get('home', '')}/systems/tiny/system.toml"
+if "delay_ms" not in given and os.access(system, os.R_OK):
+    with open(system) as file:  # noqa: PTH123
+        given |= dict(line.split(" = ") for line in file if line.startswith("delay_ms"))
+delay_ms = float(given.get("delay_ms", 0))
 # Neighbours differ by some tenths of a percent, and the machine becomes slower with each run.
 factor = (100 + delay_ms) / 100 * (1 + 0.002 * (count % 3)) * 1.001**count
 data = json.loads(read("template.json").replace("run-01_1", name))

@@ -1,0 +1,1 @@
+"""Which commit, version or value changed a metric: probabilistic bisection with runs that scatter."""
