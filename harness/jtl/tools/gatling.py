@@ -59,4 +59,4 @@ def read_log(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
             users=users or None,
         )
 
-    return each_row(stream, dropped, read)
+    return each_row(stream, dropped, read, first_line=2)

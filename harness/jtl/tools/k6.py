@@ -62,4 +62,4 @@ def read_csv(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]
         row = by_name(columns, fields_of(line))
         return metrics.sample(row["metric_name"], row["timestamp"], float(row["metric_value"]), row)
 
-    return each_row(stream, dropped, read)
+    return each_row(stream, dropped, read, first_line=2)

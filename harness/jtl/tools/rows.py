@@ -19,16 +19,16 @@ _UNITS_PER_MS = {10: 1 / MS_PER_S, 13: 1, 16: 10**3, 19: 10**6}
 
 
 def each_row(
-    stream: BinaryIO, dropped: Dropped, read: Callable[[str], Sample | None], after: int = 0
+    stream: BinaryIO, dropped: Dropped, read: Callable[[str], Sample | None], first_line: int = 1
 ) -> Iterator[Sample]:
-    """Yield the sample of each line behind the first `after` lines.
+    """Yield the sample of each line of a stream that begins with the line `first_line` of its file.
 
     `read` returns None for a line without a sample, and raises ValueError, LookupError, TypeError or OverflowError for
     one that is damaged; that is noted in `dropped`.
     """
-    for number, raw in enumerate(lines_of(stream), 1):
+    for number, raw in enumerate(lines_of(stream), first_line):
         line = raw.decode("utf-8", errors=NOT_UTF_8).rstrip("\r\n")
-        if number <= after or not line:
+        if not line:
             continue
         try:
             sample = read(line)

@@ -25,7 +25,7 @@ def read_hey(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]
             start, elapsed, ALL_REQUESTS, row["status-code"], connect_ms=connect, latency_ms=connect + delay
         )
 
-    return each_row(stream, dropped, read)
+    return each_row(stream, dropped, read, first_line=2)
 
 
 def read_oha(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
@@ -44,7 +44,7 @@ def read_oha(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]
             connect_ms=float(row["DNS+dialup"]) * MS_PER_S,
         )
 
-    return each_row(stream, dropped, read)
+    return each_row(stream, dropped, read, first_line=2)
 
 
 def read_ab(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
@@ -65,4 +65,4 @@ def read_ab(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
             latency_ms=connect + int(row["wait"]),
         )
 
-    return each_row(stream, dropped, read)
+    return each_row(stream, dropped, read, first_line=2)
