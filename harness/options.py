@@ -128,6 +128,7 @@ OPTIONS = {
     ),
     "loops": Option("loops per user, instead of --duration", "N"),
     "requests": Option("end the load after about this many samples (the plan's)", "N", other=("level-requests",)),
+    "allow-run": Option("let the client start loads of allowed targets, for this time in all, such as 30m", "TIME"),
     "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
     "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
     "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),

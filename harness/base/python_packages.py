@@ -32,6 +32,7 @@ _OPTIONAL = {
     "zstd": "zstandard, for .zst files and S3",
     "otlp": "OpenTelemetry, for OTLP",
     "parquet": "pyarrow, for Parquet files",
+    "mcp": "the SDK of the Model Context Protocol, for lth mcp",
 }
 # A package with its version and its hashes, which are on the next lines.
 _PIN = re.compile(r"^([\w.-]+)==(\S+)(?:\s+\\\n\s+--hash=\S+)*", re.MULTILINE)
@@ -109,6 +110,11 @@ def ensure_opentelemetry() -> None:
 def ensure_pyarrow() -> None:
     """Install pyarrow into .venv unless it is there: only Parquet files need it, and it has 150 MB."""
     _ensure_optional("pyarrow", "parquet")
+
+
+def ensure_mcp() -> None:
+    """Install the SDK of the Model Context Protocol into .venv unless it is there: only lth mcp needs it."""
+    _ensure_optional("mcp", "mcp")
 
 
 def ensure_optional_packages() -> None:
