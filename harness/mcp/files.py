@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from harness.base.errors import UsageError
 from harness.base.units import duration_text, parse_duration_s
+from harness.run.child import RUN
 from harness.run.result_file import read_end
 
 # How long a run may take to store its samples and its report after the budget is used up.
@@ -33,16 +34,16 @@ class Loads:
         if length_s > self.budget_s:
             left = duration_text(round(self.budget_s))
             raise UsageError(f"{duration} is more than what is left of the budget: {left}", "ask for a shorter load")
-        command = [sys.executable, "-m", "harness", "run", plan, f"--users={users}", f"--duration={duration}"]
+        command = [sys.executable, *RUN, plan, f"--users={users}", f"--duration={duration}"]
         began_s = time.monotonic()
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory() as folder, (Path(folder) / "output.txt").open("w+", encoding="utf-8") as output:
             result = Path(folder) / "result.json"
             child = subprocess.Popen(
                 [*command, f"--result={result}"],
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # this process's own is the protocol
-                stderr=subprocess.DEVNULL,
+                stdout=output,  # this process's own is the protocol
+                stderr=output,
             )
             try:
                 child.wait(self.budget_s)
@@ -51,8 +52,10 @@ class Loads:
                 child.wait(_END_S)
             finally:
                 self.budget_s = max(0.0, self.budget_s - (time.monotonic() - began_s))
+            output.seek(0)
+            *_, last = ["", *output.read().splitlines()]
             end = read_end(result)
         if end is None or end.run is None:
-            why = "; ".join(end.reasons) if end else f"exit code {child.returncode}"
-            raise UsageError(f"{plan}: did not run: {why}", "start it with lth run to see its messages")
+            why = "; ".join(end.reasons) if end and end.reasons else last
+            raise UsageError(f"{plan}: did not run: {why}", "lth run prints more")
         return end.run
