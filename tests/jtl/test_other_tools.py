@@ -53,6 +53,19 @@ def refusal(capsys, *arguments):
     return line
 
 
+@pytest.mark.parametrize("name", ["k6-0.54.0.json.xz", "k6-0.54.0.csv.xz"])
+def test_k6_has_our_count_errors_and_percentiles(put, capsys, name):
+    stated = json.loads(text_of("k6-0.54.0-summary.json"))["metrics"]
+    total, texts = table(capsys, put(name))
+    assert total["sample_count"] == stated["http_reqs"]["count"] == 434
+    assert total["error_count"] == stated["http_req_failed"]["passes"] == 27
+    assert total["average_ms"] == pytest.approx(stated["http_req_duration"]["avg"], abs=0.5)
+    # k6 interpolates between the two samples around a percentile, JMeter takes the next sample.
+    for percentile, theirs in (("50", "med"), ("75", "p(75)"), ("90", "p(90)"), ("95", "p(95)"), ("99", "p(99)")):
+        assert total["percentiles_ms"][percentile] == pytest.approx(stated["http_req_duration"][theirs], abs=1.2)
+    assert ("whole seconds instead of exact times" in texts) is (".csv" in name)
+
+
 @pytest.mark.parametrize("name", ["vegeta-12.13.0.json.xz", "vegeta-12.13.0.csv.xz"])
 def test_vegeta_has_our_count_errors_and_percentiles(put, capsys, name):
     stated = json.loads(text_of("vegeta-12.13.0-report.json"))
@@ -129,6 +142,7 @@ def test_samples_of_hey_are_those_of_its_file(put, capsys):
         ("ab-2.3.txt", 400, 17, 27, 93),
         ("hey-0.1.5.txt", 400, 14, 32.1, 207.3),
         ("locust-2.47.0_stats.csv", 521, 29, 27, 140),
+        ("k6-0.54.0-summary.json", 434, 27, 25.288878, 77.85672357),
         ("vegeta-12.13.0-report.json", 360, 15, 26.954626, 88.329365),
     ],
 )
@@ -211,12 +225,13 @@ def test_a_summary_becomes_no_run(put, tmp_path, capsys):
 
 
 def test_a_file_that_is_cut_off_keeps_what_was_read_and_warns(put, capsys):
-    half = put("vegeta-12.13.0.json.xz", lambda text: text[: len(text) // 2])
-    whole_lines = text_of("vegeta-12.13.0.json.xz")[: len(text_of("vegeta-12.13.0.json.xz")) // 2].count(b"\n")
-    total, texts = table(capsys, half)
-    assert total["sample_count"] == whole_lines
-    assert "1 record of the JTL could not be used" in texts
-    assert f"line {whole_lines + 1}: cut off in the middle of a line" in texts
+    half = text_of("k6-0.54.0.json.xz")[: len(text_of("k6-0.54.0.json.xz")) // 2]
+    *whole, cut = half.decode().split("\n")
+    assert cut
+    total, texts = table(capsys, put("k6-0.54.0.json.xz", lambda text: text[: len(text) // 2]))
+    points = [line for line in whole if '"http_req_duration","type":"Point"' in line]
+    assert total["sample_count"] == len(points) > 200
+    assert f"1 record of the JTL could not be used. No metric includes them (line {len(whole) + 1}: cut off" in texts
 
 
 def test_a_damaged_line_is_dropped_and_named(put, capsys):

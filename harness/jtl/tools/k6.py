@@ -13,6 +13,8 @@ from harness.jtl.sample import Dropped, Sample
 from harness.jtl.tools.rows import by_name, each_row, fields_of, header_of, ms_since_1970, sample_of
 
 _DURATION, _USERS = "http_req_duration", "vus"
+_SECONDS_DIGITS = 10
+_NO_TIMES = "This CSV file of k6 has whole seconds instead of exact times: K6_CSV_TIME_FORMAT=unix_milli adds them"
 
 
 class _Metrics:
@@ -60,6 +62,8 @@ def read_csv(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]
 
     def read(line: str) -> Sample | None:
         row = by_name(columns, fields_of(line))
+        if len(row["timestamp"]) == _SECONDS_DIGITS and not dropped.unknown:
+            dropped.unknown.append(_NO_TIMES)
         return metrics.sample(row["metric_name"], row["timestamp"], float(row["metric_value"]), row)
 
     return each_row(stream, dropped, read, first_line=2)
