@@ -36,5 +36,6 @@ def run(options: argparse.Namespace) -> int:
     from harness.mcp.files import Loads
     from harness.mcp.server import serve
 
-    serve(Answers(options.home, options.reports), Loads(options.home, budget_s) if budget_s is not None else None)
+    folders = (options.home, options.reports)
+    serve(Answers(*folders), Loads(*folders, budget_s) if budget_s is not None else None)
     return EXIT_OK

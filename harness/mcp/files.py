@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from harness.base.errors import UsageError
 from harness.base.units import duration_text, parse_duration_s
@@ -23,18 +24,25 @@ class Loads:
     """Runs plans one after the other; the time of all of them is at most `budget_s`."""
 
     folder: Path
+    reports: Path
     budget_s: float
+    _only_one: Lock = field(default_factory=Lock, repr=False)
 
     def run(self, plan: str, users: int, duration: str) -> str:
         """Run a plan to its end and return the name of the run. UsageError beyond the budget, or if nothing ran.
 
         The run itself refuses a target that the profile does not allow.
         """
+        with self._only_one:  # a client may ask for several at once
+            return self._run(plan, users, duration)
+
+    def _run(self, plan: str, users: int, duration: str) -> str:
         length_s = parse_duration_s(duration, "duration")
         if length_s > self.budget_s:
             left = duration_text(round(self.budget_s))
             raise UsageError(f"{duration} is more than what is left of the budget: {left}", "ask for a shorter load")
-        command = [sys.executable, *RUN, plan, f"--users={users}", f"--duration={duration}"]
+        folders = (f"--home={self.folder}", f"--reports={self.reports}")
+        command = [sys.executable, *RUN, plan, f"--users={users}", f"--duration={duration}", *folders]
         began_s = time.monotonic()
         with TemporaryDirectory() as folder, (Path(folder) / "output.txt").open("w+", encoding="utf-8") as output:
             result = Path(folder) / "result.json"

@@ -14,7 +14,8 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.mcp.files import Loads
 from tests.support.example_runs import path_of
-from tests.support.paths import ROOT
+from tests.support.paths import FAKE_JMETER, ROOT
+from tests.support.tiny import tiny_home
 
 pytestmark = pytest.mark.real
 PLAN = "lb-nginx"
@@ -133,6 +134,19 @@ def test_a_load_is_started_only_if_allowed_and_within_the_budget(project):
     assert "../shop: no plan of this project" in unknown
 
 
+def test_a_load_within_the_budget_is_run_and_answered_with_its_verdict(tmp_path, monkeypatch):
+    monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
+    monkeypatch.setenv("FAKE_JMETER", "works")
+    home = tiny_home(tmp_path)
+    (home / "reports").mkdir()
+    load = {"plan": "tiny", "users": 2, "duration": "2s"}
+    _, (first, second) = ask(home, ("run", load), ("run", {**load, "duration": "59s"}), options=("--allow-run", "60s"))
+    assert first["run"].startswith("tiny/run-01_1")
+    assert first["verdict"] in ("VALID", "DOUBTFUL")
+    assert {row["label"] for row in first["metrics"]} >= {"TOTAL"}
+    assert "59s is more than what is left of the budget" in second  # the first one took more than a second
+
+
 def test_the_run_of_a_plan_that_is_refused_says_why(project):
     with pytest.raises(UsageError, match=r"^absent: did not run: .*absent"):
-        Loads(project, 60).run("absent", 1, "5s")
+        Loads(project, project / "reports", 60).run("absent", 1, "5s")
