@@ -282,7 +282,10 @@ ARGUMENTS = {
     "run/experiment": Option("lb-nginx/ab-01, tune-01, overload-07 or 2026-11-21, or its .json or .md", "NAME"),
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
-    "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
+    "input": Option(
+        "a JTL (CSV or XML, also .gz or .zst), a file of another tool, a tally, a folder, a pattern, -, "
+        "s3://bucket/key", "INPUT",
+    ),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),

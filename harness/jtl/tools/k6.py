@@ -13,6 +13,7 @@ from harness.jtl.sample import Dropped, Sample
 from harness.jtl.tools.rows import by_name, each_row, fields_of, header_of, ms_since_1970, sample_of
 
 _DURATION, _USERS = "http_req_duration", "vus"
+_SIGNS = (f'"metric":"{_DURATION}"', f'"metric":"{_USERS}"')
 _SECONDS_DIGITS = 10
 _NO_TIMES = "This CSV file of k6 has whole seconds instead of exact times: K6_CSV_TIME_FORMAT=unix_milli adds them"
 
@@ -47,6 +48,9 @@ def read_json(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample
     metrics = _Metrics()
 
     def read(line: str) -> Sample | None:
+        # Nine of ten lines are of other metrics: they are only looked at.
+        if not any(sign in line for sign in _SIGNS) and line.endswith("}"):
+            return None
         point = json.loads(line)
         if point["type"] != "Point":
             return None
