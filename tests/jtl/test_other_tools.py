@@ -1,7 +1,7 @@
 """Files that other tools wrote for a load on one small server, against the summary that each tool printed of it.
 
 Every request waited 12 ms and an exponential time with a mean of 12 ms; one in twenty was answered with 500. The name
-of a file has the version of its tool. Of hey the file and the summary are of two loads, because hey prints one of them.
+of a file has the version of its tool. Of hey and oha the files and the summaries are of two loads.
 """
 
 from __future__ import annotations
@@ -124,15 +124,20 @@ def test_samples_of_ab_have_the_percentiles_of_its_summary(put, capsys):
     assert "neither which requests failed nor when exactly they began" in texts
 
 
-def test_samples_of_hey_are_those_of_its_file(put, capsys):
-    rows = [line.split(",") for line in text_of("hey-0.1.5.csv").decode().splitlines()[1:]]
-    times = sorted(float(row[0]) * 1000 for row in rows)
-    total, texts = table(capsys, put("hey-0.1.5.csv"))
+@pytest.mark.parametrize(
+    ("name", "tool", "time", "status", "errors"),
+    [("hey-0.1.5.csv", "hey", 0, 6, 22), ("oha-1.16.0.csv", "oha", 4, 6, 19)],
+)
+def test_samples_of_hey_and_oha_are_those_of_their_files(put, capsys, name, tool, time, status, errors):
+    rows = [line.split(",") for line in text_of(name).decode().splitlines()[1:]]
+    times = sorted(float(row[time]) * 1000 for row in rows)
+    total, texts = table(capsys, put(name))
     assert total["sample_count"] == len(rows) == 400
-    assert total["error_count"] == sum(row[6] == "500" for row in rows) == 22
+    assert total["error_count"] == sum(row[status] == "500" for row in rows) == errors
     assert total["average_ms"] == pytest.approx(statistics.mean(times), abs=0.5)
-    assert total["percentiles_ms"]["95"] == pytest.approx(times[380 - 1], abs=0.5)
-    assert "omits requests without a response" in texts
+    for percentile in (50, 95, 99):
+        assert total["percentiles_ms"][str(percentile)] == pytest.approx(times[4 * percentile - 1], abs=0.5)
+    assert f"The CSV file of {tool} omits requests without a response" in texts
 
 
 @pytest.mark.parametrize(
@@ -141,6 +146,7 @@ def test_samples_of_hey_are_those_of_its_file(put, capsys):
         ("wrk-4.1.0.txt", 1427, 81, 25.42, 80.76),
         ("ab-2.3.txt", 400, 17, 27, 93),
         ("hey-0.1.5.txt", 400, 14, 32.1, 207.3),
+        ("oha-1.16.0.json", 400, 21, 20.657902, 59.864561),
         ("locust-2.47.0_stats.csv", 521, 29, 27, 140),
         ("k6-0.54.0-summary.json", 434, 27, 25.288878, 77.85672357),
         ("vegeta-12.13.0-report.json", 360, 15, 26.954626, 88.329365),
@@ -279,3 +285,12 @@ def test_binary_results_of_vegeta_are_refused_with_the_command_that_converts_the
 def test_a_damaged_summary_is_refused_in_one_line(put, capsys):
     line = refusal(capsys, "table", put("vegeta-12.13.0-report.json", lambda text: text[:100]))
     assert "a damaged summary of another tool" in line
+
+
+def test_what_a_file_does_not_say_is_stored_in_its_tally(put, tmp_path, capsys):
+    tally = str(tmp_path / "ab.tally")
+    assert main(["tally", put("ab-2.3-samples.tsv"), "-o", tally]) == 0
+    capsys.readouterr()
+    total, texts = table(capsys, tally)
+    assert total["sample_count"] == 400
+    assert "neither which requests failed nor when exactly they began" in texts
