@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,8 +149,3 @@ def _metric(label: LabelResult, metric: Metric) -> Answer | None:
         return {**row, "interval": None, "no_interval_because": found}
     reach = student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error
     return {**row, "interval": [max(0.0, found.value - reach), found.value + reach]}
-
-
-def names_of(plans: Answer) -> Iterable[str]:
-    """Return the names in an answer of `plans`."""
-    return [plan["plan"] for plan in plans["plans"]]

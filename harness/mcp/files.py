@@ -41,18 +41,15 @@ class Loads:
         if length_s > self.budget_s:
             left = duration_text(round(self.budget_s))
             raise UsageError(f"{duration} is more than what is left of the budget: {left}", "ask for a shorter load")
+        load = (plan, f"--users={users}", f"--duration={duration}")
         folders = (f"--home={self.folder}", f"--reports={self.reports}")
-        command = [sys.executable, *RUN, plan, f"--users={users}", f"--duration={duration}", *folders]
         began_s = time.monotonic()
         with TemporaryDirectory() as folder, (Path(folder) / "output.txt").open("w+", encoding="utf-8") as output:
             result = Path(folder) / "result.json"
             child = subprocess.Popen(
-                [*command, f"--result={result}"],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,  # this process's own is the protocol
-                stderr=output,
-            )
+                [sys.executable, *RUN, *load, *folders, f"--result={result}"],
+                cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
             try:
                 child.wait(self.budget_s)
             except subprocess.TimeoutExpired:

@@ -9,7 +9,7 @@ from typing import Any
 from harness import __version__
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.mcp.answers import Answer, Answers, names_of
+from harness.mcp.answers import Answer, Answers
 from harness.mcp.files import Loads
 
 _INSTRUCTIONS = (
@@ -24,8 +24,7 @@ def serve(answers: Answers, loads: Loads | None) -> None:
     from mcp.types import ToolAnnotations
 
     server = MCPServer("load-test-harness", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING")
-    names = ("list_runs", "run_result", "report", "compare", "plans", "explain_doubt")
-    for name in names:
+    for name in ("list_runs", "run_result", "report", "compare", "plans", "explain_doubt"):
         server.add_tool(_told(getattr(answers, name)), annotations=ToolAnnotations(read_only_hint=True))
     if loads:
         server.add_tool(_told(_runner(answers, loads)), name="run", annotations=ToolAnnotations(read_only_hint=False))
@@ -49,7 +48,7 @@ def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
 def _runner(answers: Answers, loads: Loads) -> Callable[..., Answer]:
     def run(plan: str, users: int, duration: str) -> Answer:
         """Run a plan of the project with a number of users for a time such as 2m, and return its result."""
-        plans = list(names_of(answers.plans()))
+        plans = [one["plan"] for one in answers.plans()["plans"]]
         if plan not in plans:
             raise UsageError(f"{plan}: no plan of this project", f"{did_you_mean(plan, plans)}there are: {plans}")
         return answers.run_result(loads.run(plan, users, duration))
