@@ -18,7 +18,7 @@ def pins(file):
 setup(
     install_requires=pins("requirements.txt"),
     extras_require={
-        name: pins(f"requirements/{name}.txt") for name in ("openapi", "otlp", "parquet", "record", "zstd")
+        name: pins(f"requirements/{name}.txt") for name in ("mcp", "openapi", "otlp", "parquet", "record", "zstd")
     },
     packages=[*find_packages(include=["harness*"]), *SHIPPED],
     package_dir=SHIPPED,

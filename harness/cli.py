@@ -76,6 +76,7 @@ VERBS = {
     "table": Verb("table", "print the statistics of JTL files, per label and in total", "rest"),
     "tally": Verb("tally", "count JTL files into a small file that merges exactly", "rest"),
     "sweeps": Verb("sweep_report", "write the report of one sweep, or of several side by side", "rest"),
+    "mcp": Verb("mcp", "answer programs over the Model Context Protocol", "rest"),
     "export": Verb("export", "write the per-second series of a run: CSV, Parquet, …", "rest"),
     "profile": Verb("profile", "print the profile of a run, or what made a label slow", "rest"),
     "heap": Verb("heap", "print heap, pauses and CPU of a recording, or attach it to runs", "rest"),

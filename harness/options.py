@@ -136,6 +136,7 @@ OPTIONS = {
     ),
     "loops": Option("loops per user, instead of --duration", "N"),
     "requests": Option("end the load after about this many samples (the plan's)", "N", other=("level-requests",)),
+    "allow-run": Option("let the client start loads of allowed targets, for this time in all, such as 30m", "TIME"),
     "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
     "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
     "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),
@@ -295,8 +296,11 @@ ARGUMENTS = {
     "run/experiment": Option("lb-nginx/ab-01, tune-01, overload-07 or 2026-11-21, or its .json or .md", "NAME"),
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
-    "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
     "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
+    "input": Option(
+        "a JTL (CSV or XML, also .gz or .zst), a file of another tool, a tally, a folder, a pattern, -, "
+        "s3://bucket/key", "INPUT",
+    ),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),

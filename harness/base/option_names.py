@@ -16,8 +16,8 @@ FLAGS = frozenset(
 )
 VERBS = """
     init record check run sweep overload soak compare ab tune bisect baseline nightly accept report experiment site
-    summary history release table tally sweeps export profile heap metrics comment notify push pull ls diff gui system
-    generator generator-keys setup doctor completion capacity merge pin
+    summary history release table tally sweeps mcp export profile heap metrics comment notify push pull ls diff gui
+    system generator generator-keys setup doctor completion capacity merge pin
 """.split()  # noqa: SIM905
 # Words of messages that are options where they are written alone, without a value.
 _ALONE = "PLAN|TARGET|PORT|USERS|RATE|DURATION|LOOPS|REQUESTS|PROPERTIES|GOAL|REMOTES|LEVEL_DURATION|WARMUP|REPEAT"

@@ -34,6 +34,7 @@ _OPTIONAL = {
     "parquet": "pyarrow, for Parquet files",
     "openapi": "jsonschema, PyYAML and rstr, for OpenAPI files",
     "record": "Playwright, for lth record",
+    "mcp": "the SDK of the Model Context Protocol, for lth mcp",
 }
 # A package with its version and its hashes, which are on the next lines.
 _PIN = re.compile(r"^([\w.-]+)==(\S+)(?:\s+\\\n\s+--hash=\S+)*", re.MULTILINE)
@@ -121,6 +122,11 @@ def ensure_openapi() -> None:
 def ensure_playwright() -> None:
     """Install Playwright into .venv unless it is there: only lth record needs it."""
     _ensure_optional("playwright", "record")
+
+
+def ensure_mcp() -> None:
+    """Install the SDK of the Model Context Protocol into .venv unless it is there: only lth mcp needs it."""
+    _ensure_optional("mcp", "mcp")
 
 
 def ensure_optional_packages() -> None:

@@ -1,4 +1,4 @@
-"""`aggregate.py report`: write the report of a run again, or merge several runs into one."""
+"""`aggregate.py report`: write the report of a run again, merge several runs into one, or make one of a file."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ examples:
   lth report killbill-stripe/run-01_1                            writes the report and its JSON; notes are preserved
   lth report killbill-stripe/run-01_1 --html                     also as one HTML file, run-01_1.html
   lth report --merge gen1/run-01_1 gen2/run-01_1                 merges the runs of independent load generators
+  lth report results.json --into reports/shop/run-01_1           makes a run of a JTL, or of the samples of another tool
   lth report --merge eu=gen1/run-01_1 us=gen2/run-01_1               with a name for each of them
 
 exit codes: 0 success; 2 wrong use; 3 the run has no samples.
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report and return the exit code."""
-    if options.merge:
+    if options.merge or options.into:
         return _merge(options)
     if len(options.run) > 1:
         raise UsageError(f"{options.run[1]}: a report covers one run", "name one, or merge them with --merge")

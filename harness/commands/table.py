@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.standard_streams import is_reader_gone
 from harness.jtl.inputs import resolve
+from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
 from harness.options import take, take_argument
@@ -27,6 +30,7 @@ from harness.report.columns import (
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
+from harness.report.tool_summaries import differences, summary_object, summary_table, without_summaries
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
@@ -94,8 +98,14 @@ def run(options: argparse.Namespace) -> int:
             inputs = resolve(names, options.endpoint_url)
             for run in [[given] for given in inputs] if options.each else [inputs]:
                 record = run_of(run)
-                summary = summary_of_jtls(run, replace(counting, run=record))
+                samples, tools = without_summaries(run)
+                try:
+                    summary = summary_of_jtls(samples, replace(counting, run=record))
+                except NoSamplesError as error:
+                    printer.add_summary(error.name, error.summary)
+                    continue
                 view = selection.view(summary, run[0].name if options.each else summary.source)
+                view = replace(view, remarks=(*view.remarks, *differences(tools, summary)))
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
                 if is_reader_gone():
@@ -117,9 +127,10 @@ class _Printer:
         self._form = form or MARKDOWN
         self._layout = layout or (WIDE if self._form == CSV else DEFAULT)
         self._columns: Sequence[Column] = columns_of(self._layout, requested)
+        self._columns_of_tools = columns_of(self._layout, PERCENTILES if requested is None else requested)
         self._percentiles = rising((*ALWAYS_SHOWN, *(PERCENTILES if requested is None else requested)))
         self._is_each = is_each
-        self._views: list[View] = []
+        self._objects: list[dict[str, Any]] = []
         self._is_first = True
         if not self._is_screen and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
@@ -137,13 +148,27 @@ class _Printer:
         self._is_first = False
         sys.stdout.flush()
 
+    def add_summary(self, name: str, summary: ToolSummary) -> None:
+        """Print the numbers in the summary of another tool; a table has only the columns that it states."""
+        if self._form == JSON:
+            self._objects.append(summary_object(name, summary))
+        elif self._form == JSON_LINES:
+            print(json.dumps(summary_object(name, summary), ensure_ascii=False))
+        else:
+            if self._is_each:
+                print(("" if self._is_first else "\n") + f"## {cell(name)}\n")
+            print(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV), end="")
+            text = f"Summary of {summary.tool}: {NO_SAMPLES}."
+            print(f"\n{text}" if self._form == MARKDOWN else text, file=sys.stderr if self._form == CSV else sys.stdout)
+        self._is_first = False
+        sys.stdout.flush()
+
     def end(self) -> None:
         """Print the output that needs all views."""
         if self._form == JSON:
-            from harness.report.export import json_object, json_text  # deferred, as in _for_programs
+            from harness.report.export import json_text  # deferred, as in _for_programs
 
-            objects = [json_object(view, self._percentiles) for view in self._views]
-            print(json_text(objects if self._is_each else objects[0]), end="")
+            print(json_text(self._objects if self._is_each else self._objects[0]), end="")
             sys.stdout.flush()
 
     def _show(self, view: View) -> None:
@@ -163,10 +188,10 @@ class _Printer:
             print(f"\n{text}")
 
     def _for_programs(self, view: View) -> None:
-        from harness.report.export import csv_head, csv_rows, json_lines  # deferred: a table needs no JSON
+        from harness.report.export import csv_head, csv_rows, json_lines, json_object  # deferred: a table needs none
 
         if self._form == JSON:
-            self._views.append(view)
+            self._objects.append(json_object(view, self._percentiles))
         elif self._form == JSON_LINES:
             print(json_lines(view, self._percentiles), end="")
         else:

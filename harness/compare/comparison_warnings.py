@@ -133,8 +133,8 @@ def _of_sources(results: Sequence[RunResult]) -> Iterator[str]:
         yield f"{', '.join(without)}: no run.json, so users, duration and system cannot be compared."
     if is_mixed(results):
         yield (
-            "A Markdown report is compared with samples: its metrics may cover the whole run with its ramp-up, the "
-            "others cover their windows only. Nothing is judged."
+            "A report or a summary without samples is compared with samples: its metrics may cover the whole run with "
+            "its ramp-up, the others cover their windows only. Nothing is judged."
         )
     targets = [result.name for result in results if result.run and not result.run.is_embedded]
     started = [result.name for result in results if result.run and result.run.is_embedded]

@@ -30,8 +30,10 @@ class Conditions:
     target: str | None
 
     @classmethod
-    def of(cls, run: RunRecord) -> Conditions:
-        """Return the conditions of a run."""
+    def of(cls, run: RunRecord | None) -> Conditions:
+        """Return the conditions of a run; of one without a record nothing is known: its model is empty."""
+        if run is None:
+            return cls(LoadRecord("", None, None, 0, None, None, 0), "", "", 0, 0, None)
         host = run.host
         return cls(run.load, run.profile, host.cpu_model, host.cpu_count, sold_gb(host.memory_bytes), run.target)
 

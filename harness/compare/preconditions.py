@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.result import MARKDOWN, RunResult
+from harness.compare.result import MARKDOWN, SUMMARY, RunResult
 from harness.plan.goal import Goal
 from harness.plan.load import LOAD_TITLES, LoadRecord
 from harness.report.goals import MOSTLY_ERRORS_RATIO
@@ -112,6 +112,6 @@ def names_text(names: Iterable[str]) -> str:
 
 
 def is_mixed(results: Iterable[RunResult]) -> bool:
-    """Return whether Markdown reports are mixed with runs or JTLs, whose metrics cover another window."""
+    """Return whether Markdown reports or summaries are mixed with runs or JTLs, whose metrics cover another window."""
     kinds = {result.kind for result in results}
-    return MARKDOWN in kinds and len(kinds) > 1
+    return bool({MARKDOWN, SUMMARY} & kinds) and len(kinds) > 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from harness.cloudwatch.points import CloudMetrics
+from harness.jtl.tools.summary import SummaryRow
 from harness.metrics.batches import Batches
 from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
@@ -22,7 +23,7 @@ from harness.system.heap import HeapUse
 from harness.system.profile import ProcessProfile
 from harness.system.statements import DatabaseUse
 
-RUN, JTL, MARKDOWN = "run", "JTL", "Markdown"
+RUN, JTL, MARKDOWN, SUMMARY = "run", "JTL", "Markdown", "summary"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class LabelResult:
     is_transaction: bool = False
 
     @classmethod
+    def of_tool(cls, row: SummaryRow) -> LabelResult:
+        """Return the metrics of a label in the summary of another tool."""
+        return cls(**vars(row), error_ratio=row.error_ratio)
+
+    @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
         """Return the metrics of a label in a summary."""
         same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name != "histogram"}
@@ -68,11 +74,11 @@ def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[La
 class RunResult:
     """The result of one run: the main load in its window.
 
-    `kind` is the kind of source. JTL files and Markdown reports have no record; only Markdown reports of this harness
-    have a verdict. `remarks` list what was corrected or left blank on reading. `origin_s` is the start of the load
-    (seconds since 1970). `whole` is the TOTAL of the whole run when the window excludes a part: error goals use it.
-    `errors` are the failures of the whole run by label and cause. `result` is None in the JSON of earlier versions.
-    `jmx` is the path of the plan that JMeter ran, empty where it was not stored.
+    `kind` is the kind of source. JTL files, Markdown reports and summaries of other tools have no record; of the latter
+    two only Markdown reports of this harness have a verdict. `remarks` list what was corrected or left blank on
+    reading. `origin_s` is the start of the load (seconds since 1970). `whole` is the TOTAL of the whole run when the
+    window excludes a part: error goals use it. `errors` are the failures of the whole run by label and cause. `result`
+    is None in the JSON of earlier versions. `jmx` is the path of the plan that JMeter ran, empty if not stored.
     """
 
     name: str

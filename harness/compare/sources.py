@@ -1,4 +1,4 @@
-"""Read the results that arguments name: runs, their JSON, JTL files, Markdown reports of any age."""
+"""Read the results that arguments name: runs, their JSON, JTL files, files of other tools, Markdown reports."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 from harness.base.errors import UsageError
 from harness.base.records import read_record
 from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
-from harness.compare.result import JTL, RunResult
-from harness.jtl.inputs import Input, resolve
+from harness.compare.result import JTL, SUMMARY, LabelResult, RunResult
+from harness.jtl.inputs import Input, opened, resolve
+from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
 from harness.report.files import STEADY_WINDOW, summary_of_run
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.summary import FORMAT_VERSION, RunSummary
@@ -40,17 +41,36 @@ def read_result(path: Path) -> RunResult:
     chosen = split_choice(path)
     if chosen.file.suffix == ".md":
         return parse_report(_text(chosen.file), _short(chosen.file), chosen.choice)
-    return result_of_jtls(resolve([str(path)]), _short(path))
+    try:
+        return result_of_jtls(resolve([str(path)]), _short(path))
+    except NoSamplesError as error:
+        return _result_of_tool(error.summary, _short(path))
 
 
 def read_summary(path: Path) -> RunSummary | None:
-    """Return the summary of a run or of a JSON file; None for a JTL and for a run with only a Markdown report.
+    """Return the summary of a run or of its JSON; None for a file with samples and a run with only a Markdown report.
 
     Raise UsageError when the run is still in progress, or when nothing can be read.
     """
     if is_run(path):
         return _summary_of(RunDirectory(path))
-    return _summary(path, read_object(path)) if path.suffix == ".json" else None
+    return _summary(path, read_object(path)) if path.suffix == ".json" and not _is_readable(path) else None
+
+
+def _is_readable(path: Path) -> bool:
+    """Return whether a file has samples or the summary of another tool, whatever its name is."""
+    try:
+        with opened(Input(path.name, path)):
+            return True
+    except UsageError:
+        return False
+
+
+def _result_of_tool(summary: ToolSummary, name: str) -> RunResult:
+    """Return the result in the summary of another tool."""
+    labels = tuple(LabelResult.of_tool(row) for row in summary.rows)
+    remark = f"Summary of {summary.tool}: {NO_SAMPLES}."
+    return RunResult(name, SUMMARY, total=LabelResult.of_tool(summary.total), labels=labels, remarks=(remark,))
 
 
 def result_of_jtls(inputs: Sequence[Input], name: str, columns: Sequence[str] | None = None) -> RunResult:

@@ -96,12 +96,16 @@ def result_of(history: History, first_chart: str = "") -> Result:
 
 
 def _machine(conditions: Conditions) -> str:
+    if not conditions.load.model:
+        return "These runs have no run.json: profile, machine and system are not known."
     system = f"the system at {conditions.target}" if conditions.target else "the system on the load generator's machine"
     return f"Profile {conditions.profile}; {host_text(conditions)} memory; {system}."
 
 
 def host_text(conditions: Conditions) -> str:
     """Return a short text for the machine."""
+    if not conditions.cpu_model:
+        return "unknown"
     return f"{conditions.cpu_model}, {conditions.cpu_count} cores, {conditions.memory_gb:g} GB"
 
 

@@ -96,14 +96,14 @@ def history(
     points: dict[Conditions, list[Point]] = {}
     earlier: dict[Conditions, list[float]] = {}
     for entry in sorted(entries, key=lambda entry: entry.order_key):
-        result, run = entry.result, entry.run
+        result = entry.result
         figures = result.of_label(label) if result else None
-        if result is None or run is None:
+        if result is None:
             left_out.append((entry.name, entry.problem or "it has no run.json"))
         elif figures is None and result.is_valid:
             left_out.append((entry.name, f"it has no label {label}"))
         else:
-            conditions = Conditions.of(run)
+            conditions = Conditions.of(entry.run)
             before = earlier.setdefault(conditions, [])
             point = _point(entry, result, figures, metric, before)
             points.setdefault(conditions, []).append(point)

@@ -94,12 +94,14 @@ def thread_group_of(thread_name: str) -> str:
 class Dropped:
     """The records that a reader dropped: their number, and the first line numbers with the reasons.
 
-    `header_lines` are the line numbers of header lines after the beginning of a file.
+    `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
+    another tool does not say.
     """
 
     count: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
     header_lines: list[int] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
     def note(self, line_number: int, reason: str) -> None:
         """Count a dropped record that began in `line_number`."""
@@ -119,6 +121,7 @@ class Dropped:
         self.first = [*self.first, *later][:FIRST_LINES_MOST]
         self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
         del self.header_lines[FIRST_LINES_MOST:]
+        self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))
 
 
 def whole_number(text: str) -> int:

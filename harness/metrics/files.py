@@ -12,7 +12,7 @@ from harness.base.units import BYTES_PER_MB
 from harness.jtl.csv import parse
 from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
-from harness.jtl.readers import CSV, TALLY, reader_of
+from harness.jtl.readers import CSV, SUMMARY, TALLY, reader_of, refuse_summary
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
@@ -146,4 +146,6 @@ def _stored_tally(file: Opened, name: str, scope: Scope) -> SampleTally:
 
 
 def _samples(file: Opened, name: str, dropped: Dropped, columns: Sequence[str] | None) -> Iterator[Sample]:
+    if file.kind == SUMMARY:
+        refuse_summary(file.stream, name)
     return reader_of(file.kind).read(file.stream, name, dropped, columns)

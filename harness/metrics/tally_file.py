@@ -119,6 +119,7 @@ class _Dropped:
     count: int
     first: tuple[tuple[int, str], ...]
     header_lines: tuple[int, ...]
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,8 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
-        "dropped": vars(tally.dropped),
+        # Only files of other tools have something unknown: all other tallies are those of earlier versions.
+        "dropped": {key: value for key, value in vars(tally.dropped).items() if value or key != "unknown"},
         "silences": silences and silences.to_plain(),
     }
     text = json.dumps(data, separators=(",", ":")).encode()
@@ -229,7 +231,8 @@ class _Reader:
     def tally(self) -> SampleTally:
         """Return the tally."""
         content, tally, dropped = self._content, self._tally, self._content.dropped
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), list(dropped.first), list(dropped.header_lines))
+        lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists)
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

@@ -297,6 +297,11 @@ def dropped_rows(evidence: Evidence) -> Iterator[Values]:
         yield {"records": units.plural(dropped.count, "record"), "first": f"{dropped.first_text}{more}"}
 
 
+def unknown_in_file(evidence: Evidence) -> Iterator[Values]:
+    """Yield what the file of another tool does not say."""
+    yield from ({"what": what} for what in evidence.dropped.unknown)
+
+
 def sub_samples(evidence: Evidence) -> Iterator[Values]:
     """Yield the labels whose parts have rows of their own."""
     labels = dict.fromkeys(code.label for code in evidence.codes)
@@ -342,7 +347,8 @@ def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
     """Yield each unusual response code that counts as success, and the labels that were answered with it."""
     by_code: dict[str, list[CodeCount]] = {}
     for code in evidence.codes:
-        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES:
+        is_unknown = not code.code and evidence.dropped.unknown
+        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES and not is_unknown:
             by_code.setdefault(code.code, []).append(code)
     for name, codes in by_code.items():
         counts = [(code.label, code.sample_count - code.error_count) for code in codes[:_LABELS_NAMED]]

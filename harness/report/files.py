@@ -52,7 +52,8 @@ def summary_of_run(
     if counted is None:
         if directory.summary_json.is_file():
             return load_record(RunSummary, directory.summary_json)
-        raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", "name a run's folder")
+        todo = "name a run's folder, or make a run of a file with samples: --into reports/PLAN/run-01_1"
+        raise UsageError(f"{directory.path}: not a run: no run.json, and no JSON beside it", todo)
     run, tally, inputs = counted.run, counted.tally, counted.inputs
     window = window_of(tally, STEADY_WINDOW, run)
     in_window = counted_tally(inputs, tally, window, counted.scope)

@@ -41,13 +41,13 @@ class MergedRun(NamedTuple):
 
 
 def merge(given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
-    """Merge several runs into one, write its report and return it.
+    """Merge several runs into one, or make a run of one file with samples; write its report and return it.
 
     Each of `given` is a run's folder or a JTL, as path or as name=path. `into` is the folder of the new run; without it
     the next free name in `reports` is used. UsageError when they cannot be one run; then nothing is written.
     """
     named = _named(given, reports)
-    if len(named) < 2:
+    if len(named) < 2 and (into is None or named[0][1].is_dir()):
         raise UsageError("--merge needs at least two runs", "name several runs, each of one generator")
     are_runs = {path.is_dir() for _, path in named}
     if len(are_runs) > 1:

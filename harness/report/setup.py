@@ -84,6 +84,8 @@ def _delivery_text(delivery: DeliveryRecord) -> str:
 def load_text(load: LoadRecord) -> str:
     """Return the load as text."""
     number = units.number_text
+    if not load.model:
+        return "unknown load"
     if load.loads:
         return _several_text(load)
     if load.model == OPEN:

@@ -137,6 +137,12 @@ class WarningCode(StrEnum):
         text="No metric includes them ({first}). Look at these lines: a full disk or a killed JMeter leaves torn ones.",
         found_in=of.dropped_rows,
     )
+    NOT_IN_FILE = _Definition(
+        code="not-in-file",
+        concerns=(Part.VERDICT, Part.ERRORS),
+        text="{what}.",
+        found_in=of.unknown_in_file,
+    )
     # The load generators were not what they seem.
     GENERATOR_STOPPED = _doubtful(
         code="generator-stopped",

@@ -19,7 +19,7 @@ from harness.base.project import PACKAGE
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, ProcessEnd, run_limited
 from harness.run.result_file import RunEnd, read_end
 
-_RUN = (str(PACKAGE / "__main__.py"), "run")
+RUN = (str(PACKAGE / "__main__.py"), "run")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Children:
         folders = (f"--{name}={path}" for name, path in run.folders.items())
         launch = Launch(
             name=run.title,
-            argv=[sys.executable, *_RUN, *run.arguments, *self.arguments, f"--result={run.result}", *folders],
+            argv=[sys.executable, *RUN, *run.arguments, *self.arguments, f"--result={run.result}", *folders],
             cwd=Path.cwd(),
             # The whole environment: a run may need credentials to download metrics.
             environment={**os.environ, **self.guardian.environment},

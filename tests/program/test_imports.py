@@ -38,6 +38,7 @@ ORDER = (
     "export",
     "live",
     "api",
+    "mcp",
     "commands",
 )
 # What starts processes, opens sockets, looks at the clock or at the environment.

@@ -46,7 +46,7 @@ def use_fake_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     for name, text in zip(("template.json", "template.jtl"), _run_files(), strict=True):
         (folder / name).write_text(text)
-    monkeypatch.setattr(child, "_RUN", (str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py"),))
+    monkeypatch.setattr(child, "RUN", (str(ROOT / "tests" / "support" / "fakes" / "scripts_run.py"),))
     monkeypatch.setenv("FAKE_RUN", str(folder))
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
 

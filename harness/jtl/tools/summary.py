@@ -1,0 +1,49 @@
+"""The numbers in the summary of another tool, which has no samples, and the error for what needs samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.base.errors import UsageError
+
+# As in harness/metrics/figures.py, which no reader imports.
+TOTAL = "TOTAL"
+NO_SAMPLES = "no verdict: this file has no samples"
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """What a summary states of a label, or of all requests; times in ms, unknown values are None."""
+
+    label: str
+    sample_count: int | None = None
+    error_count: int | None = None
+    average_ms: float | None = None
+    percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    min_ms: float | None = None
+    max_ms: float | None = None
+    rate_per_s: float | None = None
+    received_bytes_per_s: float | None = None
+
+    @property
+    def error_ratio(self) -> float | None:
+        """The share of errors (0-1)."""
+        return self.error_count / self.sample_count if self.sample_count and self.error_count is not None else None
+
+
+@dataclass(frozen=True)
+class ToolSummary:
+    """The summary that a tool printed: its rows, and `total` of all requests."""
+
+    tool: str
+    total: SummaryRow
+    rows: Sequence[SummaryRow] = ()
+
+
+class NoSamplesError(UsageError):
+    """Samples are needed, and the file has only the `summary` of another tool."""
+
+    def __init__(self, name: str, summary: ToolSummary) -> None:
+        super().__init__(f"{name}: {NO_SAMPLES} (a summary of {summary.tool})", "lth table prints its numbers")
+        self.name, self.summary = name, summary

@@ -1,0 +1,296 @@
+"""Files that other tools wrote for a load on one small server, against the summary that each tool printed of it.
+
+Every request waited 12 ms and an exponential time with a mean of 12 ms; one in twenty was answered with 500. The name
+of a file has the version of its tool. Of hey and oha the files and the summaries are of two loads.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import statistics
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from tests.support.paths import ROOT
+
+FILES = ROOT / "tests" / "data" / "tools"
+
+
+def text_of(name):
+    path = FILES / name
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Return a function that puts a file under a name that says nothing about its content, and returns its path."""
+
+    def put(name, change=lambda text: text, to="results.txt"):
+        (tmp_path / to).write_bytes(change(text_of(name)))
+        return str(tmp_path / to)
+
+    return put
+
+
+def table(capsys, *arguments):
+    """Return the JSON of a table: TOTAL of the load, and the remarks and warnings as one text."""
+    assert main(["table", "--format", "json", "--percentiles", "50,75,90,95,99", *arguments]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    texts = [*printed["remarks"], *(one["text"] for one in printed["caveats"])]
+    return printed["groups"][0]["total"], "\n".join(texts)
+
+
+def refusal(capsys, *arguments):
+    """Return the one line with which a command refuses its arguments."""
+    with pytest.raises(UsageError) as refused:
+        main([*arguments])
+    assert capsys.readouterr().out == ""
+    (line,) = str(refused.value).splitlines()
+    return line
+
+
+@pytest.mark.parametrize("name", ["k6-0.54.0.json.xz", "k6-0.54.0.csv.xz"])
+def test_k6_has_our_count_errors_and_percentiles(put, capsys, name):
+    stated = json.loads(text_of("k6-0.54.0-summary.json"))["metrics"]
+    total, texts = table(capsys, put(name))
+    assert total["sample_count"] == stated["http_reqs"]["count"] == 434
+    assert total["error_count"] == stated["http_req_failed"]["passes"] == 27
+    assert total["average_ms"] == pytest.approx(stated["http_req_duration"]["avg"], abs=0.5)
+    # k6 interpolates between the two samples around a percentile, JMeter takes the next sample.
+    for percentile, theirs in (("50", "med"), ("75", "p(75)"), ("90", "p(90)"), ("95", "p(95)"), ("99", "p(99)")):
+        assert total["percentiles_ms"][percentile] == pytest.approx(stated["http_req_duration"][theirs], abs=1.2)
+    assert ("whole seconds instead of exact times" in texts) is (".csv" in name)
+
+
+@pytest.mark.parametrize("name", ["vegeta-12.13.0.json.xz", "vegeta-12.13.0.csv.xz"])
+def test_vegeta_has_our_count_errors_and_percentiles(put, capsys, name):
+    stated = json.loads(text_of("vegeta-12.13.0-report.json"))
+    total, _ = table(capsys, put(name))
+    assert (
+        (total["sample_count"], total["error_count"])
+        == (stated["requests"], stated["status_codes"]["500"])
+        == (360, 15)
+    )
+    assert total["average_ms"] == pytest.approx(stated["latencies"]["mean"] / 1e6, abs=0.5)
+    assert total["received_bytes_mean"] == stated["bytes_in"]["mean"]
+    for percentile, theirs in (("50", "50th"), ("90", "90th"), ("95", "95th"), ("99", "99th")):
+        # Vegeta interpolates between the values of a t-digest; ours are whole milliseconds.
+        assert total["percentiles_ms"][percentile] == pytest.approx(stated["latencies"][theirs] / 1e6, abs=1)
+
+
+def test_gatling_has_our_count_errors_and_percentiles(put, capsys):
+    stated = {
+        name.strip(): int(value)
+        for name, value in re.findall(r"> (.+?) +(\d+) \(OK=", text_of("gatling-3.10.5.txt").decode())
+    }
+    total, _ = table(capsys, put("gatling-3.10.5.log.xz"))
+    assert total["sample_count"] == stated["request count"] == 725
+    assert total["error_count"] == 41
+    assert (total["min_ms"], total["max_ms"]) == (stated["min response time"], stated["max response time"])
+    assert total["average_ms"] == pytest.approx(stated["mean response time"], abs=0.5)
+    for percentile in ("50", "75", "95"):
+        assert total["percentiles_ms"][percentile] == stated[f"response time {percentile}th percentile"]
+    # Gatling 3.10 reads percentiles off a t-digest: 229 ms lies between two samples.
+    assert total["percentiles_ms"]["99"] == pytest.approx(stated["response time 99th percentile"], rel=0.02)
+
+
+def test_groups_of_gatling_are_transactions_and_users_are_counted(put, capsys):
+    assert main(["table", "--format", "json", put("gatling-3.10.5.log.xz")]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    (load,) = printed["groups"]
+    labels = {label["label"]: label for label in load["labels"]}
+    assert list(labels) == ["List", "Buy / Pay", "Buy"]
+    assert labels["Buy"]["is_transaction"] is True
+    assert labels["Buy"]["sample_count"] == labels["Buy / Pay"]["sample_count"] == 360
+    assert "neither response codes nor sizes" in json.dumps(printed["caveats"])
+    assert "unexpected-success-code" not in json.dumps(printed["caveats"])
+
+
+def test_samples_of_ab_have_the_percentiles_of_its_summary(put, capsys):
+    stated = dict(re.findall(r"^ +(\d\d)% +(\d+)$", text_of("ab-2.3.txt").decode(), re.MULTILINE))
+    total, texts = table(capsys, put("ab-2.3-samples.tsv"))
+    assert total["sample_count"] == 400
+    assert total["average_ms"] == pytest.approx(32, abs=0.5)
+    rows = sorted(int(line.split("\t")[4]) for line in text_of("ab-2.3-samples.tsv").decode().splitlines()[1:])
+    for percentile in ("50", "75", "90", "95", "99"):
+        # ab takes the sample after ours: of 400 the 397th is its p99, the 396th is JMeter's.
+        rank = 400 * int(percentile) // 100
+        assert rows[rank] == int(stated[percentile])
+        assert total["percentiles_ms"][percentile] == rows[rank - 1]
+    assert "neither which requests failed nor when exactly they began" in texts
+
+
+@pytest.mark.parametrize(
+    ("name", "tool", "time", "status", "errors"),
+    [("hey-0.1.5.csv", "hey", 0, 6, 22), ("oha-1.16.0.csv", "oha", 4, 6, 19)],
+)
+def test_samples_of_hey_and_oha_are_those_of_their_files(put, capsys, name, tool, time, status, errors):
+    rows = [line.split(",") for line in text_of(name).decode().splitlines()[1:]]
+    times = sorted(float(row[time]) * 1000 for row in rows)
+    total, texts = table(capsys, put(name))
+    assert total["sample_count"] == len(rows) == 400
+    assert total["error_count"] == sum(row[status] == "500" for row in rows) == errors
+    assert total["average_ms"] == pytest.approx(statistics.mean(times), abs=0.5)
+    for percentile in (50, 95, 99):
+        assert total["percentiles_ms"][str(percentile)] == pytest.approx(times[4 * percentile - 1], abs=0.5)
+    assert f"The CSV file of {tool} omits requests without a response" in texts
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "errors", "p50", "p99"),
+    [
+        ("wrk-4.1.0.txt", 1427, 81, 25.42, 80.76),
+        ("ab-2.3.txt", 400, 17, 27, 93),
+        ("hey-0.1.5.txt", 400, 14, 32.1, 207.3),
+        ("oha-1.16.0.json", 400, 21, 20.657902, 59.864561),
+        ("locust-2.47.0_stats.csv", 521, 29, 27, 140),
+        ("k6-0.54.0-summary.json", 434, 27, 25.288878, 77.85672357),
+        ("vegeta-12.13.0-report.json", 360, 15, 26.954626, 88.329365),
+    ],
+)
+def test_a_summary_has_its_numbers_and_no_verdict(put, capsys, name, count, errors, p50, p99):
+    assert main(["table", "--format", "json", put(name)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    total = printed["total"]
+    assert (total["sample_count"], total["error_count"]) == (count, errors)
+    assert (total["percentiles_ms"]["50"], total["percentiles_ms"]["99"]) == (pytest.approx(p50), pytest.approx(p99))
+    assert printed["verdict"] == "no verdict: this file has no samples"
+
+
+def test_a_summary_is_a_table_with_the_columns_that_it_states(put, capsys):
+    assert main(["table", put("locust-2.47.0_stats.csv"), "--percentiles", "95"]) == 0
+    out = capsys.readouterr().out
+    assert "| label | count | average ms | p50 ms | p90 ms | p95 ms | min ms |" in out
+    assert "\n| GET List | 356 | 33 | 27 | 55 | 74 | 13 | 182 | 5.62 | 20 | 70.91 | 0.42 |" in out
+    assert "\n| TOTAL | 521 | 34 | 27 | 57 | 75 | 13 | 217 | 5.57 | 29 | 103.77 | 0.61 |" in out
+    assert out.endswith("\nSummary of Locust: no verdict: this file has no samples.\n")
+
+
+def test_the_percentages_of_ab_are_percentiles_without_a_count(put, capsys):
+    assert main(["table", put("ab-2.3-percentages.csv"), "--format", "csv"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == "label,p50_ms,p75_ms,p90_ms,p95_ms,p99_ms"
+    stated = dict(line.split(",") for line in text_of("ab-2.3-percentages.csv").decode().splitlines())
+    assert row == ",".join(["TOTAL", *(stated[percentile] for percentile in ("50", "75", "90", "95", "99"))])
+
+
+def test_a_summary_beside_the_samples_says_where_it_differs(put, capsys):
+    samples = put("ab-2.3-samples.tsv", to="samples.tsv")
+    _, texts = table(capsys, samples, put("ab-2.3.txt"))
+    assert "ab itself: 17 errors (here 0), p99 93.0 ms (here 86 ms)." in texts
+    samples = put("vegeta-12.13.0.json.xz", to="samples.json")
+    _, texts = table(capsys, samples, put("vegeta-12.13.0-report.json"))
+    assert "Vegeta itself: the same count, errors and percentiles." in texts
+
+
+def test_compare_shows_a_summary_and_does_not_judge_it(put, capsys):
+    samples = put("vegeta-12.13.0.json.xz", to="samples.json")
+    assert main(["compare", "--format", "json", "--anyway", samples, put("wrk-4.1.0.txt")]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["verdict"] == "CANNOT TELL"
+    assert "Summary of wrk: no verdict: this file has no samples." in json.dumps(printed)
+
+
+def test_two_files_with_samples_are_compared_like_jtls(tmp_path, capsys):
+    for name, slower_ms in (("a", 0), ("b", 20)):
+        lines = (
+            f"{1_700_000_000_000_000_000 + number * 10**7},200,{(40 + number * 7919 % 13 + slower_ms) * 10**6},0,6,,,,"
+            f"{number},GET,http://shop/a,\n"
+            for number in range(12_000)
+        )
+        (tmp_path / name).write_text("".join(lines))
+    assert main(["compare", "--format", "json", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    average = next(one for one in printed["total"]["metrics"] if one["metric"] == "average")
+    assert average["verdict"] == "REGRESSED"
+    assert average["low_ratio"] <= 20 / 46 <= average["high_ratio"]
+
+
+def test_a_file_with_samples_becomes_a_run_with_report_and_history(put, tmp_path, capsys):
+    runs = tmp_path / "reports" / "shop"
+    for number, name in ((1, "vegeta-12.13.0.json.xz"), (2, "hey-0.1.5.csv")):
+        assert main(["report", put(name), "--into", str(runs / f"run-01_{number}")]) == 0
+    report = (runs / "run-01_1.md").read_text(encoding="utf-8")
+    assert "| POST http://127.0.0.1:18977/b |" in report
+    capsys.readouterr()
+    assert main(["history", "--plan", "shop", "--format", "json", "--reports", str(tmp_path / "reports")]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert [(row["run"], row["sample_count"]) for row in printed["runs"]] == [("run-01_1", 299), ("run-01_2", 400)]
+    assert printed["runs"][0]["load"] == "unknown load"
+
+
+def test_a_summary_becomes_no_run(put, tmp_path, capsys):
+    into = tmp_path / "reports" / "shop" / "run-01_1"
+    line = refusal(capsys, "report", put("wrk-4.1.0.txt"), "--into", str(into))
+    assert "no verdict: this file has no samples (a summary of wrk)" in line
+    assert not into.exists()
+
+
+def test_a_file_that_is_cut_off_keeps_what_was_read_and_warns(put, capsys):
+    half = text_of("k6-0.54.0.json.xz")[: len(text_of("k6-0.54.0.json.xz")) // 2]
+    *whole, cut = half.decode().split("\n")
+    assert cut
+    total, texts = table(capsys, put("k6-0.54.0.json.xz", lambda text: text[: len(text) // 2]))
+    points = [line for line in whole if '"http_req_duration","type":"Point"' in line]
+    assert total["sample_count"] == len(points) > 200
+    assert f"1 record of the JTL could not be used. No metric includes them (line {len(whole) + 1}: cut off" in texts
+
+
+def test_a_damaged_line_is_dropped_and_named(put, capsys):
+    damaged = put("hey-0.1.5.csv", lambda text: text.replace(b"\n0.0231,", b"\n0.0231;", 1))
+    total, texts = table(capsys, damaged)
+    assert total["sample_count"] == 399
+    assert "line 3: damaged" in texts
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (b"RUN\tshop.Buy\tbuy\t1700000000000\t \t4.0.1\nREQUEST\t\tList\t1\t2\tOK\t \n", "4.0.1"),
+        (b"RUN\tshop.Buy\tbuy\t1500000000000\t \t2.0\nREQUEST\t1\t\tList\t1\t2\tOK\t \n", "2.0"),
+        (text_of("gatling-3.13.5.log.xz"), "3.13.5"),
+    ],
+)
+def test_a_gatling_log_of_another_version_is_refused_in_one_line(tmp_path, capsys, text, version):
+    (tmp_path / "simulation.log").write_bytes(text)
+    line = refusal(capsys, "table", str(tmp_path / "simulation.log"))
+    assert f"Gatling {version}, which is not read" in line
+    assert line.endswith("run Gatling 3.0 to 3.10, which writes simulation.log as text")
+
+
+def test_the_log_of_gatling_3_0_with_user_ids_is_read(tmp_path, capsys):
+    log = (
+        "RUN\tshop.Buy\tbuy\t1700000000000\t \t3.0.3\n"
+        "USER\tShop\t1\tSTART\t1700000000000\t1700000000000\n"
+        "REQUEST\t1\tCart,Pay\tCard\t1700000000010\t1700000000030\tKO\tstatus 500\n"
+        "GROUP\t1\tCart,Pay\t1700000000010\t1700000000050\t20\tKO\n"
+        "USER\tShop\t1\tEND\t1700000000000\t1700000000060\n"
+    )
+    (tmp_path / "simulation.log").write_text(log)
+    assert main(["table", str(tmp_path / "simulation.log")]) == 0
+    out = capsys.readouterr().out
+    assert "\n| Cart / Pay / Card | 1 | 20 | 20 |" in out
+    assert "\n| Cart / Pay | 1 | 40 | 40 |" in out
+
+
+def test_binary_results_of_vegeta_are_refused_with_the_command_that_converts_them(put, capsys):
+    line = refusal(capsys, "table", put("vegeta-12.13.0.bin.xz"))
+    assert "Vegeta's binary results; convert them: vegeta encode --to json" in line
+
+
+def test_a_damaged_summary_is_refused_in_one_line(put, capsys):
+    line = refusal(capsys, "table", put("vegeta-12.13.0-report.json", lambda text: text[:100]))
+    assert "a damaged summary of another tool" in line
+
+
+def test_what_a_file_does_not_say_is_stored_in_its_tally(put, tmp_path, capsys):
+    tally = str(tmp_path / "ab.tally")
+    assert main(["tally", put("ab-2.3-samples.tsv"), "-o", tally]) == 0
+    capsys.readouterr()
+    total, texts = table(capsys, tally)
+    assert total["sample_count"] == 400
+    assert "neither which requests failed nor when exactly they began" in texts
