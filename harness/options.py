@@ -130,6 +130,7 @@ OPTIONS = {
     "requests": Option("end the load after about this many samples (the plan's)", "N", other=("level-requests",)),
     "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
     "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
+    "detect": Option("smallest change that must be seen (5%%)", "PERCENT", default="5%"),
     "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),
     "warmup": Option("length of an uncounted run before the first level; 0 for none (30s)", "TIME"),
     "fresh": Option("restart the system before each level, each time with a warm-up"),
@@ -254,6 +255,7 @@ OPTIONS = {
     "prepare-only": Option("download what the systems need, and end without starting one"),
     "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
     "all": Option("everything that any command needs"),
+    "all/trust": Option("write a page over all plans with a history, which are noisy and why; run nothing"),
     # For processes of the tool itself.
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),

@@ -15,8 +15,8 @@ FLAGS = frozenset(
     """.split()  # noqa: SIM905 - shorter than a line for each
 )
 VERBS = """
-    init check run sweep overload soak compare ab tune baseline nightly accept report experiment site summary history
-    release table tally sweeps export profile heap metrics comment notify push pull ls gui system generator
+    init check run sweep overload soak compare ab tune trust baseline nightly accept report experiment site summary
+    history release table tally sweeps export profile heap metrics comment notify push pull ls gui system generator
     generator-keys setup doctor completion capacity merge pin
 """.split()  # noqa: SIM905
 # Words of messages that are options where they are written alone, without a value.

@@ -56,7 +56,9 @@ class Kind:
     @property
     def folder(self) -> str:
         """Where its records are in the folder of all reports."""
-        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny"}.get(self.verb, "tiny")
+        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny", "trust": "trust/tiny"}.get(
+            self.verb, "tiny"
+        )
 
 
 AB = Kind(
@@ -82,7 +84,12 @@ CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
     ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
-KINDS = pytest.mark.parametrize("kind", [AB, TUNE, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb)
+TRUST = Kind(
+    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 12,
+)  # fmt: skip
+KINDS = pytest.mark.parametrize(
+    "kind", [AB, TUNE, TRUST, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb
+)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_make_alone_names_every_plan_and_profile(folder):
         "scripts/overload",
         "scripts/ab",
         "scripts/tune",
+        "scripts/trust",
         "scripts/nightly",
         "scripts/system",
         "aggregate.py",

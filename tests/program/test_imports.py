@@ -30,6 +30,7 @@ ORDER = (
     "overload",
     "ab",
     "tune",
+    "trust",
     "forge",
     "nightly",
     "site",
