@@ -235,6 +235,7 @@ OPTIONS = {
     "each": Option("print one table per file, with the file's name as title"),
     "last": Option("only the N newest runs", "N"),
     "pairs": Option("compare the first sweep with each of the others, level by level", other=("compare",)),
+    "pairs/ab": Option("auto: runs as long as the newest trust test of the plan proposes", "auto", choices=("auto",)),
     "merge": Option("merge runs or JTL files of independent load generators into one run; NAME=RUN names one"),
     "long": Option("a longer run of the release, for the growth of memory", "RUN"),
     "run": Option("add it to this run, or to the runs of a pattern such as 'lb-gwlb/run-03_*'", "RUN"),

@@ -16,7 +16,8 @@ from harness.run.arguments import names_of, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
 from harness.sweep.arguments import SETTINGS, default_users, new_record
-from harness.sweep.driver import planned_s, run_sweep, starting_s
+from harness.sweep.driver import run_sweep, starting_s
+from harness.sweep.level_runner import level_load
 from harness.sweep.swept_set import requests_of
 from harness.trust.design import starts_within
 from harness.trust.record import TrustRecord
@@ -75,7 +76,7 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     record = TrustRecord(**values, detect_ratio=detect_ratio, thresholds=request.plan.thresholds)
     users = units.parse_whole_number(options.users, "USERS", 1, 1_000_000) if options.users else default_users(request)
     record = replace(record, users=(users,))
-    load_s = planned_s(request, record, users)
+    load_s = level_load(request, record, users).duration_s
     if load_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
     run_s = load_s + Experiments(TrustRecord, options.reports).guess_s(request.plan.name)

@@ -24,7 +24,7 @@ from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
 from harness.sweep.files import SweepSoFar
 from harness.trust.design import RUNS_PER_START, STARTS_LEAST
-from harness.trust.power import Costs, Way, false_alarms, least_change, ways
+from harness.trust.power import Costs, Way, change_text, false_alarms, least_change, ways
 from harness.trust.record import TrustRecord
 from harness.trust.variance import Part, Parts, between_days, parts_of, within_runs
 
@@ -152,7 +152,7 @@ def headline(outcome: Outcome) -> str:
     """Return the answer: what this benchmark sees, and with which test, in at most 20 words."""
     record = outcome.record
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
-    change, verdict = f"{units.percent_text(record.detect_ratio, 1)} %".replace(".0 ", " "), outcome.verdict
+    change, verdict = change_text(record.detect_ratio), outcome.verdict
     if one := outcome.answer:
         return brief(f"{before}{verdict}: this benchmark sees {change} in {one.metric.name} with {one.ways[0].text}.")
     if verdict == INVALID:
@@ -187,13 +187,13 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
 def _costs(record: TrustRecord, starts: Sequence[Sequence[RunResult]]) -> Costs:
     """Return what a run takes that has a start of its own."""
     counted = {result.name.rpartition("/")[2] for runs in starts for result in runs}
-    windows = [result.window.length_s for runs in starts for result in runs if result.window]
+    windows = [(result.window.run_s, result.window.length_s) for runs in starts for result in runs if result.window]
     runs = [run for run in record.measured if run.name in counted]
-    planned = [run.planned_s for run in runs if run.planned_s is not None]
-    window_s = sum(windows) / len(windows) if windows else 0.0
-    length_s = sum(planned) / len(planned) if planned else window_s
-    first = [run.took_s - (run.planned_s or length_s) for run in runs if run.took_s is not None and run.index == 0]
-    return Costs(length_s, min(window_s or length_s, length_s), max(0.0, sum(first) / len(first)) if first else 0.0)
+    if not windows:
+        return Costs(0.0, 0.0, 0.0)
+    length_s, window_s = (sum(lengths) / len(windows) for lengths in zip(*windows, strict=True))
+    first = [run.took_s for run in runs if run.took_s is not None and run.index == 0]
+    return Costs(length_s, window_s, max(0.0, sum(first) / len(first) - length_s) if first else 0.0)
 
 
 def _days(entries: Sequence[Entry], first: RunResult) -> list[list[RunResult]]:

@@ -47,6 +47,11 @@ class Way:
         return f"{self.pairs} pairs of {units.duration_text(self.length_s)} ({whole})"
 
 
+def change_text(ratio: float) -> str:
+    """Return a change that must be seen, such as 5 % or 2.5 %."""
+    return f"{units.number_text(round(100 * ratio, 3))} %"
+
+
 def least_change(variance: float, pairs: int) -> float | None:
     """Return the smallest change (ratio) that 80 % of tests of so many pairs find; None when they find none.
 

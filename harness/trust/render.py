@@ -13,6 +13,7 @@ from harness.report.tables import cell, one_line, table
 from harness.report.template import filled
 from harness.trust.design import RUNS_PER_START
 from harness.trust.outcome import PAIRS, MetricTrust, Outcome
+from harness.trust.power import change_text
 from harness.trust.variance import Part
 
 _UNKNOWN = "unknown"
@@ -24,7 +25,7 @@ def trust_report(outcome: Outcome, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
     warnings = [cell(text) for text in (*_early(outcome), *outcome.problems, *warnings_of(outcome.results))]
-    change = f"{units.percent_text(record.detect_ratio, 1)} %"
+    change = change_text(record.detect_ratio)
     heads = ("metric", "mean", "run scatter %", "8 pairs see %", f"cheapest test for {change}", "may gate")
     return filled(
         "harness.trust",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from harness.compare.result import RunResult
 from harness.experiment.counting import Needs
+from harness.experiment.execute import Step
 from harness.report.pages import write_page
 from harness.sweep.driver import NextRun, SweepDesign, planned_s
 from harness.sweep.files import StoredSweep, SweepSoFar
+from harness.sweep.level_runner import level_load
 from harness.sweep.record import SweepRecord
 from harness.trust.design import RUNS_PER_START
 from harness.trust.files import earlier_runs
@@ -55,6 +58,13 @@ class TrustTest(StoredTrust, SweepDesign):
             return None
         start = f"start {len(so_far.starts) + 1} of {record.repeat}, run {run.index + 1} of {RUNS_PER_START}"
         return NextRun(run, f"{record.id}: {start}")
+
+    def next_step(self, outcome: SweepSoFar) -> Step | None:
+        """Return the next run; one that may end after a number of requests takes at most its duration."""
+        step, record = super().next_step(outcome), outcome.record
+        longest_s = level_load(self.request, record, record.users[0]).duration_s
+        assert longest_s is not None  # checked by the command
+        return replace(step, planned_s=step.planned_s or (longest_s,)) if step else None
 
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""

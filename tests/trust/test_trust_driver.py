@@ -1,0 +1,122 @@
+"""scripts/trust as a user calls it; its runs take no time, except in the last test."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.trust.overview import PAGE_NAME
+from tests.support.fake_runs import behave, use_fake_children, use_fake_levels, with_delay
+from tests.support.first_screens import assert_first_screen
+from tests.support.report_folder import add_run
+
+
+@pytest.fixture
+def home(home):
+    return with_delay(home)
+
+
+@pytest.fixture
+def run(home, tmp_path, monkeypatch):
+    """Run a script on the tiny plan and return its exit code; runs take no time."""
+    use_fake_children(tmp_path, monkeypatch)
+    use_fake_levels(tmp_path, monkeypatch)
+
+    def start(script, *arguments, behaviour=None):
+        behave(tmp_path, behaviour)
+        folders = [f"--home={home}", f"--reports={tmp_path / 'reports'}", f"--build={tmp_path / 'build'}"]
+        return main(["--plan=tiny", *arguments, *folders], f"scripts/{script}")
+
+    return start
+
+
+def record_of(tmp_path: Path) -> dict:
+    return json.loads((tmp_path / "reports" / "trust" / "tiny" / "trust-01.json").read_text())
+
+
+def page_of(tmp_path: Path) -> str:
+    return (tmp_path / "reports" / "trust" / "tiny" / "trust-01.md").read_text()
+
+
+def test_the_system_is_restarted_before_every_other_run_and_the_page_has_the_answer(run, tmp_path, capsys):
+    assert run("trust", "--users=2") == 0
+    record, page = record_of(tmp_path), page_of(tmp_path)
+    starts = [(one["repeat"], one["index"]) for one in record["runs"]]
+    assert starts == [(start, index) for start in range(1, 7) for index in (0, 1)]
+    # All runs are the same, so they are as short as a steady run can be; p95 has too few samples.
+    answer = "FOUND: this benchmark sees 5 % in p50 with 6 pairs of 1 min"
+    assert record["headline"].startswith(answer)
+    assert f"tiny/trust-01: {answer}" in capsys.readouterr().out
+    assert_first_screen(page, "answer", "table", "doubts", "steps")
+    metrics = {one["metric"]: one for one in record["metrics"]}
+    assert [one["gate_problem"] for one in record["metrics"]] == [
+        "", "", "200 samples, 1,000 needed", "200 samples, 5,000 needed", "",
+    ]  # fmt: skip
+    assert metrics["average"]["day"] is None
+    assert "| average | 0.0 (0.0 to 0.0) |" in page
+    assert "| unknown |" in page
+    assert "](run-01_12.md) | 6 | 2 | yes |" in page
+    assert str(tmp_path) not in page
+
+
+def test_a_start_with_a_run_that_does_not_count_is_replaced(run, tmp_path):
+    behaviour = {"3": "fail"}
+    assert run("trust", "--users=2", behaviour=behaviour) == 0
+    record = record_of(tmp_path)
+    assert [(one["repeat"], one["index"]) for one in record["runs"]][:5] == [(1, 0), (1, 1), (2, 0), (3, 0), (3, 1)]
+    assert "run-01_3 does not count: INVALID" in page_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--max=1m"], "MAX=1 min is too short: 3 starts of 2 runs take about "),
+        (["--detect=5"], "DETECT=5: has no % sign"),
+        (["--detect=0%"], "DETECT=0%: must be above 0"),
+        (["--users=0"], "USERS=0"),
+        (["--duration=", "--users=2"], "--duration is empty"),
+        (["--loops=2"], "unrecognized"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(run, tmp_path, arguments, message, capsys):
+    with pytest.raises((UsageError, SystemExit)) as refused:
+        run("trust", *arguments)
+    assert message in str(refused.value) + capsys.readouterr().err
+    assert not (tmp_path / "reports" / "trust").exists()
+
+
+def test_a_budget_decides_how_many_starts_there_are(run, tmp_path):
+    assert run("trust", "--users=2", "--max=24h") == 0
+    assert record_of(tmp_path)["repeat"] == 12
+
+
+def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
+    sides = ("--a=delay_ms=0", "--b=delay_ms=4", "--users=2")
+    with pytest.raises(UsageError, match="--pairs auto: no trust test of tiny sees a change with this load"):
+        run("ab", *sides, "--pairs=auto")
+    assert run("trust", "--users=2") == 0
+    capsys.readouterr()
+    with pytest.raises(UsageError, match="--pairs auto chooses the length"):
+        run("ab", *sides, "--pairs=auto", "--duration=60")
+    run("ab", *sides, "--pairs=auto")
+    assert "proposed: 6 pairs of 1 min" in capsys.readouterr().out
+    record = json.loads((tmp_path / "reports" / "ab" / "tiny" / "ab-01.json").read_text())
+    assert record["load"]["duration_s"] == 60
+    assert "proposal" not in record
+
+
+def test_the_page_over_all_plans_names_the_noisy_ones_with_the_recorded_cause(home, tmp_path, capsys):
+    reports = tmp_path / "reports"
+    for number, elapsed_ms in enumerate((100, 140, 90, 150, 100, 130, 95, 150), start=1):
+        add_run(reports, f"wild/run-01_{number}", samples=2000, seconds=100, elapsed_ms=elapsed_ms)
+        add_run(reports, f"calm/run-01_{number}", samples=2000, seconds=100)
+    add_run(reports, "new/run-01_1", samples=2000, seconds=100)
+    assert main(["--all", f"--home={home}", f"--reports={reports}"], "scripts/trust") == 0
+    assert "1 of 2 plans with a history are noisy: wild." in capsys.readouterr().out
+    rows = re.findall(r"^\| (?:wild|calm|new) .*$", (reports / PAGE_NAME).read_text(), re.MULTILINE)
+    assert [row.split(" | ")[0] for row in rows] == ["| wild", "| calm"]
+    assert " | not noisy | none |" in rows[1]
+    assert re.search(r" \| 2026-01-01 \| none \|$", rows[0])
