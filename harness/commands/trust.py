@@ -24,6 +24,7 @@ from harness.trust.record import TrustRecord
 from harness.trust.steps import TrustTest
 
 _DETECT_MOST = 1.0
+_OF_SWEEP = tuple(name for name in SETTINGS if name != "warmup")
 _EPILOG = """\
 examples:
   scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
@@ -71,7 +72,7 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     detect_ratio = units.parse_percent_ratio(options.detect, "DETECT")
     if not 0 < detect_ratio <= _DETECT_MOST:
         raise UsageError(f"DETECT={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
-    sweep = new_record(options, request, "trust", ("users", "detect", *SETTINGS))
+    sweep = new_record(options, request, "trust", ("users", "detect", *_OF_SWEEP))
     values = {one.name: getattr(sweep, one.name) for one in fields(sweep)}
     record = TrustRecord(**values, detect_ratio=detect_ratio, thresholds=request.plan.thresholds)
     users = units.parse_whole_number(options.users, "USERS", 1, 1_000_000) if options.users else default_users(request)
@@ -79,5 +80,7 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     load_s = level_load(request, record, users).duration_s
     if load_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
+    if options.resume:  # the stored test has its starts
+        return record
     run_s = load_s + Experiments(TrustRecord, options.reports).guess_s(request.plan.name)
     return replace(record, repeat=starts_within(record.budget_s, run_s, starting_s(record)))

@@ -42,7 +42,7 @@ class SweepRun(ExperimentRun):
     repeat: int
     setting: str = ""
     planned_s: float | None = None
-    optional: ClassVar = ("setting",)
+    optional: ClassVar[tuple[str, ...]] = ("setting",)
 
     @property
     def text(self) -> str:

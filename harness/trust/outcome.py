@@ -17,7 +17,6 @@ from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.history.catalogue import Entry
-from harness.metrics import batch_means
 from harness.metrics.metric import AVERAGE, MEDIAN, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
@@ -29,8 +28,8 @@ from harness.trust.record import TrustRecord
 from harness.trust.variance import Part, Parts, between_days, parts_of, within_runs
 
 METRICS = (AVERAGE, MEDIAN, P95, P99, THROUGHPUT)
-# The metric of the answer is the first that may gate.
-_ANSWERS = (P95, MEDIAN, AVERAGE, THROUGHPUT)
+# The metric of the answer is the first that may gate. The throughput is none: think times can decide it alone.
+_ANSWERS = (P95, MEDIAN, AVERAGE)
 PAIRS = (1, 4, 6, 8, 10)
 _PAIRS_OF_GATE = 8
 # A gate on a metric that sees only a change this many times as large is no gate for it.
@@ -220,10 +219,10 @@ def _metric(
     if len(values) < len(starts) * RUNS_PER_START:
         return MetricTrust(metric, None, count, gate_problem="unknown", reason="unknown or 0 in at least one run")
     levels = [math.log(value) for value in values]
-    estimates = [batch_means.estimate(total.batches, total.histogram, metric) for total in flat]
-    known = [one for one in estimates if not isinstance(one, str)]
+    names = {result.name.rpartition("/")[2] for runs in starts for result in runs}
+    known = [run.estimates[metric.id] for run in record.measured if run.name in names and metric.id in run.estimates]
     rows = [levels[index : index + RUNS_PER_START] for index in range(0, len(levels), RUNS_PER_START)]
-    parts = parts_of(rows, within_runs(known) if len(known) == len(estimates) else None)
+    parts = parts_of(rows, within_runs(known) if 2 * len(known) >= len(levels) else None)
     mean = math.exp(sum(levels) / len(levels))
     of_days = [[math.log(value) for one in day if one.total and (value := metric.of(one.total))] for day in days]
     per_s = count / costs.window_s if costs.window_s else 0.0

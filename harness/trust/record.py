@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ExperimentRun, measured
+from harness.metrics.batch_means import Estimate
 from harness.plan.thresholds import Thresholds
 from harness.run import kinds
 from harness.sweep.record import SweepRecord, SweepRun
@@ -17,9 +18,14 @@ from harness.trust.design import RUNS_PER_START
 
 @dataclass(frozen=True)
 class TrustRun(SweepRun):
-    """A run of a trust test: `repeat` is the number of its start (from 1), `index` its index in the start (from 0)."""
+    """A run of a trust test: `repeat` is the number of its start (from 1), `index` its index in the start (from 0).
+
+    `estimates` are those of the metrics that its batches have, by the metric's id.
+    """
 
     index: int = 0
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    optional: ClassVar = ("setting", "estimates")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,8 +44,9 @@ class TrustRecord(SweepRecord):
 
     @property
     def settings(self) -> tuple[object, ...]:
-        """All settings; a command with the same settings resumes an unfinished test."""
-        return *super().settings, self.detect_ratio, self.thresholds
+        """What must be unchanged to resume: all but the number of starts, which follows from the budget."""
+        load = (self.users, self.ramp_s, self.duration_s, self.requests, self.set_values, self.properties)
+        return self.plan, self.profile, self.target, *load, self.note, self.detect_ratio, self.thresholds
 
     @property
     def measured(self) -> tuple[TrustRun, ...]:

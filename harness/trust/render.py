@@ -95,7 +95,7 @@ def _part(part: Part | None) -> str:
 def _range(ratio: float | None, low: float | None, high: float | None) -> str:
     if ratio is None:
         return "none"
-    middle, *ends = (units.percent_text(one, 1) for one in (ratio, low, high))
+    middle, *ends = (">100" if one and one > 1 else units.percent_text(one, 1) for one in (ratio, low, high))
     return f"{middle} ({' to '.join(ends)})"
 
 

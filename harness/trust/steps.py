@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from harness.compare.result import RunResult
 from harness.experiment.counting import Needs
-from harness.experiment.execute import Step
+from harness.experiment.execute import Done, Step
+from harness.metrics.batch_means import estimate
 from harness.report.pages import write_page
 from harness.sweep.driver import NextRun, SweepDesign, planned_s
 from harness.sweep.files import StoredSweep, SweepSoFar
@@ -16,8 +17,8 @@ from harness.sweep.level_runner import level_load
 from harness.sweep.record import SweepRecord
 from harness.trust.design import RUNS_PER_START
 from harness.trust.files import earlier_runs
-from harness.trust.outcome import Outcome, headline, outcome_of
-from harness.trust.record import TrustRecord
+from harness.trust.outcome import METRICS, Outcome, headline, outcome_of
+from harness.trust.record import TrustRecord, TrustRun
 
 
 class StoredTrust(StoredSweep):
@@ -73,6 +74,15 @@ class TrustTest(StoredTrust, SweepDesign):
         run = record.next_run(record.users[0], so_far.by_name)
         left = (record.repeat - len(so_far.starts)) * RUNS_PER_START - (run.index if run else 0)
         return [planned_s(self.request, record, record.users[0])] * left
+
+    def ended(self, outcome: SweepSoFar, done: Done) -> Done:  # noqa: ARG002
+        """Return a run with the estimates of its batches, which the results of stored runs do not have."""
+        total = done.result.total if done.result else None
+        if total is None or not isinstance(done.run, TrustRun):
+            return done
+        found = {metric.id: estimate(total.batches, total.histogram, metric) for metric in METRICS}
+        known = {key: one for key, one in found.items() if not isinstance(one, str)}
+        return done._replace(run=replace(done.run, estimates=known))
 
     def exit_code(self, outcome: SweepSoFar, options: argparse.Namespace) -> int:  # noqa: ARG002
         """Return the exit code of the test: a run that does not count was replaced."""

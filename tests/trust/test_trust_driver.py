@@ -2,12 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.ab.outcome import outcome_of
+from harness.ab.record import AbRecord
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.experiment.counting import results_of
+from harness.experiment.files import Experiments
+from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.trust.overview import PAGE_NAME
 from tests.support.fake_runs import behave, use_fake_children, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
@@ -53,13 +59,20 @@ def test_the_system_is_restarted_before_every_other_run_and_the_page_has_the_ans
     assert_first_screen(page, "answer", "table", "doubts", "steps")
     metrics = {one["metric"]: one for one in record["metrics"]}
     assert [one["gate_problem"] for one in record["metrics"]] == [
-        "", "", "200 samples, 1,000 needed", "200 samples, 5,000 needed", "",
+        "", "", "392 samples, 1,000 needed", "392 samples, 5,000 needed", "",
     ]  # fmt: skip
     assert metrics["average"]["day"] is None
-    assert "| average | 0.0 (0.0 to 0.0) |" in page
+    assert metrics["average"]["parts"]["within"]["ratio"] < 0.001
+    assert "| average | 101 ms | 0.0 (0.0 to 0.0) | 0.0 (0.0 to 0.0) | 6 pairs of 1 min (" in page
     assert "| unknown |" in page
+    assert "<!-- command: make trust PLAN=tiny USERS=2 DETECT=5% -->" in page
     assert "](run-01_12.md) | 6 | 2 | yes |" in page
     assert str(tmp_path) not in page
+    assert main(["report", "trust-01", f"--reports={tmp_path / 'reports'}"], "lth") == 0
+    assert (record_of(tmp_path), page_of(tmp_path)) == (record, page)
+    write_summary(tmp_path / "reports")
+    summary = (tmp_path / "reports" / SUMMARY_NAME).read_text()
+    assert f"- [trust-01](trust/tiny/trust-01.md): {answer}" in summary
 
 
 def test_a_start_with_a_run_that_does_not_count_is_replaced(run, tmp_path):
@@ -106,6 +119,28 @@ def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
     record = json.loads((tmp_path / "reports" / "ab" / "tiny" / "ab-01.json").read_text())
     assert record["load"]["duration_s"] == 60
     assert "proposal" not in record
+
+
+def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, capsys):
+    assert run("trust", "--users=2") == 0
+    assert run("ab", "--a=delay_ms=0", "--b=delay_ms=0 python=python3.11", "--users=2", "--max=24h") == 0
+    tests = Experiments(AbRecord, tmp_path / "reports")
+    files = tests.find("ab-01")
+    record = tests.read(files)
+    outcome = outcome_of(replace(record, runs=record.runs[:3]), results_of(files, record))
+    assert outcome.verdict == "CANNOT TELL"
+    [step] = outcome.result.next_steps
+    found = r"6 pairs of 1 min \(\S+ min\) see 5 % in p50 \(tiny/trust-01\)"
+    assert re.fullmatch(
+        rf"Let the runs be as long as needed, with PAIRS=auto instead of a DURATION: {found}", step.text
+    )
+    for number, elapsed_ms in ((1, 100), (2, 104)):
+        add_run(tmp_path / "reports", f"tiny/run-07_{number}", samples=90, elapsed_ms=elapsed_ms)
+    capsys.readouterr()
+    main(["compare", "tiny/run-07_1", "tiny/run-07_2", f"--reports={tmp_path / 'reports'}"], "aggregate.py")
+    out = capsys.readouterr().out
+    assert "**CANNOT TELL" in out
+    assert re.search(rf"- The cheapest A/B test: {found}; PAIRS=auto gives its runs this length\n", out)
 
 
 def test_the_page_over_all_plans_names_the_noisy_ones_with_the_recorded_cause(home, tmp_path, capsys):
