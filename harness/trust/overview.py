@@ -79,10 +79,11 @@ def noise_of(entries: Sequence[Entry], plan: str) -> Noise | None:
     if not lines:
         return None
     recent = _recent(lines[0])
-    names = {name for name, _, _ in recent}
-    results = [entry.result for entry in entries if entry.name in names and entry.result]
-    counts = {text: sum(any(w.code == code for w in one.warnings) for one in results) for code, text in _CAUSES.items()}
-    causes = tuple(f"{text}: {count} of {len(recent)} runs" for text, count in counts.items() if count)
+    # A run that was disturbed is DOUBTFUL, so it is not one of those that scatter, but it shows what disturbs them.
+    names = {point.run for point in lines[0].points if point.date >= recent[0][1]}
+    codes = [{one.code for one in entry.result.warnings} for entry in entries if entry.name in names and entry.result]
+    counts = {text: sum(code in one for one in codes) for code, text in _CAUSES.items()}
+    causes = tuple(f"{text}: {count} of {units.plural(len(codes), 'run')}" for text, count in counts.items() if count)
     scatter = stdev(level for _, _, level in recent)
     return Noise(plan, len(recent), scatter, causes, _since(recent))
 
@@ -112,8 +113,11 @@ def overview(found: Sequence[Noise], tests: Mapping[str, str]) -> str:
 
 def _headline(found: Sequence[Noise]) -> str:
     noisy = [one.plan for one in sorted(found, key=lambda one: -one.scatter) if one.since]
+    if not found:
+        return f"No plan has a history: {_RUNS_LEAST} valid runs under the same conditions."
     names = f": {', '.join(noisy[:3])}{' and others' if len(noisy) > 3 else ''}" if noisy else ""
-    return f"{len(noisy)} of {units.plural(len(found), 'plan')} with a history {'are' if found else 'is'} noisy{names}."
+    verb = "is" if len(noisy) == 1 else "are"
+    return f"{len(noisy)} of {units.plural(len(found), 'plan')} with a history {verb} noisy{names}."
 
 
 def _recent(line: Line) -> list[tuple[str, str, float]]:

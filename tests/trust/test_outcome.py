@@ -9,8 +9,10 @@ from harness.history.catalogue import Entry
 from harness.metrics.batch_means import Estimate
 from harness.metrics.window import Window
 from harness.plan.thresholds import Thresholds
-from harness.report.verdict import VALID, Verdict
+from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.report.warnings import RunWarning, WarningCode
 from harness.trust.outcome import Outcome, headline, outcome_of
+from harness.trust.overview import noise_of
 from harness.trust.record import TrustRecord, TrustRun
 from tests.support.factories import closed_load, record
 
@@ -115,3 +117,18 @@ def test_an_unfinished_test_is_interrupted():
     assert unfinished.exit_code == 130
     assert headline(unfinished).startswith("INTERRUPTED, so far FOUND: ")
     assert unfinished.result.next_steps[0].command == "make trust PLAN=tiny RESUME=01"
+
+
+def test_the_cause_of_noise_is_what_the_disturbed_runs_recorded():
+    entries = []
+    for day, value_ms in enumerate((100.0, 130.0, 90.0, 140.0, 100.0, 120.0, 95.0), start=1):
+        one = result_of(f"run-01_{day}", value_ms, started_at=f"2026-02-{day:02d}T10:00:00Z")
+        if day == 5:
+            warning = RunWarning(WarningCode.OTHER_CPU, "Other programs used 60 % of this machine's CPU.")
+            one = replace(one, verdict=Verdict(DOUBTFUL, ("other CPU",), (), ()), warnings=(warning,))
+        entries.append(Entry("tiny", f"run-01_{day}", 1, day, one.run, one))
+    noise = noise_of(entries, "tiny")
+    assert noise is not None
+    assert (noise.run_count, noise.since) == (6, "2026-02-01")
+    assert noise.causes == ("CPU of other processes: 1 of 7 runs",)
+    assert noise_of(entries[:6], "tiny") is None

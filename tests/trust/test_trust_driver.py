@@ -119,6 +119,8 @@ def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
     record = json.loads((tmp_path / "reports" / "ab" / "tiny" / "ab-01.json").read_text())
     assert record["load"]["duration_s"] == 60
     assert "proposal" not in record
+    run("tune", "--set=delay_ms=0,20", "--users=2")
+    assert "proposed length of the runs: 1 min (tiny/trust-01)\n" in capsys.readouterr().out
 
 
 def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, capsys):
@@ -143,14 +145,17 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
     assert re.search(rf"- The cheapest A/B test: {found}; PAIRS=auto gives its runs this length\n", out)
 
 
-def test_the_page_over_all_plans_names_the_noisy_ones_with_the_recorded_cause(home, tmp_path, capsys):
+def test_the_page_over_all_plans_names_the_noisy_ones_and_since_when(home, tmp_path, capsys):
     reports = tmp_path / "reports"
+    reports.mkdir()
+    assert main(["--all", f"--home={home}", f"--reports={reports}"], "scripts/trust") == 0
+    assert "No plan has a history: 6 valid runs" in capsys.readouterr().out
     for number, elapsed_ms in enumerate((100, 140, 90, 150, 100, 130, 95, 150), start=1):
         add_run(reports, f"wild/run-01_{number}", samples=2000, seconds=100, elapsed_ms=elapsed_ms)
         add_run(reports, f"calm/run-01_{number}", samples=2000, seconds=100)
     add_run(reports, "new/run-01_1", samples=2000, seconds=100)
     assert main(["--all", f"--home={home}", f"--reports={reports}"], "scripts/trust") == 0
-    assert "1 of 2 plans with a history are noisy: wild." in capsys.readouterr().out
+    assert "1 of 2 plans with a history is noisy: wild." in capsys.readouterr().out
     rows = re.findall(r"^\| (?:wild|calm|new) .*$", (reports / PAGE_NAME).read_text(), re.MULTILINE)
     assert [row.split(" | ")[0] for row in rows] == ["| wild", "| calm"]
     assert " | not noisy | none |" in rows[1]
