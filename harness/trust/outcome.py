@@ -159,13 +159,14 @@ def headline(outcome: Outcome) -> str:
     if len(outcome.starts) < STARTS_LEAST:
         count = f"{len(outcome.starts)} of {units.plural(record.repeat, 'start')}"
         return brief(f"{before}{verdict}: {count} {'is' if len(outcome.starts) == 1 else 'are'} complete.")
-    metrics = {one.metric: one for one in outcome.metrics}
-    seen = ((metric, metrics[metric].seen_at(max(PAIRS)).ratio) for metric in _ANSWERS)
-    metric, least = next(((metric, least) for metric, least in seen if least is not None), (P95, None))
-    if least is None:
-        return brief(f"{before}{verdict} {change}: no metric has a relative change.")
-    sees = f"ten pairs see {units.percent_text(least, 1)} % in {metric.name}"
-    return brief(f"{before}{verdict} {change} in runs of an hour or less: {sees}.")
+    answers = sorted(
+        (one for one in outcome.metrics if one.metric in _ANSWERS), key=lambda one: _ANSWERS.index(one.metric)
+    )
+    coarse = next((one for one in answers if one.parts and not one.ways), None)
+    if coarse is None:
+        return brief(f"{before}{verdict} {change}: {answers[0].metric.name} must not gate: {answers[0].gate_problem}.")
+    sees = f"ten pairs of these runs see {units.percent_text(coarse.seen_at(max(PAIRS)).ratio, 1)} %"
+    return brief(f"{before}{verdict} {change} in {coarse.metric.name}: {sees}.")
 
 
 def _next_steps(outcome: Outcome) -> Iterator[NextStep]:

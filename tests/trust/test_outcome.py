@@ -68,7 +68,7 @@ def test_a_quiet_benchmark_sees_the_change_with_few_short_runs_and_names_the_thr
 def test_a_noisy_benchmark_cannot_tell_and_says_what_it_sees():
     found = outcome(NOISY)
     assert found.verdict == "CANNOT TELL"
-    assert headline(found).startswith("CANNOT TELL 5 % in runs of an hour or less: ten pairs see ")
+    assert headline(found).startswith("CANNOT TELL 5 % in p95: ten pairs of these runs see ")
     assert all("8 pairs see only" in one.gate_problem for one in found.metrics)
     average = found.metrics[0]
     assert average.alarm_ratio is not None
@@ -79,6 +79,9 @@ def test_a_percentile_with_too_few_samples_or_near_the_clock_resolution_must_not
     problems = {one.metric.name: one.gate_problem for one in outcome(QUIET, samples=800).metrics}
     assert problems["p99"] == "800 samples, 5,000 needed"
     assert problems["average"] == ""
+    # What is too coarse is the reason, and not a quiet metric with too few samples.
+    few = outcome(QUIET, samples=50)
+    assert headline(few) == "CANNOT TELL 5 %: p95 must not gate: 50 samples, 1,000 needed."
     small = outcome([(5.0, 5.0)] * 3)
     assert {one.gate_problem for one in small.metrics if one.metric.is_time and one.metric.percentile} == {
         "near the 1 ms clock resolution"
