@@ -17,7 +17,7 @@ def pins(file):
 
 setup(
     install_requires=pins("requirements.txt"),
-    extras_require={name: pins(f"requirements/{name}.txt") for name in ("otlp", "parquet", "zstd")},
+    extras_require={name: pins(f"requirements/{name}.txt") for name in ("openapi", "otlp", "parquet", "zstd")},
     packages=[*find_packages(include=["harness*"]), *SHIPPED],
     package_dir=SHIPPED,
     package_data={

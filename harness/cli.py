@@ -84,6 +84,7 @@ VERBS = {
     "push": Verb("storage", "upload runs to S3; s3 push is the same", "rest"),
     "pull": Verb("storage", "download runs from S3; s3 pull is the same", "rest"),
     "ls": Verb("storage", "list the runs in S3; s3 ls is the same", "rest"),
+    "diff": Verb("diff", "what changed between two versions of a JMX, in words", "rest"),
     "gui": Verb("gui", "open a plan in the JMeter GUI", "rest"),
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
     "generator": Verb("generator", "start a load generator for other machines", "rest"),
@@ -201,7 +202,12 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     return _Parsed(name, _module(verb.module), options)
 
 
-def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[str, ...]]:
+class _Target(NamedTuple):
+    verb: str
+    first: tuple[str, ...]
+
+
+def _target(name: str, words: Sequence[str], program: str) -> _Target:
     """Return the verb of VERBS or DEVELOPMENT that a name means, and the arguments in front of others."""
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
@@ -209,7 +215,7 @@ def _target(name: str, words: Sequence[str], program: str) -> tuple[str, tuple[s
     named = [*words, given_variables().get("RUN", "")] if program == MAKE else words
     if target == "report" and any(kind_of(Path(word).name) for word in named if word[:1] != "-"):
         target = "experiment"
-    return target, first
+    return _Target(target, first)
 
 
 def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name: str, target: str) -> None:

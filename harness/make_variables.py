@@ -13,6 +13,8 @@ from harness.base.spellings import MASK
 
 # Where the value of an option that is on or off is written, as in HTML=1: these words.
 ON, OFF = ("1", "yes", "on", "true"), ("0", "no", "off", "false", "")
+# Options that can be repeated on the command line, and whose values have blanks: make gives one.
+_WITH_BLANKS = ("--header", "--only")
 # Behind " -- " in MAKEFLAGS are the variables of the command line; blanks in their values are escaped.
 _ASSIGNMENT = re.compile(r"(?:\\.|[^ \\])+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -92,7 +94,7 @@ def _words(name: str, value: str, action: argparse.Action) -> list[str]:
         return values
     flag = next(flag for flag in action.option_strings if flag.startswith("--"))
     if action.nargs is None or not many:
-        is_split = isinstance(action, argparse._AppendAction) and flag != "--header"  # its value has blanks
+        is_split = isinstance(action, argparse._AppendAction) and flag not in _WITH_BLANKS
         repeated = value.split() if is_split else values
         return [f"{flag}={one}" for one in repeated]
     return [flag, *values]

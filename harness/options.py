@@ -93,6 +93,11 @@ OPTIONS = {
         default=list, is_repeated=True,
     ),
     "curl": Option("a curl command as a browser copies it: its request is the plan", "COMMAND"),
+    "openapi": Option("an OpenAPI file (YAML or JSON): its operations are the plan", "FILE", type=Path),
+    "only/operations": Option(
+        "operation to choose, 'GET /pets*' or an operationId, repeatable (all GET and HEAD)", "OPERATION",
+        default=list, is_repeated=True,
+    ),
     "port": Option("port of the system that is started (a free one)", "PORT"),
     "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
     "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
@@ -243,6 +248,8 @@ OPTIONS = {
     # Adopting, storage, pull requests, systems.
     "jmx": Option("your JMeter test plan; it is copied and not changed", "FILE.jmx", type=Path),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
+    "text": Option("print one JMX as text, a line per element, for git's textconv"),
+    "git": Option("let git diff show the JMX files of this folder as text: .gitattributes, git config"),
     "force": Option("replace a plan of this name"),
     "from-clone": Option("make a project of what a team added to a clone of the tool", "DIR", type=folder),
     "replace": Option("replace reports in S3 that were written again here"),
@@ -285,6 +292,7 @@ ARGUMENTS = {
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
     "input": Option("a JTL (CSV or XML, also .gz or .zst), a tally, a folder, a pattern, -, s3://bucket/key", "INPUT"),
+    "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
     "recording": Option("a flight recording of a JVM", "FILE.jfr", type=Path),
     "result": Option("report of an A/B test, or a folder that contains one", "REPORT", type=Path),
     "shell": Option("which one", "SHELL", choices=("bash", "zsh", "fish", "markdown")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,6 +78,33 @@ def commit_of(root: Path, name: str) -> str | None:
 def folder_in_checkout(root: Path) -> str:
     """Return the path of `root` below the top folder of its checkout; empty for the top folder, and outside git."""
     return _git(root, "rev-parse", "--show-prefix") or ""
+
+
+def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, ...]:
+    """Return the files with a name that two commits have and that differ, relative to the top folder.
+
+    `pattern` is that of their names. Empty when git does not know a commit.
+    """
+    options = ("--name-only", "-z", "--no-renames", "--diff-filter=M", "--end-of-options")
+    found = _git(root, "diff", *options, base, head, "--", f":(top,glob)**/{pattern}")
+    return tuple(filter(None, (found or "").split("\0")))
+
+
+def merge_base(root: Path, one: str, other: str) -> str | None:
+    """Return the last common commit of two; None when git does not know them or they have none."""
+    return _git(root, "merge-base", "--end-of-options", one, other)
+
+
+def write_version(root: Path, commit: str, name: str, file: Path) -> None:
+    """Write the version of a file in a commit to another file; an empty one when git does not know it."""
+    with file.open("wb") as out, suppress(OSError, subprocess.TimeoutExpired):
+        command = ["git", "-C", str(root), "cat-file", "blob", f"{commit}:{name}"]
+        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False)
+
+
+def set_local(root: Path, name: str, value: str) -> bool:
+    """Set a value in the configuration of the repository that contains `root`; return whether that was possible."""
+    return _git(root, "config", "--local", name, value) is not None
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -10,13 +10,13 @@ import re
 # Options that are on or off, and verbs; a test compares them with the tables.
 FLAGS = frozenset(
     """
-    all anyway dry-run each figures-only find fix force fresh html list merge new pairs prepare-only profile remove
-    replace resume save soak strict sure trace transactions verify
+    all anyway dry-run each figures-only find fix force fresh git html list merge new pairs prepare-only profile remove
+    replace resume save soak strict sure text trace transactions verify
     """.split()  # noqa: SIM905 - shorter than a line for each
 )
 VERBS = """
     init check run sweep overload soak compare ab tune trust baseline nightly accept report experiment site summary
-    history release table tally sweeps export profile heap metrics comment notify push pull ls gui system generator
+    history release table tally sweeps export profile heap metrics comment notify push pull ls diff gui system generator
     generator-keys setup doctor completion capacity merge pin
 """.split()  # noqa: SIM905
 # Words of messages that are options where they are written alone, without a value.

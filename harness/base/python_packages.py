@@ -32,6 +32,7 @@ _OPTIONAL = {
     "zstd": "zstandard, for .zst files and S3",
     "otlp": "OpenTelemetry, for OTLP",
     "parquet": "pyarrow, for Parquet files",
+    "openapi": "jsonschema, PyYAML and rstr, for OpenAPI files",
 }
 # A package with its version and its hashes, which are on the next lines.
 _PIN = re.compile(r"^([\w.-]+)==(\S+)(?:\s+\\\n\s+--hash=\S+)*", re.MULTILINE)
@@ -109,6 +110,11 @@ def ensure_opentelemetry() -> None:
 def ensure_pyarrow() -> None:
     """Install pyarrow into .venv unless it is there: only Parquet files need it, and it has 150 MB."""
     _ensure_optional("pyarrow", "parquet")
+
+
+def ensure_openapi() -> None:
+    """Install jsonschema, PyYAML and rstr into .venv unless they are there: only OpenAPI files need them."""
+    _ensure_optional("rstr", "openapi")
 
 
 def ensure_optional_packages() -> None:

@@ -16,13 +16,16 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
-from harness.base.units import parse_duration_s, plural
+from harness.base.units import MS_PER_S, number_text, parse_duration_s, plural
 from harness.options import take, take_argument
+from harness.plan.advice import Checked, Given, advice_for
 from harness.plan.finding import Finding
-from harness.plan.jmx import SAMPLER, plan_tree
+from harness.plan.jmx import SAMPLER, enabled_nodes, plan_tree
+from harness.plan.jmx_values import Values
 from harness.plan.lint import lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
-from harness.plan.properties import properties_text
+from harness.plan.plan import Plan
+from harness.plan.properties import load_properties, properties_text
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page
 from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
@@ -44,12 +47,16 @@ of Flow Control Actions last at most a second, and timers that need other users 
 are cut at 2 kB, and secrets are masked. Nothing is sent when the plan could reach another host. A pass that does not
 end within --limit is stopped; its requests are printed, with the one that it waited for.
 
+Advice names what makes the load unlike that of real users; it never changes the exit code. [check] silence = ["CODE"]
+in the plan's TOML switches one off.
+
 exit codes: 0 success; 1 a sample failed; 2 wrong use, or the plan must not run; 3 no sampler ran, or the pass was
 stopped; 130 interrupted.
 """
 _TODO = "look for a loop that does not end and for requests without a timeout, or raise --limit"
 # Variables that JMeter itself sets.
 _OWN_VARIABLES = ("START.", "TESTSTART.", "JMeterThread.", "__jm")
+_PLACES_SHOWN = 3
 _STYLES = {
     Style.PLAIN: "",
     Style.TITLE: "bold",
@@ -83,8 +90,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
     plan_pass = _pass(request, console, options, limit_s)
     result = replace(result, exchanges=plan_pass.exchanges, stopped=plan_pass.stopped, changes=plan_pass.changes)
-    result = replace(result, unreached=_unreached(request, result.exchanges))
-    _print(console, [*pass_lines(result), closing_line(result)])
+    advice = advice_of(request.plan, result.exchanges, is_embedded=request.target is None)
+    result = replace(result, unreached=_unreached(request, result.exchanges), advice=advice)
+    _print(console, [*pass_lines(result), closing_line(result), *advice_lines(result)])
     _write_page(options.html, result)
     if options.html:
         _print(console, [(f"page: {shown(options.html)}", Style.PLAIN)])
@@ -108,6 +116,17 @@ def _findings(request: Request) -> CheckResult:
     found = lint(plan.jmx_path, has_loads=bool(plan.load.loads), plugins=plan.plugins)
     others = [finding for finding in found if not any(_is_same(finding, one) for one in refused)]
     return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
+
+
+def advice_of(plan: Plan, exchanges: Sequence[Exchange], *, is_embedded: bool) -> tuple[Given, ...]:
+    """Return the advice for a plan and the responses of one pass."""
+    nodes = enabled_nodes(plan_tree(plan.jmx_path))
+    load = load_properties(resolve_load(parse_load(LoadArguments()), plan.load))
+    think_time = {"think_time_ms": number_text(plan.load.think_time_s * MS_PER_S)}
+    properties = {**plan.own_properties(is_embedded=is_embedded), **load, **think_time}
+    values = Values.of(nodes, properties, plan.jmx_path.parent)
+    answers = [(one.label, one.response_headers) for one in exchanges]
+    return advice_for(Checked(nodes, values, plan.load, answers), plan.silenced)
 
 
 def _is_same(one: Finding, other: Finding) -> bool:
@@ -169,7 +188,7 @@ class CheckResult:
 
     `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
     enabled samplers that the pass did not run. `stopped` is where and why a pass was stopped before its end.
-    `changes` are sentences about what the pass did unlike the plan.
+    `changes` are sentences about what the pass did unlike the plan. `advice` is what makes the load unrealistic.
     """
 
     plan: str
@@ -180,6 +199,7 @@ class CheckResult:
     unreached: Sequence[str] = ()
     stopped: str = ""
     changes: Sequence[str] = ()
+    advice: Sequence[Given] = ()
 
     @property
     def failed_count(self) -> int:
@@ -223,6 +243,19 @@ def closing_line(result: CheckResult) -> Line:
     return text, Style.BAD if is_bad else Style.GOOD
 
 
+def advice_lines(result: CheckResult) -> Iterator[Line]:
+    """Yield the lines of the advice: what, where, why it matters, and what to do."""
+    if result.advice:
+        yield "", Style.PLAIN
+        yield "Advice:", Style.TITLE
+    for given in result.advice:
+        more = f" and {len(given.places) - _PLACES_SHOWN} more" if len(given.places) > _PLACES_SHOWN else ""
+        places = ", ".join(given.places[:_PLACES_SHOWN])
+        yield f"  {given.advice.what}: {places}{more} [{given.advice.code}]", Style.PLAIN
+        yield f"    why: {given.advice.why}", Style.DIM
+        yield f"    how: {given.advice.how}", Style.DIM
+
+
 def check_sections(result: CheckResult) -> tuple[Section, ...]:
     """Return the sections of the HTML page."""
     stopped = ((result.stopped, Style.BAD),) if result.stopped else ()
@@ -234,6 +267,7 @@ def check_sections(result: CheckResult) -> tuple[Section, ...]:
             (*_changes(result), *_unreached_elements(result), *stopped),
             result.exchanges,
         ),
+        *([Section("advice", "Advice", tuple(advice_lines(result))[2:])] if result.advice else []),
     )
 
 

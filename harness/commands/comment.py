@@ -6,17 +6,21 @@ import argparse
 import os
 import re
 import stat
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from harness.base import strict_json
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
+from harness.base.git import changed_files, merge_base, write_version
 from harness.base.http_client import retried
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
 from harness.options import take, take_argument
+from harness.plan.jmx_diff import changes_of
 from harness.report.results import result_in
 from harness.run import kinds
 from harness.run.names import full_path
@@ -29,6 +33,8 @@ examples:
   lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --dry-run              prints it, sends nothing
   lth comment reports/ab/lb-nginx/ab-01.md --repo owner/name --pr 12 --sha "$(git rev-parse HEAD)"
   lth comment reports/ab --repo owner/name --pr octocat:patch-1 --sha … --link https://…
+
+With --sha the comment also has what changed in the JMX files since the base of the pull request, where git has both.
 
 The comment is created once and edited later: one per pull request and --context. Comments of others are never edited.
 The status of --sha is failure for REGRESSED, success for OK, IMPROVED and CANNOT TELL (the text says which), and error
@@ -58,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if subject.sha and report.markdown and not report.result.verdict:
         beside = shown(options.result.with_suffix(".json"))
         raise UsageError(f"{beside} is missing: the status is unknown", "leave --sha out to write the comment alone")
+    report = replace(report, plan_changes=tuple(_plan_changes(subject.sha)))
     status = status_of(report, subject)
     if options.dry_run:
         if subject.sha:
@@ -77,6 +84,27 @@ def run(options: argparse.Namespace) -> int:
             error.todo += f"; the report is complete: {shown(options.result)}"
         raise
     return EXIT_OK
+
+
+def _plan_changes(sha: str) -> Iterator[str]:
+    """Yield how the JMX files of the checkout differ between the base of the pull request and a commit.
+
+    Nothing where git does not know both: the second workflow of GitHub has no checkout of the pull request.
+    """
+    folder, environment = Path.cwd(), os.environ
+    base = environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") or f"origin/{environment.get('GITHUB_BASE_REF') or 'HEAD'}"
+    base_sha = merge_base(folder, base, sha) if sha else None
+    if not base_sha:
+        return
+    with tempfile.TemporaryDirectory(prefix="comment-") as made:
+        old, new = Path(made) / "old.jmx", Path(made) / "new.jmx"
+        for name in changed_files(folder, base_sha, sha, "*.jmx"):
+            write_version(folder, base_sha, name, old)
+            write_version(folder, sha, name, new)
+            try:
+                yield from (f"{name}: {one.line}" for one in changes_of(old, new))
+            except UsageError:
+                yield f"{name}: one version is not a test plan"
 
 
 def _subject(options: argparse.Namespace) -> Subject:

@@ -15,6 +15,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import CHECKOUT, FILE_NAME
+from harness.base.python_packages import ensure_openapi
 from harness.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
@@ -22,8 +23,14 @@ from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.draft import Draft, Edit, Fix
 from harness.plan.adopt.files import add_secrets_key, store_secrets, write_adopted, write_data, write_plan
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.adopt.one_request import read_request, target_of, write_request
-from harness.plan.adopt.project_files import copy_of_clone, name_of_address, plan_name_of, write_project
+from harness.plan.adopt.one_request import read_request, target_of, write_requests
+from harness.plan.adopt.project_files import (
+    copy_of_clone,
+    name_of_address,
+    plan_name_of,
+    show_jmx_as_text,
+    write_project,
+)
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
@@ -43,7 +50,9 @@ examples:
   lth init --plan shop --fix                apply the fixes to plans/shop.jmx
   lth init https://127.0.0.1:8080/items     a plan with one request to this address, which becomes a target
   lth init items --curl "curl -X POST …"     one request, as a browser copies it; secrets go to secrets.toml
+  lth init shop --openapi openapi.yaml       its GET and HEAD requests; --only 'POST /pets' chooses others
   lth init --from-clone ../load-test-harness  a project of the plans, profiles, systems and reports in a clone
+  lth init --git                            git diff shows the JMX files of this folder as text (each clone needs it)
 
 Nothing is overwritten without --force. exit codes: 0 success; 2 wrong use or an unreadable JMX.
 """
@@ -52,8 +61,9 @@ _WARNINGS_SHOWN = 10
 # No plan has this port by chance.
 _ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
 _EXAMPLE_LINES, _WIDTH = 4, 150
-_LEFT_SHOWN = 20
+_LEFT_SHOWN, _LABELS_SHOWN = 20, 10
 _CONTEXT = 3
+_LOCAL = "http://127.0.0.1:8080/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,39 +71,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
     take_argument(parser, "what", "*")
-    take(parser, "plan/new header curl jmx fix force from-clone home build")
+    take(parser, "plan/new header curl openapi only/operations jmx fix force from-clone git home build")
 
 
 def run(options: argparse.Namespace) -> int:
     """Make the project or the plan; print what was found, fixed and left; return the exit code."""
     if options.from_clone:
         return _of_clone(options.from_clone, Path.cwd())
-    request = _request(options)
+    if options.git:
+        for line in show_jmx_as_text(Path.cwd()):
+            log(line)
+        return EXIT_OK
+    given = _given(options)
     if CHECKOUT and options.home == CHECKOUT and not Path.cwd().is_relative_to(CHECKOUT):
         options.home = Path.cwd()  # no project yet: it is made here
     is_new = not (options.home / FILE_NAME).is_file()
-    if not is_new and not options.plan and not request and not options.jmx:
+    if not is_new and not options.plan and not given and not options.jmx:
         todo = "lth init shop.jmx adds a plan to it, as does lth init http://127.0.0.1:8080/"
         raise UsageError(f"{shown(options.home / FILE_NAME)} exists: this is a project", todo)
     source = options.jmx.stem if options.jmx else Path.cwd().name
-    target = target_of(request) if request else None
-    name = options.plan or (name_of_address(request.url) if request else plan_name_of(source))
+    target = target_of(given.requests[0]) if given and given.is_target_known else None
+    name = options.plan or (given.name if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
-    code = _make_plan(options, name, request)
+    code = _make_plan(options, name, given)
     if is_new:
         for written in write_project(options.home, name, targets):
             log(f"{written}: written")
     return code
 
 
-def _request(options: argparse.Namespace) -> OneRequest | None:
-    """Return the request of an address or a curl command, None without one; set the plan or the JMX of the words."""
+@dataclass(frozen=True)
+class _Given:
+    """The requests of a plan, its name unless another is given, what they are made of, and lines about them."""
+
+    requests: tuple[OneRequest, ...]
+    name: str
+    source: str = "one request"
+    lines: tuple[str, ...] = ()
+    is_target_known: bool = True
+
+
+def _given(options: argparse.Namespace) -> _Given | None:
+    """Return the requests that are given, None without any; set the plan or the JMX of the words."""
     address = next((word for word in options.what if is_address(word)), "")
     words = [word for word in options.what if word != address]
-    is_request = address or options.curl
-    if len(words) > 1 or (words and (options.plan if is_request else options.jmx)):
+    has_requests = address or options.curl or options.openapi
+    if len(words) > 1 or (words and (options.plan if has_requests else options.jmx)):
         raise UsageError(f"{' '.join(words)}: one word too many", "give one name of the plan, or one JMX")
-    if not is_request:
+    if options.only and not options.openapi:
+        raise UsageError("--only is for the operations of --openapi", "give both")
+    if not has_requests:
         if options.header:
             raise UsageError("HEADER is for the plan of an address", "write [headers] into the plan's TOML")
         options.jmx = Path(words[0]) if words else options.jmx
@@ -101,8 +128,27 @@ def _request(options: argparse.Namespace) -> OneRequest | None:
     if options.jmx:
         raise UsageError("--jmx and an address cannot be used together", "give one")
     options.plan = words[0] if words else options.plan
-    request = read_request(address, options.curl)
-    return replace(request, headers=merged(request.headers, parse_headers(options.header)))
+    given = _of_openapi(options, address) if options.openapi else _of_request(read_request(address, options.curl))
+    headers = parse_headers(options.header)
+    requests = tuple(replace(one, headers=merged(one.headers, headers)) for one in given.requests)
+    return replace(given, requests=requests)
+
+
+def _of_request(request: OneRequest) -> _Given:
+    target_of(request)  # refuses a wrong address
+    return _Given((request,), name_of_address(request.url))
+
+
+def _of_openapi(options: argparse.Namespace, address: str) -> _Given:
+    if options.curl:
+        raise UsageError("--curl and --openapi cannot be used together", "give one")
+    address = address or _LOCAL
+    target_of(OneRequest(address))  # refuses a wrong one
+    ensure_openapi()
+    from harness.plan.adopt.openapi.requests import plan_of_openapi  # deferred: it needs optional packages
+
+    plan = plan_of_openapi(options.openapi, options.only, address, options.plan or "")
+    return _Given(plan.requests, plan.name, options.openapi.name, plan.lines, address != _LOCAL)
 
 
 def _of_clone(clone: Path, folder: Path) -> int:
@@ -113,7 +159,7 @@ def _of_clone(clone: Path, folder: Path) -> int:
     return EXIT_OK
 
 
-def _make_plan(options: argparse.Namespace, name: str, request: OneRequest | None) -> int:
+def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> int:
     """Make the plan of a request or a JMX; without either one of a request to this machine."""
     plans = options.home / "plans"
     if not _NAME.fullmatch(name) or Path(name).suffix in (".jmx", ".toml"):
@@ -125,7 +171,7 @@ def _make_plan(options: argparse.Namespace, name: str, request: OneRequest | Non
         more = "" if options.jmx else ", FIX=1 applies the fixes to it"
         raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
     if not options.jmx and not is_fixing_own:
-        return _new(options.home, name, request or OneRequest("http://127.0.0.1:8080/"))
+        return _new(options.home, name, given or _of_request(OneRequest(_LOCAL)))
     source = options.jmx or own
     adoption = adopt(source, name, plans)
     if is_fixing_own and own.with_suffix(".toml").is_file():
@@ -142,10 +188,14 @@ def _make_plan(options: argparse.Namespace, name: str, request: OneRequest | Non
     return EXIT_OK
 
 
-def _new(home: Path, name: str, request: OneRequest) -> int:
-    made = write_request(request, home / "plans", name, name)
+def _new(home: Path, name: str, given: _Given) -> int:
+    made = write_requests(given.requests, home / "plans", name, name, given.source)
     store_secrets(home, made.secrets)
-    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with one request, {made.label}")
+    count = f"{len(made.labels)} requests" if made.labels[1:] else "one request"
+    more = f" and {len(made.labels) - _LABELS_SHOWN} more" if len(made.labels) > _LABELS_SHOWN else ""
+    log(f"plans/{name}.jmx, plans/{name}.toml: a plan with {count}, {', '.join(made.labels[:_LABELS_SHOWN])}{more}")
+    for line in given.lines:
+        log(line)
     if made.secrets:
         log(f"secrets.toml, which git ignores, has the values of: {', '.join(made.secrets)}")
     for line in left_lines(made.left, f"plans/{name}.jmx"):

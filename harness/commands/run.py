@@ -197,7 +197,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             identity = f"{directory.plan}/{directory.name}"
             previous = _previous(directory, context)
             chosen = references.after(previous, options.reports)
-            compared = _compared(summary, chosen, options.reports, spec, context)
+            compared = _compared(summary, directory.effective_plan, chosen, options.reports, spec, context)
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
             metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
@@ -216,14 +216,14 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
 
 
 def _compared(
-    summary: RunSummary, chosen: Sequence[Reference], reports: Path, spec: RunSpec, context: RunContext
+    summary: RunSummary, jmx: Path, chosen: Sequence[Reference], reports: Path, spec: RunSpec, context: RunContext
 ) -> tuple[ComparedRun, ...]:
     """Return the comparison of the finished run with each of its references."""
     if not chosen:
         return ()
     from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
 
-    contender = RunResult.of(summary)
+    contender = replace(RunResult.of(summary), jmx=str(jmx))
     if len(contender.labels) >= _MANY_LABELS:
         context.log(f"comparing {units.plural(len(contender.labels), 'label')} with those of earlier runs")
     return compared_with(chosen, contender, spec.plan.thresholds, reports)

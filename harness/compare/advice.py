@@ -52,14 +52,14 @@ def _next_steps(
         yield NextStep(f"{more}, alternating between the sides", runs[1].command)
 
 
-def _sides(baseline: RunRecord, contender: RunRecord) -> tuple[str, str] | None:
-    """Return the sides of an A/B test by what the runs differ in: settings, profile or commit; None if by neither."""
+def _sides(baseline: RunRecord, contender: RunRecord) -> list[str]:
+    """Return the two sides of an A/B test by what the runs differ in: settings, profile or commit; none if by none."""
     settings = [" ".join(run.set_values) for run in (baseline, contender)]
     commits = [(run.git_commit or "")[:12] for run in (baseline, contender)]
     for a, b in (settings, (baseline.profile, contender.profile), commits):
         if a and b and a != b:
-            return a, b
-    return None
+            return [a, b]
+    return []
 
 
 def _given(command: str) -> dict[str, str]:

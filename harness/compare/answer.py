@@ -41,13 +41,12 @@ def rows_of(labels: Iterable[LabelComparison]) -> list[Row]:
 
 def by_weight(rows: Iterable[Row]) -> list[Row]:
     """Return rows by verdict, REGRESSED first; TOTAL before labels, and then the largest change first."""
-    return sorted(rows, key=_weight)
+    return sorted(rows, key=lambda row: (_ORDER.index(row.metric.word), row.label != TOTAL, -_size(row.metric)))
 
 
-def _weight(row: Row) -> tuple[int, bool, float]:
-    metric = row.metric
-    size = abs(metric.change_ratio or 0.0) / metric.threshold_ratio if metric.threshold_ratio else 0.0
-    return _ORDER.index(metric.word), row.label != TOTAL, -round(size, 1)
+def _size(metric: MetricComparison) -> float:
+    """Return a change as a multiple of its threshold, rounded so that about equal ones keep their order."""
+    return round(abs(metric.change_ratio or 0.0) / metric.threshold_ratio, 1) if metric.threshold_ratio else 0.0
 
 
 def headline(comparison: Comparison) -> str:

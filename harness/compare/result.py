@@ -72,6 +72,7 @@ class RunResult:
     have a verdict. `remarks` list what was corrected or left blank on reading. `origin_s` is the start of the load
     (seconds since 1970). `whole` is the TOTAL of the whole run when the window excludes a part: error goals use it.
     `errors` are the failures of the whole run by label and cause. `result` is None in the JSON of earlier versions.
+    `jmx` is the path of the plan that JMeter ran, empty where it was not stored.
     """
 
     name: str
@@ -93,6 +94,7 @@ class RunResult:
     recorded: tuple[RecordedUse, ...] = ()
     errors: tuple[ErrorKind, ...] = ()
     result: Result | None = None
+    jmx: str = ""
 
     @property
     def stated(self) -> Result:

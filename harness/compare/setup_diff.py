@@ -5,17 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.base import units
+from harness.base.errors import UsageError
 from harness.compare.conditions import sold_gb
 from harness.compare.result import RunResult
+from harness.plan.jmx_diff import changes_of
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.record import RunRecord
 
 # Printed for a setting that a run does not have.
 NONE = "none"
 _SECRET = "password"
+_PLAN_CHANGES_MOST = 20
 _SOURCES = {
     "harness": "code of the harness",
     "plan": "files of the plan",
@@ -53,7 +57,24 @@ def setup_differences(baseline: Sequence[RunResult], contender: Sequence[RunResu
             values = [sorted({settings.get(name, NONE) for settings in side}) for side in sides]
             if values[0] != values[1]:
                 differences.append(Difference(name, *map(", ".join, values)))
+    if any(one.name == _SOURCES["plan"] for one in differences):
+        differences += _plan_changes(baseline, contender)
     return tuple(differences)
+
+
+def _plan_changes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[Difference]:
+    """Yield what differs between the plans that JMeter ran, where both sides still have theirs."""
+    old, new = (next((run.jmx for run in side if run.jmx), "") for side in (baseline, contender))
+    if not old or not new:
+        return
+    try:
+        found = changes_of(Path(old), Path(new))
+    except UsageError:
+        return  # a masked plan need not be XML
+    for one in found[:_PLAN_CHANGES_MOST]:
+        yield Difference(f"test plan: {one.name}", *(text or NONE for text in one.texts))
+    if len(found) > _PLAN_CHANGES_MOST:
+        yield Difference("test plan: further changes", NONE, str(len(found) - _PLAN_CHANGES_MOST))
 
 
 def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:

@@ -33,7 +33,8 @@ def read_result(path: Path) -> RunResult:
     """
     summary = read_summary(path)
     if summary is not None:
-        return RunResult.of(summary)
+        jmx = RunDirectory(path).effective_plan
+        return replace(RunResult.of(summary), jmx=str(jmx) if is_run(path) and jmx.is_file() else "")
     if is_run(path):
         return parse_report(_text(RunDirectory(path).report), _short(path))
     chosen = split_choice(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -39,6 +39,7 @@ _FOLD = re.compile(r"<details><summary>[\w ,-]+</summary>|</details>")
 _UNFOLD = "</details>"
 _RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_CHANGES_MOST = 30
 _FENCE = "```"
 _FENCE_LINE = f"{_FENCE}\n"
 _UNFOLD_LINE = f"\n{_UNFOLD}\n"
@@ -47,10 +48,14 @@ _CUT = "\n… cut here: {left} more lines in {rest}\n"
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """The report of a comparison: its Markdown and its result, both empty when it ended without a result."""
+    """The report of a comparison: its Markdown and its result, both empty when it ended without a result.
+
+    `plan_changes` are the changes of the test plans in the pull request, a line each.
+    """
 
     markdown: str = ""
     result: Result = field(default_factory=Result)
+    plan_changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, li
     `newest_sha` is the newest commit of the pull request: the text names it when another one was measured.
     """
     head = f"{marker_of(subject.context)}\n"
-    foot = _foot(subject, newest_sha)
+    foot = _plan_changes(report.plan_changes) + _foot(subject, newest_sha)
     rest = f"[the report]({subject.link})" if subject.link else "the report"
     markdown = with_headline(report.markdown, report.result) or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
@@ -108,6 +113,15 @@ def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -
         return f"{forge.write_comment(found, body).url} (created)"
 
     return retried(written, log)
+
+
+def _plan_changes(lines: Sequence[str]) -> str:
+    """Return the changes of test plans as a code block, in which names of elements are no Markdown."""
+    if not lines:
+        return ""
+    more = [f"and {len(lines) - _CHANGES_MOST} more"] if len(lines) > _CHANGES_MOST else []
+    text = "\n".join([*map(without_direction, lines[:_CHANGES_MOST]), *more]).replace("`", "\u02cb")
+    return f"\nChanged test plans:\n\n{_FENCE_LINE}{_ACTIVE.sub(lambda match: _QUIET[match[0]], text)}\n{_FENCE_LINE}"
 
 
 def _foot(subject: Subject, newest_sha: str) -> str:

@@ -20,6 +20,7 @@ from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
+from harness.report.wide_tables import narrow_tables
 from harness.run.arguments import make_command
 
 _KEY_ROWS_MOST = 12
@@ -123,7 +124,7 @@ def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
         ]
         for point in reversed(line.points)
     ]
-    return table(titles, rows, text_columns=4)
+    return narrow_tables(titles, rows, text_columns=4)
 
 
 def _newest(line: Line, metric: Metric, runs_folder: str | None) -> str:

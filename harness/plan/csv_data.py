@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from harness.plan.jmx import Node, enabled_nodes, plan_tree, reads_in
@@ -31,6 +32,22 @@ def column(node: Node, file: Path | None, variable: str) -> list[str] | None:
         return None
     at = names.index(variable)
     return [row[at] for row in rows if len(row) > at]
+
+
+def row_count(node: Node, file: Path | None, most: int) -> int | None:
+    """Return the number of data rows of a CSV Data Set, counted up to `most`; None when the file is unreadable."""
+    if file is None:
+        return None
+    try:
+        with file.open("rb") as lines:
+            return sum(1 for _ in islice(filter(bytes.strip, lines), most + has_head(node))) - has_head(node)
+    except OSError:
+        return None
+
+
+def has_head(node: Node) -> bool:
+    """Return whether the first line of a CSV Data Set is a header."""
+    return node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
 
 
 def delimiter_of(node: Node) -> str:
@@ -74,9 +91,8 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
         if node.kind in KINDS:
             name = node.value("filename")
             read = next(reads_in(name), None)
-            has_head = node.value("ignoreFirstLine") == "true" or not node.value("variableNames")
             name = (read.default or "") if read else name
-            sets.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head))
+            sets.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head(node)))
     return tuple(sets)
 
 

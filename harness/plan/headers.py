@@ -11,7 +11,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values, secrets_of_header
-from harness.plan.thread_groups import add_string, insert_first, jmx_bytes, new_element
+from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
 
 # In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
@@ -116,8 +116,6 @@ def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:
     manager = new_element("HeaderManager", "HeaderPanel", "Headers of the run")
     table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
     for name, value in headers.items():
-        header = ElementTree.SubElement(table, "elementProp", name="", elementType="Header")
-        add_string(header, "Header.name", name)
-        add_string(header, "Header.value", jmx_text(value))
+        add_header(table, name, jmx_text(value))
     insert_first(children, manager)
     return jmx_bytes(root)

@@ -13,6 +13,7 @@ from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, tex
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
+from harness.plan.advice import parse_silenced
 from harness.plan.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
@@ -77,6 +78,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "secrets": list,
     "headers": dict,
     "allow": dict,
+    "check": dict,
     "jmeter": dict,
 }
 _PLUGIN = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
@@ -99,7 +101,8 @@ class Plan:
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
     stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
     besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
-    command line; `plugins` are Maven coordinates, group:artifact:version.
+    command line; `plugins` are Maven coordinates, group:artifact:version. `silenced` are the codes of the advice that
+    `lth check` does not give.
     """
 
     name: str
@@ -124,6 +127,7 @@ class Plan:
     stop: tuple[StopRule, ...] = ()
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
     plugins: tuple[str, ...] = ()
+    silenced: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
@@ -206,6 +210,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         hidden=secret_values(private.items()) + fixed_secrets(jmx_path),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
         plugins=plugins,
+        silenced=_silenced(data.get("check", {}), f"{where} [check]"),
         headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
     )
 
@@ -293,6 +298,11 @@ def _plugins(table: dict[str, Any], where: str) -> tuple[str, ...]:
             todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1"'
             raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
     return plugins
+
+
+def _silenced(table: dict[str, Any], where: str) -> tuple[str, ...]:
+    check_keys(table, {"silence": list}, where)
+    return parse_silenced(texts(table.get("silence", []), f"{where} silence"), f"{where} silence")
 
 
 def _dump(table: object, where: str) -> Dump:

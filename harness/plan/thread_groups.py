@@ -323,5 +323,12 @@ def add_string(parent: ElementTree.Element, name: str, value: str) -> None:
     ElementTree.SubElement(parent, "stringProp", name=name).text = value
 
 
+def add_header(table: ElementTree.Element, name: str, value: str) -> None:
+    """Add a header to the table of a Header Manager."""
+    header = ElementTree.SubElement(table, "elementProp", name="", elementType="Header")
+    add_string(header, "Header.name", name)
+    add_string(header, "Header.value", value)
+
+
 def _bool(parent: ElementTree.Element, name: str, value: bool) -> None:
     ElementTree.SubElement(parent, "boolProp", name=name).text = str(value).lower()

@@ -12,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.errors import UsageError
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan.jmx import enabled_nodes, plan_tree
-from harness.plan.thread_groups import add_string, insert_first, jmx_bytes, new_element
+from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
 
 HEADER = "traceparent"
 HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
@@ -42,9 +42,7 @@ def with_traceparent(jmx: bytes) -> bytes:
     assert children is not None  # it has an HTTP request
     manager = new_element("HeaderManager", "HeaderPanel", HEADER)
     headers = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
-    header = ElementTree.SubElement(headers, "elementProp", name="", elementType="Header")
-    for name, text in (("Header.name", HEADER), ("Header.value", _VALUE)):
-        add_string(header, name, text)
+    add_header(headers, HEADER, _VALUE)
     insert_first(children, manager)
     return jmx_bytes(root)
 

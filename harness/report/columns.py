@@ -100,10 +100,10 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
     )  # fmt: skip
 
 
-def in_two(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+def in_two(columns: Sequence[Column]) -> list[list[Column]]:
     """Return the columns of two tables that are narrow enough for a page: counts and times, and all others."""
     times = [column for column in columns if column.key == COUNT.key or column.key.endswith("_ms")]
-    return times, [column for column in columns if column not in times]
+    return [times, [column for column in columns if column not in times]]
 
 
 def jmeter_title(percentile: str) -> str:

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 
 from harness.report.results import Result, Tone, headline_line
 from harness.report.tables import cell, one_line
+from harness.report.verdict import WORDS_MOST
 
-# The marks of verdicts in a terminal.
+# The marks of verdicts in a terminal: as wide as a letter, which those of Markdown are not.
 SHAPES = {Tone.GOOD: "\u2714", Tone.DOUBT: "!", Tone.BAD: "\u2718", Tone.NONE: ""}
 # A first screen has so many rows in its table and lines of what weakens it.
 ROWS_MOST, WEAKENED_MOST = 12, 4
-# An answer, with its verdict, has so many words.
-WORDS_MOST = 20
 
 
 def brief(*sentences: str) -> str:
@@ -60,9 +59,7 @@ def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str
 
 def shortest(*answers: str) -> str:
     """Return the first of some answers that has at most WORDS_MOST words, else as much of the last one."""
-    words = answers[-1].split()
-    cut = answers[-1] if len(words) <= WORDS_MOST else f"{' '.join(words[:WORDS_MOST])}…"
-    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), cut)
+    return next((answer for answer in answers if len(answer.split()) <= WORDS_MOST), brief(answers[-1]))
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

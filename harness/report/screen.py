@@ -17,6 +17,7 @@ from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
 from harness.report.columns import Column
+from harness.report.first_screen import SHAPES
 from harness.report.key_figures import (
     KEY_COLUMNS,
     by_importance,
@@ -38,8 +39,7 @@ from harness.run.interim import InterimFigures
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
 _TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
-# Shapes as wide as a letter in every terminal, which those of Markdown are not.
-_SHAPES = {Tone.GOOD: "✔ ", Tone.DOUBT: "! ", Tone.BAD: "✘ ", Tone.NONE: ""}
+_SHAPES = {tone: f"{shape} ".lstrip() for tone, shape in SHAPES.items()}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
 
 
@@ -217,7 +217,7 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[Line]:
     tone = Tone.BAD if verdict.goals_missed else result.tone
     rest = one_line(result.headline).removeprefix(result.verdict)
     shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
-    yield Line((shape, name, _verdict_word(result.verdict), (rest, "")), 2)
+    yield Line((shape, name, (result.verdict, _verdict_style(result.verdict)), (rest, "")), 2)
     for reason in further_reasons(verdict, summary.warnings):
         yield Line(((f"  {one_line(reason)}", ""),), 2)
     goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
@@ -228,8 +228,8 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[Line]:
         yield Line(((f"  {units.plural(len(goals) - _GOALS_MOST, 'more goal')}: see the report.", _QUIET),))
 
 
-def _verdict_word(verdict: str) -> tuple[str, str]:
-    return verdict, _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
+def _verdict_style(verdict: str) -> str:
+    return _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
 
 
 def _remarks(summary: RunSummary) -> Iterator[Line]:
@@ -269,7 +269,8 @@ def _comparisons(summary: RunSummary) -> Iterator[Line]:
             yield Line((("not ", _WARNING), (one_line(f"{what}{compared_run.problem}"), "")), 2)
         else:
             rest = one_line(compared_run.headline).removeprefix(compared_run.verdict)
-            yield Line(((what, ""), _verdict_word(compared_run.verdict), (rest, "")), 2)
+            word = compared_run.verdict
+            yield Line(((what, ""), (word, _verdict_style(word)), (rest, "")), 2)
 
 
 def key_tables(parts: Sequence[Rows], width: int) -> tuple[ScreenTable, ...]:

@@ -6,6 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from glob import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -245,14 +246,14 @@ def page_line(page: Path) -> str:
 def _single_body(
     report: Path, result: Result, charts: frozenset[str] = frozenset(), run: RunResult | None = None
 ) -> Markup:
-    """Return the HTML of a report with the images beside it: <report>.svg, and those in the folder of its name.
+    """Return the HTML of a report with the images whose names begin with its own, and those in the folder of its name.
 
     Links to other files become plain text.
     """
     images = {
         path.relative_to(report.parent).as_posix(): path.read_bytes()
         for suffix in _IMAGE_SUFFIXES
-        for path in (report.with_suffix(suffix), *report.with_suffix("").glob(f"*{suffix}"))
+        for path in (*report.parent.glob(f"{escape(report.stem)}*{suffix}"), *report.with_suffix("").glob(f"*{suffix}"))
         if path.is_file()
     }
     markdown = report.read_text(encoding="utf-8", errors="replace")

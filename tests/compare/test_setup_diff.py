@@ -1,6 +1,7 @@
 """Set-up differences of two sides, from literal records."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.run.record import GeneratorRecord, HostRecord
@@ -129,3 +130,23 @@ def test_the_set_up_of_a_run_without_a_record_is_unknown():
         Difference("run.json", "there", "none of C"),
         Difference("version of java", "17.0.15", "21"),
     )
+
+
+def test_where_the_plans_of_both_runs_are_stored_their_changes_are_listed(tmp_path):
+    text = '<jmeterTestPlan><hashTree><TestPlan testname="{}"/></hashTree></jmeterTestPlan>'
+    first, second = (
+        replace(
+            run(name, source_hashes={"harness": "a", "plan": name, "profile": "c"}), jmx=str(tmp_path / f"{name}.jmx")
+        )
+        for name in "AB"
+    )
+    for one in (first, second):
+        Path(one.jmx).write_text(text.format(one.name))
+    hashes = Difference("files of the plan", "A", "B")
+    assert setup_differences([first], [second]) == (
+        hashes,
+        Difference("test plan: test plan *A* renamed", "none", "to *B*"),
+    )
+    Path(second.jmx).write_text("masked")
+    assert setup_differences([first], [second]) == (hashes,)
+    assert setup_differences([first], [replace(second, jmx="")]) == (hashes,)

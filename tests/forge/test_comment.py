@@ -29,6 +29,7 @@ from tests.support.local_server import serving
 MARKER = "<!-- load-test-harness: performance -->\n"
 LINK = "https://github.example/owner/name/actions/runs/5"
 NEWER = "f" * 40
+BASES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
 
 Comment = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -36,7 +37,7 @@ Comment = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(autouse=True)
 def _no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what a CI server sets, and any proxy."""
-    for name in ("CI_API_V4_URL", "CI_PROJECT_PATH", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITLAB_TOKEN"):
+    for name in ("CI_API_V4_URL", "CI_PROJECT_PATH", "GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITLAB_TOKEN", *BASES):
         monkeypatch.delenv(name, raising=False)
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "*")
@@ -408,3 +409,37 @@ def test_on_gitlab_the_note_is_created_once_and_edited_and_the_status_is_set(rep
         ("success", "performance", LINK),
     ]
     assert "merge_requests/13: not found" in failure(unknown, 2)
+
+
+@pytest.mark.parametrize("variable", BASES)
+def test_the_comment_has_the_changes_of_the_test_plans_since_the_base(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    folder = tmp_path / "clone"
+    users = '<ThreadGroup testname="@ann `b`"><intProp name="ThreadGroup.num_threads">{}</intProp></ThreadGroup>'
+    (folder / "plans").mkdir(parents=True)
+    jmx = folder / "plans" / "shop.jmx"
+
+    def committed(count: int) -> str:
+        inside = f"<hashTree>{users.format(count)}</hashTree>"
+        jmx.write_text(f'<jmeterTestPlan><hashTree><TestPlan testname="Shop"/>{inside}</hashTree></jmeterTestPlan>')
+        git("add", ".")
+        git("commit", "-qm", "Change")
+        return git("rev-parse", "HEAD")
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    base = committed(50)
+    git("update-ref", "refs/remotes/origin/main", base)
+    head = committed(80)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv(variable, {"GITHUB_BASE_REF": "main"}.get(variable, base))
+    arguments = ("--repo", "owner/name", "--pr", "12", "--dry-run")
+    done = command("aggregate.py", "comment", report, *arguments, "--sha", head)
+    line = "plans/shop.jmx: thread group *@\u2060ann \u02cbb\u02cb*: Number of Threads (users) 50 → 80"
+    assert f"Changed test plans:\n\n```\n{line}\n```\n" in done.stdout
+    assert "Changed test plans" not in command("aggregate.py", "comment", report, *arguments, "--sha", base).stdout
+    assert "Changed test plans" not in command("aggregate.py", "comment", report, *arguments).stdout

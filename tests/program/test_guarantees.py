@@ -8,7 +8,7 @@ import pytest
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| (?!promise|---)(.+) \| (.+) \|$", PAGE, flags=re.MULTILINE)
+ROWS = re.findall(r"^- (.+) (`tests/.+`)$", PAGE, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("promise", ROWS, ids=lambda row: row[1].strip("`").rpartition("::")[2])
@@ -19,5 +19,4 @@ def test_every_promise_names_a_test_that_exists(promise):
 
 
 def test_every_row_of_the_page_is_parsed():
-    table_lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
-    assert len(ROWS) == len(table_lines) - 2 * PAGE.count("| promise ")  # less head and rule of each table
+    assert len(ROWS) == len([line for line in PAGE.splitlines() if line.startswith("- ")]) > 100

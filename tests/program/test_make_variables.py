@@ -128,6 +128,12 @@ def test_a_header_and_a_curl_command_are_one_text_with_their_dollars(monkeypatch
     ]  # fmt: skip
 
 
+def test_an_operation_of_an_openapi_file_is_one_text(monkeypatch):
+    given_by_make(monkeypatch, PLAN="shop", OPENAPI="api.yaml", ONLY="GET /pets*")
+    words = arguments_of("init", parser_of("init"))
+    assert words == ["--plan=shop", "--openapi=api.yaml", "--only=GET /pets*"]
+
+
 def test_help_is_printed_instead_of_a_run(monkeypatch):
     given_by_make(monkeypatch, USERS="5", HELP="1")
     assert arguments_of("run", parser_of("run")) == ["--help"]

@@ -149,6 +149,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
         "harness.plan.data_files": {"xml"},  # types, as the next one
         "harness.plan.runnable": {"xml"},
+        "harness.plan.jmx_words": {"xml"},
         "harness.run.remote.load": {"xml"},
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read

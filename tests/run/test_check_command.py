@@ -105,3 +105,18 @@ def test_a_limit_that_is_no_time_is_refused(check, target, limit):
     done = check(jmx(request()), "--target", target, "--limit", limit)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"--limit {limit}: " in done.stderr.replace("=", " ")
+
+
+@pytest.mark.real
+def test_advice_is_printed_last_and_changes_no_exit_code(check, home, target, tmp_path):
+    toml, page = home / "plans" / "tiny.toml", tmp_path / "check.html"
+    arguments = ("--target", target, "--limit", "4s", "--html", page)
+    done = check(jmx(request(name="Slow")), *arguments, mode="waits")
+    text = page.read_text()
+    toml.write_text(toml.read_text() + '[check]\nsilence = ["no-think-time", "no-ramp", "unread-answer"]\n')
+    silent = check(jmx(request(name="Slow")), *arguments, mode="waits")
+    assert done.returncode == silent.returncode
+    advice = done.stdout.partition("Advice:\n")[2]
+    assert "  all users start at once: 2 users [no-ramp]\n    why: " in advice
+    assert "[no-ramp]" in text
+    assert "Advice:" not in silent.stdout

@@ -18,7 +18,7 @@ def test_a_run_is_compared_at_its_end_and_its_report_keeps_that(run, target, tmp
     done = run("--target", target, "--duration", "1", "--properties", "httpclient4.retrycount=1")
     assert done.returncode == 0, done.stdout + done.stderr
     first = "compared with tiny/run-01_1 (previous run, pinned as baseline): CANNOT TELL: "
-    assert [line.startswith(first) for line in done.stdout.splitlines()[-4:]] == [True, False, False, False]
+    assert [line.startswith(first) for line in done.stdout.splitlines()[-5:]] == [True, False, False, False, False]
     assert "not compared with tiny/run-09_9 (pinned as gone): it no longer exists\n" in done.stdout
     text = report(reports, "run-01_2")
     assert "\n### [run-01_1](run-01_1.md), previous run, pinned as baseline\n" in text

@@ -117,4 +117,5 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
         (text,) = run_json(tmp_path / "reports", name)["other_runs"]
         assert text.startswith(f"tiny/{other}, pid ")
         report = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
-        assert f"Another run's load was on at the same time on this machine: tiny/{other}" in report
+        assert "Another load test ran on this machine at the same time" in report
+        assert f"They share its cores and memory: tiny/{other}" in report

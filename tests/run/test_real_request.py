@@ -15,7 +15,7 @@ from defusedxml.ElementTree import fromstring
 
 from harness.base import toolchain
 from harness.base.java import jmeter_environment
-from harness.plan.adopt.one_request import read_request, write_request
+from harness.plan.adopt.one_request import read_request, write_requests
 from harness.plan.headers import with_headers
 from harness.plan.plan import load_plan
 from tests.support.commands import command
@@ -107,7 +107,7 @@ def captured(tmp_path_factory):
                 if got is by_curl:
                     subprocess.run(["bash", "-c", line], env=environment, check=True, capture_output=True, timeout=30)
                     continue
-                made = write_request(read_request("", line), folder / "plans", f"p{number}", f"p{number}")
+                made = write_requests([read_request("", line)], folder / "plans", f"p{number}", f"p{number}")
                 plan = load_plan(made.folder, made.name)
                 plans.append(with_headers(plan.jmx_path.read_bytes(), plan.headers))
                 secrets |= made.secrets

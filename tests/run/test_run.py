@@ -90,9 +90,9 @@ def test_consecutive_runs_continue_the_given_series_and_do_not_see_each_other(ru
     names = ("run-07_1", "run-07_2")
     assert [run_json(tmp_path / "reports", name)["other_runs"] for name in names] == [[], []]
     # Each names its report; the second one also a command that compares it with the first.
-    first, second = (one.stdout.splitlines()[-2:] for one in done)
-    assert first[-1].startswith("report:  ")
-    assert second[0].startswith("report:  ")
+    first, second = (one.stdout.splitlines()[-3:] for one in done)
+    assert [line[:9] for line in first[1:]] == ["report:  ", "next:    "]
+    assert [line[:9] for line in second] == ["report:  ", "compare: ", "next:    "]
     command = second[1].removeprefix("compare: ")
     assert command.startswith("make compare BASE=tiny/run-07_1 NEW=tiny/run-07_2 REPORTS=")
     compared = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -178,7 +178,8 @@ def test_a_jmeter_that_hangs_after_a_stop_condition_is_killed_and_its_samples_ar
     facts = run_json(tmp_path / "reports")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": -9}, [], True)
     text = report(tmp_path / "reports")
-    assert "**DOUBTFUL: Stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
+    assert "**DOUBTFUL: Stopped early: errors above 50 % for 1 s" in text
+    assert "Stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
     rows = (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").read_text().count(",Pay,")
     assert f"| Pay | 500 | {rows} | {rows} |" in text
     assert processes_of(tmp_path) == []

@@ -127,6 +127,7 @@ def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_pat
     page = write_report_page(report).read_text(encoding="utf-8")
     assert "<strong>CHANGED: *a* &lt; b.</strong></p>\n</header>" in page
     assert f"<strong>{old}" not in page
+    assert page.count("<img ") == len(re.findall(r"!\[", report.read_text(encoding="utf-8")))
     if kind == "nightly":
         return  # listed elsewhere
     write_summary(reports)

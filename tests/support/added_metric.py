@@ -57,7 +57,6 @@ def _of_runs(folder: Path) -> dict[str, str]:
         printed("table", str(one / "samples.jtl"), *more) for more in ((), ("--format", "csv"), ("--format", "json"))
     ]
     return {
-        "chart over time": (one / "response-time.svg").read_text(),
         "progress": _progress(),
         "load generators": generator_table(()),
         "table": table[0],
@@ -99,7 +98,7 @@ def _of_several_runs(folder: Path) -> dict[str, str]:
         "sweep CSV": printed(*sweep, "csv"),
         "sweep JSON": printed(*sweep, "json"),
         "summary": summary_page(catalogue, ""),
-        "site index": site.index("").html,
+        "site index": site.index("", ()).html,
         "site comparison": site.compare().html,
     }
 

@@ -190,7 +190,7 @@ def test_a_run_whose_profile_names_a_postgresql_has_its_statements_in_the_report
     assert (use["statement"], use["count"]) == ("SELECT text FROM payment WHERE id = $1", 5), done.stderr
     assert use["page_count"] > 5 * 250
     assert f"Statements: {found['count']} in the whole load, {found['count'] / 5:.1f} per sample of the load;" in report
-    assert "## Where the time went\n\n### postgresql\n" in report
+    assert "### postgresql\n" in report.split("## Where the time went\n")[1]
     assert "not profiled" not in report
     stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path.name for path in stored if b"topsecret" in path.read_bytes()] == []

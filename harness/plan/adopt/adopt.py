@@ -49,11 +49,13 @@ class Adoption:
     secrets: Mapping[str, str] = field(repr=False)
 
 
-def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True) -> Adoption:
+def adopt(
+    jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True, taken: Collection[str] = ()
+) -> Adoption:
     """Return a JMX with all fixes, for <plan_name> in the folder `plans`. UsageError when it is not a test plan.
 
     Nothing is written. Data files are looked for beside the JMX and in plans/data/<plan_name>. Without `moves_secrets`
-    its passwords, tokens and keys stay in it.
+    its passwords, tokens and keys stay in it. `taken` are environment variables that it reads for other values.
     """
     draft = Draft.read(jmx)
     nodes = enabled_nodes(draft.plan)
@@ -69,7 +71,7 @@ def adopt(jmx: Path, plan_name: str, plans: Path, *, moves_secrets: bool = True)
     left += fix_host_bound(mapping, target)
     fix_modules(mapping)
     left += fix_groups(mapping, defaults)
-    left += dict.fromkeys(fix_secrets(mapping, owners, plan_name, secrets)) if moves_secrets else ()
+    left += dict.fromkeys(fix_secrets(mapping, owners, plan_name, secrets, taken)) if moves_secrets else ()
     fix_elements(mapping)
     fix_codes(mapping)
     fix_labels(mapping)
@@ -112,7 +114,9 @@ def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) 
         yield Finding.at(mapping.nodes[0], Rule.TWO_DEFAULTS, what, "give it one default")
 
 
-def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, names: dict[str, str]) -> Iterator[Finding]:
+def fix_secrets(
+    mapping: Variables, owners: Sequence[Node], plan_name: str, names: dict[str, str], taken: Collection[str]
+) -> Iterator[Finding]:
     """Replace secrets in variables, parameters, headers and bodies by reads of environment variables.
 
     Add the names of these to `names`, by value; yield a finding for each secret that stays in the JMX.
@@ -128,7 +132,7 @@ def fix_secrets(mapping: Variables, owners: Sequence[Node], plan_name: str, name
                     todo = "pass it as an environment variable: docs/safety.md, Secrets"
                     yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
-                name = names.get(value) or secret_name(plan_name, element.get("name", ""), names.values())
+                name = names.get(value) or secret_name(plan_name, element.get("name", ""), {*names.values(), *taken})
                 names[value] = name
                 for text in texts:
                     read = f'{_ENVIRONMENT}{name}"))}}'

@@ -33,11 +33,20 @@ _FORM_TYPE, _JSON_TYPE = "application/x-www-form-urlencoded", "application/json"
 _PATTERN = re.compile(r"[{}\[\]]")
 
 
+class Extractor(NamedTuple):
+    """A variable that is a random one of the values at a JSON path of a response, or a default where there is none."""
+
+    variable: str
+    json_path: str
+    default: str
+
+
 @dataclass(frozen=True)
 class OneRequest:
     """An HTTP request whose texts may read environment variables: $NAME, and $$ for a dollar sign.
 
-    `url` is complete. `body` is None without one, `form` are the fields of a multipart form.
+    `url` is complete; it may also read the variables of extractors. `body` is None without one, `form` are the fields
+    of a multipart form. `label` and `codes`, a regular expression, are empty for the usual ones.
     """
 
     url: str
@@ -46,6 +55,9 @@ class OneRequest:
     body: str | None = field(default=None, repr=False)
     form: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     follows_redirects: bool = False
+    label: str = ""
+    codes: str = ""
+    extractors: tuple[Extractor, ...] = ()
 
 
 class _Given(NamedTuple):

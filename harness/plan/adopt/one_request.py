@@ -1,10 +1,11 @@
-"""Makes a plan of one request: an address or a curl command."""
+"""Makes a plan of requests: of an address, a curl command or an OpenAPI file."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -14,13 +15,13 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values, secrets_of_header
 from harness.plan.adopt.adopt import adopt, secret_name
 from harness.plan.adopt.bash_words import bash_words
-from harness.plan.adopt.curl import OneRequest, request_of_curl
+from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
 from harness.plan.finding import Finding
 from harness.plan.headers import checked_headers, jmx_read, jmx_text, resolved, variables_in
-from harness.plan.jmx import Node, parse, tree_of
+from harness.plan.jmx import parse
 from harness.plan.spec import Target, parse_target
-from harness.plan.thread_groups import add_string, written
+from harness.plan.thread_groups import add_header, add_string, new_element, written
 
 _TEMPLATE = Path(__file__).with_name("new.jmx")
 _NAME_MOST = 80
@@ -28,19 +29,20 @@ _NAME_MOST = 80
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # JMeter sends no request with these in its path, or in its query.
 _BRACKETS, _BRACES = re.compile(r"[{}\[\]]"), re.compile("[{}]")
+_VARIABLE = "${{__urlencode(${{{}}})}}"  # in a path
 _FORM_FLAGS = ("DO_MULTIPART_POST", "BROWSER_COMPATIBLE_MULTIPART")
 
 
 @dataclass(frozen=True)
 class MadePlan:
-    """A written plan of one request to the target.
+    """A written plan of requests to the target.
 
     `left` is what stays to be done, `secrets` are the values of secrets by environment variable.
     """
 
     folder: Path
     name: str
-    label: str
+    labels: tuple[str, ...]
     target: Target
     left: tuple[Finding, ...]
     secrets: Mapping[str, str] = field(repr=False)
@@ -74,20 +76,30 @@ def target_of(request: OneRequest) -> Target:
     return replace(target, base_path="")
 
 
-def write_request(request: OneRequest, plans: Path, name: str, prefix: str) -> MadePlan:
-    """Write the plan `name` of a request; `prefix` begins the names of environment variables for its secrets."""
-    target = target_of(request)
+def write_requests(
+    requests: Sequence[OneRequest], plans: Path, name: str, prefix: str, source: str = "one request"
+) -> MadePlan:
+    """Write the plan `name` of requests; `prefix` begins the names of environment variables for their secrets."""
+    target = target_of(requests[0])
     secrets: dict[str, str] = {}
-    headers = checked_headers({one: _moved(one, text, prefix, secrets) for one, text in request.headers.items()}, "-H")
+    checked = [checked_headers(_moved(one.headers, prefix, secrets), "-H") for one in requests]
+    common = {name: text for name, text in checked[0].items() if all(headers.get(name) == text for headers in checked)}
+    requests = [
+        replace(
+            one, label=one.label or _label(one), headers={name: headers[name] for name in headers if name not in common}
+        )
+        for one, headers in zip(requests, checked, strict=True)
+    ]
+    found = {extractor.variable for one in requests for extractor in one.extractors}
+    variables = [name for one in requests for name in variables_in(*_texts(one)) if name not in found]
     with tempfile.TemporaryDirectory(prefix="request-") as folder:
         path = Path(folder) / "request.jmx"
-        label = _label(request)
-        path.write_bytes(_jmx(request, label))
-        adoption = adopt(path, name, plans)
+        path.write_bytes(_jmx(requests, name if len(requests) > 1 else requests[0].label))
+        adoption = adopt(path, name, plans, taken=variables)
     secrets |= adoption.secrets
-    others = (*variables_in(request.url, request.body or "", *(text for _, text in request.form)), *adoption.secrets)
-    write_adopted(plans, name, replace(adoption, secrets=dict.fromkeys(others, "")), "one request", headers)
-    return MadePlan(plans, name, label, target, adoption.left, secrets)
+    names = dict.fromkeys((*variables, *adoption.secrets), "")
+    write_adopted(plans, name, replace(adoption, secrets=names), source, common)
+    return MadePlan(plans, name, tuple(one.label for one in requests), target, adoption.left, secrets)
 
 
 def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
@@ -95,17 +107,26 @@ def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
     request = read_request(address, curl)
     target_of(request)  # refuses a wrong address
     name = run_name(request)
-    return write_request(request, build / "first-look" / name, name, "curl")
+    return write_requests([request], build / "first-look" / name, name, "curl")
 
 
-def _moved(name: str, text: str, prefix: str, secrets: dict[str, str]) -> str:
-    """Return the text of a header that reads its secret from an environment variable; add that to `secrets`."""
-    value = resolved(text, lambda one: f"${one}")
-    if variables_in(text) or not secret_values(("password", secret) for secret in secrets_of_header(name, value)):
-        return text
-    variable = secret_name(prefix, f"{name}_header", secrets)
-    secrets[variable] = value
-    return f"${variable}"
+def _texts(request: OneRequest) -> tuple[str, ...]:
+    return (request.url, request.body or "", *(text for _, text in request.form), *request.headers.values())
+
+
+def _moved(headers: Mapping[str, str], prefix: str, secrets: dict[str, str]) -> dict[str, str]:
+    """Return headers that read their secrets from environment variables; add these to `secrets`."""
+    moved = {}
+    for name, text in headers.items():
+        value = resolved(text, lambda one: f"${one}")
+        is_secret = secret_values(("password", secret) for secret in secrets_of_header(name, value))
+        if is_secret and not variables_in(text):
+            known = next((variable for variable in secrets if secrets[variable] == value), "")
+            variable = known or secret_name(prefix, f"{name}_header", secrets)
+            secrets[variable] = value
+            text = f"${variable}"
+        moved[name] = text
+    return moved
 
 
 def _label(request: OneRequest) -> str:
@@ -113,43 +134,83 @@ def _label(request: OneRequest) -> str:
     return f"{request.method} {_BRACES.sub(_encoded, resolved(path, str))}"
 
 
-def _jmx(request: OneRequest, label: str) -> bytes:
-    """Return the template of a new plan with the request."""
+def _jmx(requests: Sequence[OneRequest], title: str) -> bytes:
+    """Return the template of a new plan with the requests."""
     tree = parse(_TEMPLATE)
-    plan = tree_of(tree.getroot(), {})
-    sampler = next(node for node in plan.walk_all() if node.kind == "HTTPSamplerProxy")
-    for node in (plan, sampler):
-        node.element.set("testname", label)
+    root = tree.getroot()
+    _found(root, "hashTree/TestPlan").set("testname", title)
+    steps = _found(root, "hashTree/hashTree/hashTree[last()]")
+    *_, sampler, below = steps
+    steps[-2:] = []
+    variables = {extractor.variable for one in requests for extractor in one.extractors}
+    for request in requests:
+        copies = deepcopy(sampler), deepcopy(below)
+        _fill(*copies, request, lambda one: _VARIABLE.format(one) if one in variables else jmx_read(one))
+        steps.extend(copies)
+    return written(tree)
+
+
+def _fill(
+    sampler: ElementTree.Element, below: ElementTree.Element, request: OneRequest, read: Callable[[str], str]
+) -> None:
+    """Turn the template of a sampler, and of what is below it, into a request."""
+    sampler.set("testname", request.label)
     parts = urlsplit(request.url)
-    path = resolved(parts.path or "/", jmx_read, lambda part: _BRACKETS.sub(_encoded, part))
+    path = resolved(parts.path or "/", read, lambda part: _BRACKETS.sub(_encoded, part))
     if parts.query:
-        path += "?" + resolved(parts.query, jmx_read, lambda part: _BRACES.sub(_encoded, part))
+        path += "?" + resolved(parts.query, read, lambda part: _BRACES.sub(_encoded, part))
     for name, value in (
         ("path", f"${{__P(base_path,)}}{path}"),
         ("method", request.method),
         ("follow_redirects", str(request.follows_redirects).lower()),
     ):
-        _property(sampler, name).text = value
-    arguments = sampler.element.find("elementProp/collectionProp")
-    assert arguments is not None  # the template has them
+        _found(sampler, f"*[@name='HTTPSampler.{name}']").text = value
+    arguments = _found(sampler, "elementProp/collectionProp")
     for name, text in request.form or ([("", request.body)] if request.body is not None else []):
         _add_argument(arguments, name, text)
     for flag in _FORM_FLAGS if request.form else ("postBodyRaw",) if request.body is not None else ():
-        ElementTree.SubElement(sampler.element, "boolProp", name=f"HTTPSampler.{flag}").text = "true"
-    return written(tree)
+        ElementTree.SubElement(sampler, "boolProp", name=f"HTTPSampler.{flag}").text = "true"
+    if request.codes:
+        assertion = _found(below, "ResponseAssertion")
+        assertion.set("testname", f"Code {request.codes}")
+        _found(assertion, "*/stringProp[@name='code']").text = request.codes
+        _found(assertion, "*[@name='Assertion.custom_message']").text = f"expected {request.codes}"
+    for extractor in request.extractors:
+        below.extend((_extractor(extractor), ElementTree.Element("hashTree")))
+    if request.headers:
+        manager = new_element("HeaderManager", "HeaderPanel", "Headers")
+        table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
+        for name, text in request.headers.items():
+            add_header(table, name, jmx_text(text))
+        below.extend((manager, ElementTree.Element("hashTree")))
+
+
+def _extractor(extractor: Extractor) -> ElementTree.Element:
+    name = f"{extractor.variable}: a random one of {extractor.json_path}"
+    element = new_element("JSONPostProcessor", "JSONPostProcessorGui", name)
+    for key, text in (
+        ("referenceNames", extractor.variable),
+        ("jsonPathExprs", extractor.json_path),
+        ("match_numbers", "0"),
+        ("defaultValues", extractor.default),
+    ):
+        add_string(element, f"JSONPostProcessor.{key}", text)
+    return element
 
 
 def _encoded(match: re.Match[str]) -> str:
     return quote(match[0])
 
 
-def _property(node: Node, name: str) -> ElementTree.Element:
-    return next(prop for prop in node.element if prop.get("name") == f"HTTPSampler.{name}")
+def _found(parent: ElementTree.Element, path: str) -> ElementTree.Element:
+    found = parent.find(path)
+    assert found is not None, path  # the template has it
+    return found
 
 
 def _add_argument(arguments: ElementTree.Element, name: str, text: str) -> None:
     if _CONTROL.search(name + text):
-        raise UsageError("--curl: the body contains a control character, which no JMX can have", "send it from a file")
+        raise UsageError("a body contains a control character, which no JMX can have", "send it from a file")
     argument = ElementTree.SubElement(arguments, "elementProp", name=name, elementType="HTTPArgument")
     ElementTree.SubElement(argument, "boolProp", name="HTTPArgument.always_encode").text = "false"
     add_string(argument, "Argument.value", jmx_text(text))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import filecmp
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness import __version__
 from harness.base.errors import UsageError
-from harness.base.project import FILE_NAME, SHIPPED
+from harness.base.git import set_local
+from harness.base.project import FILE_NAME, PACKAGE, SHIPPED
 from harness.base.writable import writing_into
 
 GITIGNORE = """\
@@ -28,6 +31,7 @@ secrets.toml
 *.local.toml
 generator-keys/
 """
+_ATTRIBUTE = "*.jmx diff=jmx"
 _KINDS = ("plans", "env", "systems")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "build", ".git", "*.pyc")
 
@@ -61,6 +65,23 @@ def write_project(folder: Path, plan: str, targets: Mapping[str, str]) -> list[s
                 (folder / name).write_text(text, encoding="utf-8")
                 written.append(name)
     return written
+
+
+def show_jmx_as_text(folder: Path) -> list[str]:
+    """Let git show the JMX files of a folder as `lth diff --text` prints them; return what was changed.
+
+    UsageError outside of a git repository. Each clone needs its own configuration: git runs no command of a repository.
+    """
+    program = "lth" if shutil.which("lth") else shlex.join([sys.executable, str(PACKAGE / "__main__.py")])
+    value = f"{program} diff --text"
+    if not set_local(folder, "diff.jmx.textconv", value):
+        raise UsageError(f"{folder}: not in a git repository", "git init makes one")
+    path = folder / ".gitattributes"
+    with writing_into(folder):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        if _ATTRIBUTE not in lines:
+            path.write_text("\n".join([*lines, _ATTRIBUTE, ""]), encoding="utf-8")
+    return [f"{path.name}: {_ATTRIBUTE}", f"git config diff.jmx.textconv: {value}"]
 
 
 def plan_name_of(text: str) -> str:

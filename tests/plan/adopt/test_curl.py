@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import OneRequest
-from harness.plan.adopt.one_request import first_request, read_request, run_name, target_of, write_request
+from harness.plan.adopt.one_request import first_request, read_request, run_name, target_of, write_requests
 from harness.plan.headers import resolved
 from harness.plan.jmx import plan_tree
 from harness.plan.plan import load_plan
@@ -179,7 +179,7 @@ def test_the_address_is_the_target_and_names_the_reports(address, name, origin):
 def test_the_secrets_of_a_command_are_environment_variables_of_the_plan(tmp_path):
     body = json.dumps({"password": "hunter22", "path": "C:\\new\\x"})
     line = f"curl '{ADDRESS}' -H 'Authorization: Bearer abc-def-123' -b 'id=0123456789' -H 'X-Plain: 1' -d '{body}'"
-    made = write_request(read_request("", line), tmp_path, "shop", "shop")
+    made = write_requests([read_request("", line)], tmp_path, "shop", "shop")
     assert made.secrets == {
         "SHOP_AUTHORIZATION_HEADER": "Bearer abc-def-123", "SHOP_COOKIE_HEADER": "id=0123456789",
         "SHOP_SECRET": "hunter22",

@@ -1,0 +1,91 @@
+"""Reads an OpenAPI file, in YAML or JSON, and follows the references in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+import yaml
+
+from harness.base.errors import UsageError
+
+_VERSIONS = ("3.0", "3.1")
+# What is no text in YAML 1.2: a date, `yes`, `no` and 12:30 are texts. The tag, its pattern, its first characters.
+_RESOLVED = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("int", r"[-+]?(?:0|[1-9]\d*)", "-+0123456789"),
+    ("float", r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?", "-+.0123456789"),
+    ("merge", "<<", "<"),
+)
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+
+for _tag, _pattern, _first in _RESOLVED:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first))
+
+
+class NotMadeError(Exception):
+    """No request can be made of an operation; the text is the cause."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """The content of an OpenAPI file, with the file's name for messages."""
+
+    name: str
+    root: Mapping[str, Any]
+
+    def at(self, reference: str) -> Any:
+        """Return what a reference such as #/components/schemas/Pet names. NotMadeError when it is not in this file."""
+        if not reference.startswith("#/"):
+            raise NotMadeError(f"$ref {reference} is in another file: bundle the files into one first")
+        node: Any = self.root
+        for part in reference[2:].split("/"):
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            try:
+                node = node[int(key)] if isinstance(node, list) else node[key]
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise NotMadeError(f"$ref {reference} does not exist") from None
+        return node
+
+    def resolved(self, node: Any) -> Mapping[str, Any]:
+        """Return an object after all references. NotMadeError for a cycle, and for what is no object."""
+        seen: list[str] = []
+        while isinstance(node, Mapping) and isinstance(reference := node.get("$ref"), str):
+            if reference in seen:
+                raise NotMadeError(f"$ref {reference} refers to itself")
+            seen.append(reference)
+            node = self.at(reference)
+        if not isinstance(node, Mapping):
+            raise NotMadeError(f"{seen[-1] if seen else str(node)[:40]!r} is no object")
+        return node
+
+
+def read_document(path: Path) -> Document:
+    """Return an OpenAPI file. UsageError when it cannot be read, or is of another version than 3.0 or 3.1."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        root = json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else getattr(error, "lineno", "")
+        causes = (getattr(error, name, None) for name in ("strerror", "problem", "msg"))
+        reason = next(filter(None, causes), str(error).partition("\n")[0])
+        raise UsageError(f"{path.name}{f':{line}' if line else ''}: cannot be read ({reason})", "repair it") from None
+    if isinstance(root, Mapping) and "swagger" in root:
+        raise UsageError(f"{path.name}: is Swagger {root['swagger']}", "convert it to OpenAPI 3: npx swagger2openapi")
+    version = str(root.get("openapi", "")) if isinstance(root, Mapping) else ""
+    if not version:
+        raise UsageError(f"{path.name}: is no OpenAPI file", "give one with the key openapi")
+    if version[:3] not in _VERSIONS:
+        raise UsageError(f"{path.name}: OpenAPI {version} is not supported", f"give {' or '.join(_VERSIONS)}")
+    return Document(path.name, root)

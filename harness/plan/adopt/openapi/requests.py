@@ -1,0 +1,288 @@
+"""Makes the requests of a plan of an OpenAPI file: parameters, bodies, credentials and assertions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from harness.base.errors import UsageError
+from harness.plan.adopt.adopt import secret_name
+from harness.plan.adopt.curl import Extractor, OneRequest
+from harness.plan.adopt.openapi.document import Document, NotMadeError, read_document
+from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
+from harness.plan.adopt.openapi.samples import Samples
+from harness.plan.adopt.project_files import plan_name_of
+from harness.plan.headers import OF_JMETER, jmx_text
+
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+# Parameters that OpenAPI ignores, since other parts of the file describe them, and those that JMeter sets.
+_IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
+_DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
+
+
+@dataclass(frozen=True)
+class ApiPlan:
+    """The requests of an OpenAPI file, a name for their plan, and lines that explain the choices."""
+
+    requests: tuple[OneRequest, ...]
+    name: str
+    lines: tuple[str, ...]
+
+
+def plan_of_openapi(path: Path, only: Sequence[str], address: str, name: str) -> ApiPlan:
+    """Return requests to an address for the plan `name`, or with the title of the file as its name.
+
+    Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made.
+    """
+    document = read_document(path)
+    info = document.root.get("info")
+    name = name or plan_name_of(str((isinstance(info, Mapping) and info.get("title")) or path.stem))
+    maker = _Maker(document, address, choose(document, only), name)
+    requests = maker.requests()
+    if not requests:
+        reason = maker.left_out[0] if maker.left_out else "it has neither GET nor HEAD"
+        raise UsageError(f"{path.name}: no operation can be used: {reason}", "name others with --only")
+    return ApiPlan(tuple(requests), name, tuple(maker.lines()))
+
+
+@dataclass
+class _Maker:
+    document: Document
+    address: str
+    choice: Choice
+    plan_name: str
+    left_out: list[str] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)  # by security scheme
+    extractors: dict[tuple[str, str], Extractor] = field(default_factory=dict)  # by list and parameter
+    other_servers: dict[str, None] = field(default_factory=dict)
+    made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
+
+    def __post_init__(self) -> None:
+        self.samples = Samples(self.document)
+
+    def requests(self) -> list[OneRequest]:
+        """Return the requests of the chosen operations; the others get a line in `left_out`."""
+        for operation in self.choice.chosen:
+            try:
+                self.made[operation.title] = self._request(operation)
+            except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
+                reason = error if isinstance(error, NotMadeError) else "it is not written as OpenAPI defines"
+                self.left_out.append(f"{operation.title}: {reason}")
+        return [
+            replace(one, extractors=tuple(self.extractors[key] for key in self.extractors if key[0] == title))
+            for title, one in self.made.items()
+        ]
+
+    def lines(self) -> Iterator[str]:
+        """Yield what was chosen and why, one line each."""
+        for (title, name), one in self.extractors.items():
+            yield f"{title}/{{{name}}}: {name} is a random {one.json_path} of {title}, {one.default} if it lists none"
+        for scheme, variable in self.variables.items():
+            kind = self._schemes()[scheme]
+            what = "user:password in base64" if str(kind.get("scheme")).lower() == "basic" else "the key or token"
+            yield f"set {variable} in the environment or secrets.toml: {what} of {scheme}"
+        if self.other_servers:
+            todo = "add their path to the address if the target has it"
+            yield f"not the target, and not used: {', '.join(list(self.other_servers)[:_SERVERS_SHOWN])}; {todo}"
+        for line in self.left_out:
+            yield f"left out: {line}"
+        others = [f"'{one.title}'" for one in self.choice.others]
+        if others:
+            more = f" and {len(others) - _OTHERS_SHOWN} more" if len(others) > _OTHERS_SHOWN else ""
+            shown = f"{', '.join(others[:_OTHERS_SHOWN])}{more}"
+            yield f"not asked for: {shown}; to add one: --only 'GET *' --only {others[0]}"
+
+    def _request(self, operation: Operation) -> OneRequest:
+        path, query, headers, cookies = _plain(operation.path), [], {}, []
+        if not path.startswith("/") or not path.isprintable():
+            raise NotMadeError("its path does not begin with / or is not printable")
+        for parameter in operation.parameters:
+            name, place = str(parameter["name"]), parameter["in"]
+            if place == "path":
+                path = path.replace(f"{{{name}}}", self._in_path(operation, parameter))
+            elif (pair := self._given(parameter)) is None or (place == "header" and name.lower() in _IGNORED_HEADERS):
+                continue
+            elif place == "query":
+                query += _query(parameter, pair)
+            elif place == "header":
+                headers[name] = _plain(_simple(parameter, pair, str))
+            else:
+                cookies.append(f"{name}={_plain(_simple(parameter, pair, _quoted))}")
+        if "{" in re.sub(r"\$\{\w+\}", "", path):
+            raise NotMadeError("a parameter of its path is not described")
+        for place, name, value in self._credentials(operation):
+            if place == "query":
+                query.append(f"{_quoted(name)}={value}")
+            elif place == "cookie":
+                cookies.append(f"{name}={value}")
+            else:
+                headers[name] = value
+        if cookies:
+            headers["Cookie"] = "; ".join(cookies)
+        body = self._body(operation)
+        url = self._base(operation) + path + (f"?{'&'.join(query)}" if query else "")
+        codes = "|".join(code.upper().replace("X", r"\d") for code in operation.codes())
+        headers = {**self._accept(operation), **body.headers, **headers}
+        if any(not text.isascii() or not text.isprintable() for text in headers.values()):
+            raise NotMadeError("a header has a value that is not ASCII text")
+        codes = f"({codes})" if "|" in codes else codes
+        return replace(body, url=url, method=operation.method, headers=headers, label=operation.label, codes=codes)
+
+    def _base(self, operation: Operation) -> str:
+        """Return the address with the path of the server that it is, or of a relative one."""
+        parts = urlsplit(self.address)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if parts.path.strip("/"):
+            return _plain(origin + parts.path.rstrip("/"))
+        for server in operation.node.get("servers") or self.document.root.get("servers") or ():
+            url = str(server["url"])
+            for name, variable in (server.get("variables") or {}).items():
+                url = url.replace(f"{{{name}}}", str(variable["default"]))
+            there = urlsplit(url)
+            if not there.netloc or f"{there.scheme}://{there.netloc}" == origin:
+                return _plain(f"{origin}/{there.path.strip('/')}".rstrip("/"))
+            self.other_servers[url] = None
+        return origin
+
+    def _given(self, parameter: Mapping[str, Any]) -> Any:
+        """Return the value of a parameter; None for an optional one without an example or default."""
+        schema, examples = self._described(parameter)
+        is_known = examples or {"example", "examples", "default"} & self.samples.flat(schema).keys()
+        if not parameter.get("required") and not is_known:
+            return None
+        return self.samples.value(schema, examples, str(parameter["name"]))
+
+    def _described(self, node: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """Return the schema and the examples of a parameter or a media type."""
+        if content := node.get("content"):
+            node = next(iter(content.values()))
+        examples = [node["example"]] if "example" in node else []
+        for one in (node.get("examples") or {}).values():
+            example = self.document.resolved(one)
+            examples += [example["value"]] if "value" in example else []
+        return node.get("schema", {}), examples
+
+    def _in_path(self, operation: Operation, parameter: Mapping[str, Any]) -> str:
+        """Return the text of a path parameter: a variable with an id of the list above it, else a sample."""
+        name = str(parameter["name"])
+        schema, examples = self._described(parameter)
+        value = self.samples.value(schema, examples, name)
+        if not _scalar(value).isprintable():
+            raise NotMadeError(f"{name} has a value that is not printable")
+        above, has_list, _ = operation.path.partition(f"/{{{name}}}")
+        title = f"GET {above}"
+        listing = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
+        if has_list and listing and (title, name) not in self.extractors:
+            kind = self.samples.flat(schema).get("type")
+            if json_path := list_path(self.samples, listing, name, kind):
+                parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
+                taken = [one.variable.upper() for one in self.extractors.values()]
+                variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
+                self.extractors[title, name] = Extractor(variable, json_path, jmx_text(_plain(_scalar(value))))
+        if extractor := self.extractors.get((title, name)):
+            return f"${{{extractor.variable}}}"
+        if parameter.get("style", "simple") != "simple":
+            raise NotMadeError(f"the style {parameter['style']} of {name} is not supported")
+        return _simple(parameter, value, _quoted)
+
+    def _body(self, operation: Operation) -> OneRequest:
+        """Return the body of an operation, its type and its form as a request."""
+        if not (node := operation.node.get("requestBody")):
+            return OneRequest("")
+        content = self.document.resolved(node).get("content") or {}
+        kinds = [json_content(content), *(one for one in (_FORM, _MULTIPART, "text/plain") if one in content)]
+        kind = next(filter(None, kinds), "application/json" if "*/*" in content else "")
+        if not kind:
+            raise NotMadeError(f"its body is {next(iter(content), 'of no type')}, which cannot be made")
+        schema, examples = self._described(content.get(kind) or content["*/*"])
+        value = self.samples.value(schema, examples, "body")
+        if kind == _MULTIPART:
+            for key, one in self.samples.flat(schema).get("properties", {}).items():
+                if self.samples.flat(one).get("format") == "binary":
+                    raise NotMadeError(f"its body has the file {key}, which cannot be made")
+            return OneRequest("", form=tuple((key, _plain(_scalar(one))) for key, one in value.items()))
+        if kind == _FORM:
+            text = "&".join(pair for key, one in value.items() for pair in _query({"name": key}, one))
+        else:
+            text = _plain(value if kind == "text/plain" else json.dumps(value, ensure_ascii=False))
+        return OneRequest("", headers={"Content-Type": kind}, body=text)
+
+    def _accept(self, operation: Operation) -> dict[str, str]:
+        """Return the header Accept for the type of the first documented success, JSON before others."""
+        content = operation.success(self.document).get("content") or {}
+        kind = json_content(content) or next(iter(content), "")
+        return {"Accept": kind} if kind else {}
+
+    def _schemes(self) -> Mapping[str, Any]:
+        schemes = (self.document.root.get("components") or {}).get("securitySchemes") or {}
+        return {name: self.document.resolved(one) for name, one in schemes.items()}
+
+    def _credentials(self, operation: Operation) -> list[tuple[str, str, str]]:
+        """Return place, name and text of the credentials of the first alternative whose schemes are all supported."""
+        alternatives = operation.node.get("security", self.document.root.get("security")) or [{}]
+        reason = ""
+        for alternative in alternatives:
+            try:
+                return [self._credential(scheme) for scheme in alternative]
+            except NotMadeError as error:
+                reason = str(error)
+        raise NotMadeError(reason)
+
+    def _credential(self, scheme: str) -> tuple[str, str, str]:
+        node = self._schemes().get(scheme) or {}
+        kind, way = node.get("type"), str(node.get("scheme", "bearer")).lower()
+        if kind not in ("http", "apiKey", "oauth2", "openIdConnect") or way not in ("basic", "bearer"):
+            what = " ".join(filter(None, (kind, node.get("scheme")))) or "not defined"
+            raise NotMadeError(f"its security scheme {scheme} ({what}) is not supported")
+        if scheme not in self.variables:
+            self.variables[scheme] = secret_name(self.plan_name, scheme, self.variables.values())
+        read = f"${self.variables[scheme]}"
+        if kind == "apiKey":
+            return node["in"], node["name"], read
+        return "header", "Authorization", f"{'Basic' if way == 'basic' else 'Bearer'} {read}"
+
+
+def _scalar(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(text: str) -> str:
+    """Return a text in which no variable is read."""
+    return text.replace("$", "$$")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _simple(parameter: Mapping[str, Any], value: Any, written: Callable[[str], str]) -> str:
+    """Return a value of a path, a header or a cookie in OpenAPI's style `simple`."""
+    if isinstance(value, list):
+        return ",".join(written(_scalar(one)) for one in value)
+    if isinstance(value, dict) and "content" not in parameter:
+        sign = "=" if parameter.get("explode") else ","
+        return ",".join(f"{written(key)}{sign}{written(_scalar(one))}" for key, one in value.items())
+    return written(_scalar(value))
+
+
+def _query(parameter: Mapping[str, Any], value: Any) -> list[str]:
+    """Return the encoded parts of a query for a parameter."""
+    name, style = _quoted(str(parameter["name"])), parameter.get("style", "form")
+    if "content" in parameter or not isinstance(value, (list, dict)):
+        return [f"{name}={_quoted(_scalar(value))}"]
+    if style == "deepObject" and isinstance(value, dict):
+        return [f"{name}%5B{_quoted(key)}%5D={_quoted(_scalar(one))}" for key, one in value.items()]
+    is_exploded = parameter.get("explode", style == "form")
+    if isinstance(value, dict) and is_exploded:
+        return [f"{_quoted(key)}={_quoted(_scalar(one))}" for key, one in value.items()]
+    words = value if isinstance(value, list) else [word for pair in value.items() for word in pair]
+    texts = [_quoted(_scalar(one)) for one in words]
+    if is_exploded:
+        return [f"{name}={text}" for text in texts]
+    return [f"{name}={_DELIMITERS.get(style, ',').join(texts)}"]
