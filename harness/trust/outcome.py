@@ -228,9 +228,10 @@ def _metric(
     of_days = [[math.log(value) for one in day if one.total and (value := metric.of(one.total))] for day in days]
     per_s = count / costs.window_s if costs.window_s else 0.0
     needed_s = metric.samples_least / per_s if per_s else 0.0
-    found = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s)
+    step = CLOCK_STEP_MS / mean if metric.percentile is not None else 0.0
+    found = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
     seen = tuple(
-        Seen(pairs, *(least_change(one**2, pairs) for one in (parts.total.ratio, *_ends(parts.total))))
+        Seen(pairs, *(least_change(one**2, pairs, step) for one in (parts.total.ratio, *_ends(parts.total))))
         for pairs in PAIRS
     )
     trust = MetricTrust(

@@ -52,24 +52,24 @@ def change_text(ratio: float) -> str:
     return f"{units.number_text(round(100 * ratio, 3))} %"
 
 
-def least_change(variance: float, pairs: int) -> float | None:
+def least_change(variance: float, pairs: int, step: float = 0.0) -> float | None:
     """Return the smallest change (ratio) that 80 % of tests of so many pairs find; None when they find none.
 
-    `variance` is that of a run's logarithm.
+    `variance` is that of a run's logarithm, `step` the clock's resolution as a difference of logarithms.
     """
     factor = max((count for count in DEVIATIONS_FOUND if count <= pairs), default=None)
-    return None if factor is None else math.expm1(DEVIATIONS_FOUND[factor] * math.sqrt(2 * variance))
+    return None if factor is None else math.expm1(DEVIATIONS_FOUND[factor] * math.sqrt(2 * variance) + step)
 
 
 def ways(
-    between: float, within: float, costs: Costs, detect_ratio: float, window_least_s: float = 0.0
+    between: float, within: float, costs: Costs, detect_ratio: float, window_least_s: float = 0.0, step: float = 0.0
 ) -> tuple[Way, ...]:
     """Return the tests that see a change, the one that takes least time first; empty when none does.
 
     `between` is the variance that longer runs do not reduce, `within` what a window of `costs` adds to it.
     """
     found = (
-        _way(pairs, between, within, costs, detect_ratio, max(window_least_s, STEADY_LEAST_S))
+        _way(pairs, between, within, costs, math.log1p(detect_ratio) - step, max(window_least_s, STEADY_LEAST_S))
         for pairs in DEVIATIONS_FOUND
     )
     return tuple(sorted((way for way in found if way), key=lambda way: way.took_s))
@@ -85,11 +85,9 @@ def false_alarms(total: float, within: float, threshold: float) -> float:
     return normal.cdf(-(math.log1p(threshold) + reach) / math.sqrt(2 * total)) if total > 0 else 0.0
 
 
-def _way(
-    pairs: int, between: float, within: float, costs: Costs, detect_ratio: float, window_least_s: float
-) -> Way | None:
-    allowed = (math.log1p(detect_ratio) / DEVIATIONS_FOUND[pairs]) ** 2 / 2 - between
-    if allowed <= 0:
+def _way(pairs: int, between: float, within: float, costs: Costs, change: float, window_least_s: float) -> Way | None:
+    allowed = (change / DEVIATIONS_FOUND[pairs]) ** 2 / 2 - between
+    if change <= 0 or allowed <= 0:
         return None
     window_s = max(within * costs.window_s / allowed, window_least_s)
     length_s = window_s + costs.length_s - costs.window_s

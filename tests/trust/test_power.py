@@ -38,6 +38,14 @@ def test_no_length_helps_when_runs_differ_too_much_and_a_short_one_is_never_prop
     assert {way.length_s for way in ways(0.0, 0.0, COSTS, 0.05, window_least_s=400.0)} == {420.0}
 
 
+def test_a_change_must_exceed_the_resolution_of_the_clock():
+    assert least_change(0.0, 8, step=0.02) == pytest.approx(math.expm1(0.02))
+    assert ways(0.0, 0.0, COSTS, 0.05, step=0.05) == ()
+    # ln 1.05 - 0.02 = 0.02879 are left: for eight pairs (0.02879 / 2.02)² / 2 = 1.016e-4, so 9e-4 need 531.6 s.
+    found = {way.pairs: way.length_s for way in ways(0.0, 9e-4, COSTS, 0.05, step=0.02)}
+    assert found[8] == 570.0
+
+
 def test_a_change_is_written_as_short_as_possible():
     assert [change_text(ratio) for ratio in (0.05, 0.025, 0.5)] == ["5 %", "2.5 %", "50 %"]
 
