@@ -23,6 +23,7 @@ examples:
   scripts/bench ab                                              false alarms and power of A/B tests
   scripts/bench tune                                            false effects and power of designed experiments
   scripts/bench bisect                                          commits that bisections name, and how sure they are
+  scripts/bench trust                                           coverage and power of trust tests
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench auto                                            how long DURATION=auto takes, and its means
@@ -58,6 +59,7 @@ _PARTS = {
     "ab": ("statistics.ab", "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
     "tune": ("statistics.tune", "false effects and power of designed experiments, on simulated systems"),
     "bisect": ("statistics.bisect", "commits that bisections name, and how sure they are, on simulated histories"),
+    "trust": ("statistics.trust", "coverage and power of trust tests, on simulated benchmarks with known scatter"),
     "sweep": ("statistics.sweep", "peaks, cliffs and knees that simulated sweeps report"),
     "window": ("statistics.window", "false alarms and power of the steady-state check, on simulated runs"),
     "auto": ("statistics.auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),

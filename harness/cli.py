@@ -64,6 +64,7 @@ VERBS = {
     "ab": Verb("ab", "run two sides alternately until it is sure whether B is worse", "decide"),
     "tune": Verb("tune", "which settings matter? runs a designed experiment", "decide"),
     "bisect": Verb("bisect", "which commit, version or value made a metric worse?", "decide"),
+    "trust": Verb("trust", "how small a change does this benchmark see?", "decide"),
     "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
     "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
     "accept": Verb("accept", "record an intended change for the nightly", "decide"),
@@ -104,14 +105,17 @@ ALIASES = {
 # A word before some verbs, as in `lth s3 push` and `lth publish comment`.
 PREFIXES = {"s3": ("push", "pull", "ls"), "publish": ("comment", "notify")}
 # Verbs of aggregate.py that are another verb of lth: there these words measure.
-OF_AGGREGATE = {"sweep": "sweeps", **dict.fromkeys(("ab", "overload", "tune", "bisect", "nightly"), "experiment")}
+OF_AGGREGATE = {
+    "sweep": "sweeps",
+    **dict.fromkeys(("ab", "overload", "tune", "bisect", "trust", "nightly"), "experiment"),
+}
 # Of the checkout only.
 DEVELOPMENT = {
     "bench": Verb("bench.command", "benchmark the harness itself", ""),
     "check-otava": Verb("bench.statistics.check_otava", "compare our change points with Apache Otava's", ""),
 }
 # They check everything before they get JMeter ready.
-LOADS = ("run", "soak", "sweep", "capacity", "check", "ab", "tune", "bisect", "overload", "nightly")
+LOADS = ("run", "soak", "sweep", "capacity", "check", "ab", "tune", "bisect", "trust", "overload", "nightly")
 # Verbs whose plan is that of the project unless they get one.
 _OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
 # Through lth and make their result is a page beside the runs.

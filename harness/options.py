@@ -139,6 +139,7 @@ OPTIONS = {
     "allow-run": Option("let the client start loads of allowed targets, for this time in all, such as 30m", "TIME"),
     "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
     "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
+    "detect": Option("smallest change that must be seen (5%%)", "PERCENT", default="5%"),
     "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),
     "warmup": Option("length of an uncounted run before the first level; 0 for none (30s)", "TIME"),
     "fresh": Option("restart the system before each level, each time with a warm-up"),
@@ -243,6 +244,7 @@ OPTIONS = {
     "each": Option("print one table per file, with the file's name as title"),
     "last": Option("only the N newest runs", "N"),
     "pairs": Option("compare the first sweep with each of the others, level by level", other=("compare",)),
+    "pairs/ab": Option("auto: runs as long as the newest trust test of the plan proposes", "auto", choices=("auto",)),
     "merge": Option("merge runs or JTL files of independent load generators into one run; NAME=RUN names one"),
     "long": Option("a longer run of the release, for the growth of memory", "RUN"),
     "run": Option("add it to this run, or to the runs of a pattern such as 'lb-gwlb/run-03_*'", "RUN"),
@@ -269,6 +271,7 @@ OPTIONS = {
     "prepare-only": Option("download what the systems need, and end without starting one"),
     "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
     "all": Option("everything that any command needs"),
+    "all/trust": Option("write a page over all plans with a history, which are noisy and why; run nothing"),
     # For processes of the tool itself.
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),

@@ -150,6 +150,8 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep("Continue the test", record.resume_command)
     elif outcome.verdict == INVALID or (outcome.verdict == CANNOT_TELL and len(outcome.counted) < len(outcome.pairs)):
         yield NextStep("Remove the cause, then repeat the test", record.command)
+    elif outcome.verdict == CANNOT_TELL and record.proposal:
+        yield NextStep(f"Let the runs be as long as needed, with PAIRS=auto instead of a DURATION: {record.proposal}")
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < PAIRS_MOST:
         yield NextStep("Continue the test with more time", extended(record.resume_command, "max", "2h"))
     elif outcome.verdict == CANNOT_TELL:

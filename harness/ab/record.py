@@ -50,12 +50,16 @@ class AbRecord(EqualRuns):
     """ab-<n>.json without its results; its runs are run-<n>_1 and following.
 
     `seed` decides the order of the sides in each pair; None in a test of an older version, whose order was A B, B A.
+    `proposal` is the cheapest test that sees a change, from the newest trust test of the plan; empty without one,
+    and when the runs have its length.
     """
 
     runs: tuple[AbRun, ...]
     a: Side
     b: Side
     seed: int | None = None
+    proposal: str = ""
+    optional: ClassVar = ("proposal",)
     report_kind: ClassVar = kinds.AB_TEST
     what: ClassVar = "an A/B test"
     # What the file contains beside the record: a function of it and of the runs.

@@ -15,8 +15,8 @@ FLAGS = frozenset(
     """.split()  # noqa: SIM905 - shorter than a line for each
 )
 VERBS = """
-    init record check run sweep overload soak compare ab tune bisect baseline nightly accept report experiment site
-    summary history release table tally sweeps mcp export profile heap metrics comment notify push pull ls diff gui
+    init record check run sweep overload soak compare ab tune bisect trust baseline nightly accept report experiment
+    site summary history release table tally sweeps mcp export profile heap metrics comment notify push pull ls diff gui
     system generator generator-keys setup doctor completion capacity merge pin
 """.split()  # noqa: SIM905
 # Words of messages that are options where they are written alone, without a value.

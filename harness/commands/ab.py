@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from harness.ab.message import ab_message, is_due
@@ -38,11 +39,12 @@ from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.plan.load import Load
+from harness.plan.load import Load, load_record
 from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.site.html_option import publish
+from harness.trust.files import Proposal, proposed
 
 # Different orders of the pairs.
 _SEEDS = 1_000_000
@@ -57,6 +59,7 @@ examples:
   scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
   scripts/ab --a HEAD --b local                                            the last commit, and your changes since
   scripts/ab --a delay_ms=10 --b delay_ms=11 --profile                     also reports what grew inside the system
+  scripts/ab --a HEAD --b local --pairs auto                               runs as long as scripts/trust proposes
   scripts/ab … --resume                                                    resumes what was interrupted or killed
 
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(parser, "a b plan env set properties profile users rate ramp duration requests max sure note html")
+    take(parser, "a b plan env set properties profile users rate ramp duration requests pairs/ab max sure note html")
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
@@ -91,9 +94,14 @@ def run(options: argparse.Namespace) -> int:
         stack.callback(guardian.close)
         sides = {name: _side(name, text, options, guardian) for name, text in ((A, options.a), (B, options.b))}
         load = _checked(sides, options)
+        proposal = _proposal(sides, load, options)
+        if proposal and options.pairs:
+            load = _checked(sides, options)
         tests = Experiments(AbRecord, options.reports)
         guess_s = tests.guess_s(sides[A].request.plan.name)
-        record = _record(options, sides, load, guess_s)
+        record = replace(
+            _record(options, sides, load, guess_s), proposal=proposal.text if proposal and not options.pairs else ""
+        )
         needs_set_up()
         stack.enter_context(guardian)
         recipients = _recipients(sides)
@@ -153,6 +161,26 @@ def _checked(sides: Mapping[str, ReadySide], options: argparse.Namespace) -> Loa
         except UsageError as error:
             raise UsageError(f"{side.title}: {error.what}", error.todo, error.detail) from None
     return loads[0]
+
+
+def _proposal(sides: Mapping[str, ReadySide], load: Load, options: argparse.Namespace) -> Proposal | None:
+    """Return the test that the plan's newest trust test proposes; with --pairs auto the runs get its length.
+
+    UsageError for --pairs auto without one.
+    """
+    request = sides[A].request
+    proposal = proposed(options.reports, request.plan.name, load_record(load, request.plan.load), request.profile.name)
+    if options.pairs and options.duration:
+        raise UsageError("--pairs auto chooses the length of the runs", "leave --duration out")
+    if options.pairs and not proposal:
+        plan = request.plan.name
+        raise UsageError(
+            f"--pairs auto: no trust test of {plan} sees a change with this load", f"run: lth trust {plan}"
+        )
+    if proposal:
+        log(f"proposed: {proposal.text}")
+        options.duration = units.number_text(proposal.way.length_s) if options.pairs else options.duration
+    return proposal
 
 
 def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: Load, guess_s: float) -> AbRecord:

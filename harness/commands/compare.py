@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparis
 from harness.compare.decision import compare
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import Compared
+from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
 from harness.compare.sides import (
     Found,
@@ -46,7 +47,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, compared_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
-from harness.report.results import write_result
+from harness.report.results import NextStep, write_result
 from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
@@ -57,6 +58,7 @@ from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
+from harness.trust.files import proposed
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
@@ -143,10 +145,17 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
         if options.label is not None
         else (),
         causes=causes(results, others) if comparison.verdict == REGRESSED else (),
-        next_steps=tuple(next_steps(comparison, results, others)),
+        next_steps=(*next_steps(comparison, results, others), *_proposed(comparison.verdict, others, options)),
     )
     _write(compared, options, output, _charts(comparison, baseline, contender, output) if output else ())
     return _exit_code(comparison.verdict, sure=options.sure)
+
+
+def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Namespace) -> Iterator[NextStep]:
+    """Yield the cheapest A/B test that the newest trust test of the plan found, after CANNOT TELL."""
+    run = next((one.run for one in contender if one.run), None)
+    if verdict == CANNOT_TELL and run and (found := proposed(options.reports, run.plan, run.load, run.profile)):
+        yield NextStep(f"The cheapest A/B test: {found.text}; PAIRS=auto gives its runs this length")
 
 
 def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:

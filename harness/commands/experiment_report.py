@@ -1,4 +1,4 @@
-"""`aggregate.py experiment`, and `ab`, `tune`, `bisect`, `overload`, `nightly`: write an experiment's report again."""
+"""`aggregate.py experiment`, and the verbs of its kinds (`ab`, `tune`, …): write the report of an experiment again."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ examples:
   ./aggregate.py experiment ab-01 --html                when only one plan has it; also as one HTML file, ab-01.html
   ./aggregate.py experiment killbill-stripe/tune-01     a designed experiment
   ./aggregate.py experiment lb-nginx/bisect-01          a bisection
+  ./aggregate.py experiment lb-nginx/trust-01           a trust test
   ./aggregate.py experiment thruzero/overload-07        an overload test
   ./aggregate.py experiment killbill-stripe/sweep-07    a sweep or a capacity search
   ./aggregate.py experiment 2026-11-21 --sure           a nightly run, for example after make accept or a kill -9
   ./aggregate.py experiment reports/ab/lb-nginx/ab-01.md
 
 The result is computed from the stored runs, so what was killed gets the report of what it measured; the command in its
-report resumes it. When a run has lost its numbers, nothing is written. ab, tune, bisect, overload and nightly are
-the same command for one kind each, and report is the same for such a name. sweeps does more with sweeps: another
+report resumes it. When a run has lost its numbers, nothing is written. ab, tune, bisect, trust, overload and nightly
+are the same command for one kind each, and report is the same for such a name. sweeps does more with sweeps: another
 goal, one label, several side by side.
 
-exit codes: those of scripts/ab, tune, bisect, overload and nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
+exit codes: those of scripts/ab, tune, bisect, trust, overload, nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
 130 not finished.
 """
 
@@ -77,6 +78,17 @@ def _bisect(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     return _Written((headline(outcome),), outcome.exit_code)
 
 
+def _trust(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
+    from harness.sweep.record import SweepRecord
+    from harness.trust.outcome import Outcome, headline
+    from harness.trust.record import TrustRecord
+    from harness.trust.steps import StoredTrust
+
+    outcome = rewritten(StoredTrust(files), Experiments[SweepRecord](TrustRecord, options.reports))
+    assert isinstance(outcome, Outcome)
+    return _Written((headline(outcome),), outcome.exit_code)
+
+
 def _overload(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     from harness.overload.record import OverloadRecord
     from harness.overload.render import printed_overload
@@ -108,7 +120,8 @@ def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 _WRITERS: Mapping[str, Callable[[ExperimentFiles, argparse.Namespace], _Written]] = {
-    "ab": _ab, "tune": _tune, "bisect": _bisect, "overload": _overload, "sweep": _sweep, "nightly": _nightly,
+    "ab": _ab, "tune": _tune, "bisect": _bisect, "trust": _trust, "overload": _overload, "sweep": _sweep,
+    "nightly": _nightly,
 }  # fmt: skip
 
 
@@ -125,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the report, print its result and return the exit code of the experiment."""
     kind = _kind_of_verb(options.verb) or kinds.kind_of(Path(options.run).name)
     if kind is None:
-        todo = "names are such as ab-01, tune-01, overload-07, sweep-07 and 2026-11-21"
+        todo = "names are such as ab-01, tune-01, trust-01, overload-07, sweep-07 and 2026-11-21"
         raise UsageError(f"{options.run}: no experiment has such a name", todo)
     files = find_experiment(kind, options.reports, options.run)
     written = _WRITERS[kind.verb](files, options)

@@ -12,12 +12,11 @@ from harness.base.errors import UsageError
 from harness.live.watchers import watcher_options
 from harness.options import SWEEPS, take, take_argument
 from harness.plan.goal_input import goal_names, resolve_goal
-from harness.plan.group_load import total_users
 from harness.plan.load import USERS_MAX
 from harness.run.arguments import goal_arguments, names_of, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.sweep.arguments import SETTINGS, new_record
+from harness.sweep.arguments import SETTINGS, default_users, new_record
 from harness.sweep.capacity import CapacitySearch, search_record
 from harness.sweep.driver import NextRun, SweepDesign, planned_s, run_sweep
 from harness.sweep.files import SweepSoFar
@@ -102,7 +101,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Swe
         raise UsageError("USERS is missing", todo)
     record = new_record(options, request, SWEEP, _SETTINGS)
     repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
-    users_of_levels = parse_levels(options.users) if options.users else (_default_users(request),)
+    users_of_levels = parse_levels(options.users) if options.users else (default_users(request),)
     # Another setting of the system needs another start of it; a property of the plan does not.
     restarts = len({str(one.settings) for one in requests.values()}) > 1
     record = replace(record, users=users_of_levels, repeat=repeat, values=values, fresh=record.fresh or restarts)
@@ -112,15 +111,6 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Swe
     for users in record.users:
         level_load(request, record, users)
     return record
-
-
-def _default_users(request: Request) -> int:
-    """Return the users of the plan; UsageError for a plan whose loads are all open."""
-    load = request.plan.load
-    users = total_users(load.loads) if load.loads else load.users
-    if not users:
-        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
-    return users
 
 
 class LevelSweep(SweepDesign):

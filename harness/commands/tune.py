@@ -30,11 +30,12 @@ from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.plan.load import Load
+from harness.plan.load import Load, load_record
 from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.site.html_option import publish
+from harness.trust.files import proposed
 from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
 from harness.tune.outcome import Outcome, outcome_of
@@ -82,6 +83,10 @@ def run(options: argparse.Namespace) -> int:
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
         load = equal_load(sides[0].request.plan, options)
+        request = sides[0].request
+        plan, profile = request.plan, request.profile.name
+        if found := proposed(options.reports, plan.name, load_record(load, plan.load), profile):
+            log(f"proposed length of the runs: {units.duration_text(found.way.length_s)} ({found.test})")
         for side in sides:
             check_request(side.request, load)
             if side.request.target:

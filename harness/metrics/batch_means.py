@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from harness.metrics.batches import Batches
 from harness.metrics.distributions import student_t_below, student_t_quantile
@@ -37,12 +37,16 @@ _EFFECTIVE_LEAST = 2.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure of one run, its standard error in the same unit, the degrees of freedom of that, and its batches."""
+    """A figure of one run, its standard error in the same unit, the degrees of freedom of that, and its batches.
+
+    `correlation` is the lag-1 autocorrelation of the batches, without corrections: several runs have a better mean.
+    """
 
     value: float
     error: float
     freedom: float
     batch_count: int
+    correlation: float = field(default=0.0, compare=False)
 
 
 def estimate(batches: Batches | None, histogram: Histogram | None, metric: Metric) -> Estimate | str:
@@ -82,6 +86,12 @@ def log_change(baseline: Estimate, contender: Estimate) -> Shift:
     """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
     sides = [replace(side, error=side.error / side.value) for side in (baseline, contender)]
     return _welch(math.log(contender.value / baseline.value), *sides)
+
+
+def effective_count(count: int, correlation: float) -> float:
+    """Return as how many independent batches correlated ones count."""
+    limited = min(max(correlation, 0.0), _AUTOCORRELATION_MOST)
+    return max(count * (1 - limited) / (1 + limited), _EFFECTIVE_LEAST)
 
 
 def average(batches: Batches) -> Estimate:
@@ -138,9 +148,9 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
     if square_sum == 0:
         return Estimate(value, 0.0, count - 1, count)
     neighbours = sum(residuals[index] * residuals[index + 1] for index in range(count - 1))
-    correlation = min(max(neighbours / square_sum + 1 / count, 0.0), _AUTOCORRELATION_MOST)
-    effective = max(count * (1 - correlation) / (1 + correlation), _EFFECTIVE_LEAST)
-    return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count)
+    correlation = neighbours / square_sum
+    effective = effective_count(count, correlation + 1 / count)
+    return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count, correlation)
 
 
 def _welch(difference: float, baseline: Estimate, contender: Estimate) -> Shift:

@@ -76,10 +76,10 @@ TONES = {
 class Result:
     """What a report found, as plain text: `verdict` such as REGRESSED, and the sentence `headline` that explains it.
 
-    `kind` is run, soak, sweep, capacity, overload, ab, tune, bisect, nightly, compare, compare-sweeps, sweeps, release
-    or history. A verdict is INTERRUPTED while runs are in progress or after an interruption, and empty where nothing is
-    judged. `first_chart` is the path of an image from the folder of the report, empty without a chart. `goals` is one
-    sentence about the goals, empty without any; `is_missed` if one is missed.
+    `kind` is run, soak, sweep, capacity, overload, ab, tune, bisect, trust, nightly, compare, compare-sweeps, sweeps,
+    release or history. A verdict is INTERRUPTED while runs are in progress or after an interruption, and empty where
+    nothing is judged. `first_chart` is the path of an image from the folder of the report, empty without a chart.
+    `goals` is one sentence about the goals, empty without any; `is_missed` if one is missed.
     """
 
     kind: str = ""

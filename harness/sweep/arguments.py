@@ -10,6 +10,7 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
+from harness.plan.group_load import total_users
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
 from harness.run.arguments import make_command
@@ -55,6 +56,15 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, names: 
         remotes=options.remotes,
         given=given,
     )
+
+
+def default_users(request: Request) -> int:
+    """Return the users of the plan; UsageError for a plan whose loads are all open."""
+    load = request.plan.load
+    users = total_users(load.loads) if load.loads else load.users
+    if not users:
+        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
+    return users
 
 
 def _given(options: argparse.Namespace, request: Request) -> dict[str, str]:

@@ -88,6 +88,13 @@ class SweepDesign(StoredSweep):
         """Return whether a run has the numbers that the sweep needs."""
         return not problem_of(result, needs=self.needs).text
 
+    def exit_code(self, outcome: SweepSoFar, options: argparse.Namespace) -> int:
+        """Return the exit code; with --sure a DOUBTFUL run is treated as one without a usable result."""
+        if outcome.record.state != FINISHED and not outcome.record.stop_reason:
+            return EXIT_INTERRUPTED
+        is_bad = any(not self.counts(one) or (options.sure and one.is_doubtful) for one in outcome.results)
+        return EXIT_INVALID if is_bad else EXIT_OK
+
     def obstacle(self, outcome: SweepSoFar) -> str:
         """Return why the sweep stops after this run; an empty text when it continues."""
         since = len(measured(outcome.record.runs[: outcome.record.resumed_at]))
@@ -162,7 +169,7 @@ def _closed(
 ) -> int:
     """Add what is known after the last run, log the result and return the exit code.
 
-    With --sure, a DOUBTFUL run is treated as a run without a usable result. KeyboardInterrupt when no run was started.
+    KeyboardInterrupt when no run was started.
     """
     design, outcome = runner.design, runner.outcome
     assert isinstance(design, SweepDesign)
@@ -178,10 +185,7 @@ def _closed(
         if not design.files.record.is_file():
             raise KeyboardInterrupt
         log_end(record, design.files if outcome.results else None, design.answer)
-        if record.state != FINISHED and not record.stop_reason:
-            return EXIT_INTERRUPTED
-        is_bad = any(not design.counts(one) or (options.sure and one.is_doubtful) for one in outcome.results)
-        return EXIT_INVALID if is_bad else EXIT_OK
+        return design.exit_code(outcome, options)
 
 
 def starting_s(record: SweepRecord) -> float:

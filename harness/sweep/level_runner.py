@@ -21,7 +21,6 @@ from harness.report.setup import load_text
 from harness.run.arguments import make_command
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory, reserve
-from harness.run.kinds import level_note
 from harness.run.measure import measure
 from harness.run.prepare import PreparedRun, prepare
 from harness.run.record import RunRecord
@@ -85,7 +84,7 @@ class Levels:
         """
         assert isinstance(run, SweepRun)
         since_s = time.monotonic()
-        if sweep.fresh or (self._system and not self._system.is_up):
+        if sweep.restarts_before(run) or (self._system and not self._system.is_up):
             self._stop()
         self._request = self._requests[run.setting]
         if self._request.target is None and self._system is None:
@@ -93,7 +92,7 @@ class Levels:
             start(self._system, self._logs, self._request, self._context)
         if not self._is_warm:
             self._warm_up(sweep)
-        if not sweep.fresh:  # the system starts once, before the first level
+        if not sweep.restarts_before(run):  # the system starts once, before the first level
             since_s = time.monotonic()
         directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
         try:
@@ -103,7 +102,7 @@ class Levels:
                 directory.discard()
 
     def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
-        load, system, note = level_load(self._request, sweep, run.users), self._system, level_note(sweep.name)
+        load, system, note = level_load(self._request, sweep, run.users), self._system, sweep.run_note()
         spec = self._request.run_spec(load, note=sweep.note_of(note), command=_run_command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
             prepared = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))

@@ -42,7 +42,7 @@ class SweepRun(ExperimentRun):
     repeat: int
     setting: str = ""
     planned_s: float | None = None
-    optional: ClassVar = ("setting",)
+    optional: ClassVar[tuple[str, ...]] = ("setting",)
 
     @property
     def text(self) -> str:
@@ -88,7 +88,7 @@ class SweepRecord(PlanExperiment):
     report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
     # What the file contains beside the record: the result of the report.
-    not_read: ClassVar = ("verdict", "headline", "result")
+    not_read: ClassVar[tuple[str, ...]] = ("verdict", "headline", "result")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
@@ -137,6 +137,14 @@ class SweepRecord(PlanExperiment):
         if self.first_users is None or self.most_users is None:
             return sorted(self.users)[len(self.users) // 2]
         return min(max(self.first_users, _WARM_UP_USERS), self.most_users)
+
+    def restarts_before(self, run: ExperimentRun) -> bool:  # noqa: ARG002
+        """Whether the system is restarted before a run."""
+        return self.fresh
+
+    def run_note(self) -> str:
+        """Return the note of each run."""
+        return kinds.level_note(self.name)
 
     @property
     def steps(self) -> tuple[SweepRun, ...]:

@@ -56,9 +56,8 @@ class Kind:
     @property
     def folder(self) -> str:
         """Where its records are in the folder of all reports."""
-        return {"nightly": "nightly", "ab": "ab/tiny", "tune": "tune/tiny", "bisect": "bisect/tiny"}.get(
-            self.verb, "tiny"
-        )
+        folders = {verb: f"{verb}/tiny" for verb in ("ab", "tune", "bisect", "trust")}
+        return {"nightly": "nightly", **folders}.get(self.verb, "tiny")
 
 
 AB = Kind(
@@ -88,8 +87,11 @@ CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
     ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
+TRUST = Kind(
+    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 12,
+)  # fmt: skip
 KINDS = pytest.mark.parametrize(
-    "kind", [AB, TUNE, BISECT, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb
+    "kind", [AB, TUNE, BISECT, TRUST, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb
 )
 
 

@@ -43,6 +43,7 @@ def test_make_alone_names_every_plan_and_profile(folder):
         "scripts/ab",
         "scripts/tune",
         "scripts/bisect",
+        "scripts/trust",
         "scripts/nightly",
         "scripts/system",
         "aggregate.py",

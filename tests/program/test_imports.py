@@ -31,6 +31,7 @@ ORDER = (
     "ab",
     "tune",
     "bisect",
+    "trust",
     "forge",
     "nightly",
     "site",

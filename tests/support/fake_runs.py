@@ -86,7 +86,8 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps and searches in this process measure nothing: their runs behave as `behave` says."""
 
     def measured(self: Any, record: Any, _run: Any, began: Callable[..., None]) -> Measured:
-        directory = reserve(tmp_path / "reports", record.plan, record.series)
+        reports = self._files.folder.parent.parent
+        directory = reserve(reports, record.plan, record.series)
         began(directory, None)
         log = tmp_path / "fakes" / "calls"
         number = len(calls(tmp_path)) + 1
@@ -99,7 +100,8 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 wait_for(lambda: interrupts.count)
         directory.path.rmdir()
         name = f"{record.plan}/{directory.name}"
-        add_run(tmp_path / "reports", name, samples=200, seconds=100, interrupted=behaviour == "wait")
+        failed = {"failures": 400} if behaviour == "fail" else {}
+        add_run(reports, name, samples=400, seconds=100, interrupted=behaviour == "wait", **failed)
         return Measured(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)

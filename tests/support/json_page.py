@@ -23,6 +23,7 @@ from harness.plan.goal import Goal
 from harness.plan.load import LoadRecord
 from harness.report.schema.generate import FIELDS, summary_schema
 from harness.sweep.record import SweepRecord
+from harness.trust.record import TrustRecord
 from harness.tune.record import TuneRecord
 from tests.support.paths import ROOT
 
@@ -44,6 +45,7 @@ _RECORDS: Mapping[str, Any] = {
     "ab-&lt;n&gt;.json": AbRecord,
     "tune-&lt;n&gt;.json": TuneRecord,
     "bisect-&lt;n&gt;.json": BisectRecord,
+    "trust-&lt;n&gt;.json": TrustRecord,
     "Nightly run: &lt;date&gt;.json": NightlyRecord,
 }
 
