@@ -10,6 +10,7 @@ import sys
 from unittest import mock
 
 from harness import entry
+from harness.base import log
 
 
 def command(program: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -26,5 +27,7 @@ def command(program: str, *arguments: object, **environment: str) -> subprocess.
             entry.start(program)
         except SystemExit as ended:
             code = ended.code
+        finally:
+            log.spell_with(str)  # the next test may call a function without a command
     assert isinstance(code, int)
     return subprocess.CompletedProcess(argv, code, out.getvalue(), err.getvalue())
