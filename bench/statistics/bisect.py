@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy
 
@@ -166,7 +167,12 @@ def _bisected(history: History, machine: Machine, runs_most: int) -> End:
         runs.append(machine.run(most_informative(found, decision, testable, runs[-1].position)))
 
 
-def _plain(history: History, machine: Machine, repeats: int) -> tuple[bool, int]:
+class _Plain(NamedTuple):
+    is_right: bool
+    run_count: int
+
+
+def _plain(history: History, machine: Machine, repeats: int) -> _Plain:
     """Return whether a plain bisect is right, and its runs: each commit is good or bad by the mean of its runs."""
 
     def mean(position: int) -> float:
@@ -183,7 +189,7 @@ def _plain(history: History, machine: Machine, repeats: int) -> tuple[bool, int]
             low = middle
         else:
             high = middle
-    return history.step is not None and low < history.step <= high, count
+    return _Plain(history.step is not None and low < history.step <= high, count)
 
 
 def _plain_rows(ends: Sequence[End], seed: int) -> Iterator[list[str]]:

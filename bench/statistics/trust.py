@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import numpy
 
@@ -125,7 +126,12 @@ def power(pairs: int, alike: float, repetitions: int, seed: int) -> float:
     return found / repetitions
 
 
-def _test(scene: Scene, random: numpy.random.Generator) -> tuple[list[list[float]], list[Estimate]]:
+class _Test(NamedTuple):
+    levels: list[list[float]]
+    estimates: list[Estimate]
+
+
+def _test(scene: Scene, random: numpy.random.Generator) -> _Test:
     """Return the levels of a simulated trust test by start, and the estimates of its runs."""
     levels, estimates = [], []
     for start in random.normal(0.0, scene.start, scene.start_count):
@@ -136,7 +142,7 @@ def _test(scene: Scene, random: numpy.random.Generator) -> tuple[list[list[float
             estimates.append(mean_of_batches(list(map(float, batches))))
             row.append(math.log(estimates[-1].value))
         levels.append(row)
-    return levels, estimates
+    return _Test(levels, estimates)
 
 
 def _row(scene: Scene, one: Covered) -> list[str]:

@@ -93,6 +93,13 @@ class Case:
         return weights
 
 
+class BestCase(NamedTuple):
+    """The most probable case, and the index of its noise."""
+
+    case: Case
+    level: int
+
+
 @dataclass(frozen=True)
 class Posterior:
     """The probabilities after some runs of at least the first and the last position.
@@ -119,11 +126,11 @@ class Posterior:
         return found
 
     @cached_property
-    def best_case(self) -> tuple[Case, int]:
+    def best_case(self) -> BestCase:
         """The most probable case, and the index of its noise."""
         tables = [case.log_weights for case in self.cases]
         best = max(range(len(tables)), key=lambda index: tables[index].max())
-        return self.cases[best], int(tables[best].argmax())
+        return BestCase(self.cases[best], int(tables[best].argmax()))
 
     def change_of(self, interval: int) -> Change:
         """Return the size of the step if it is the only one and in this interval."""

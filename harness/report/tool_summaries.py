@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from harness.jtl.inputs import Input, opened
 from harness.jtl.readers import SUMMARY, refuse_summary
@@ -18,10 +18,17 @@ from harness.report.tables import cell, table
 _ROUNDING_MS = 1.0
 
 
-def without_summaries(inputs: Sequence[Input]) -> tuple[Sequence[Input], tuple[ToolSummary, ...]]:
+class Given(NamedTuple):
+    """Files with samples, and summaries beside them."""
+
+    inputs: Sequence[Input]
+    summaries: tuple[ToolSummary, ...] = ()
+
+
+def without_summaries(inputs: Sequence[Input]) -> Given:
     """Return the files with samples, and the summaries that are given beside them; a single file is not opened."""
     if len(inputs) < 2:
-        return inputs, ()
+        return Given(inputs)
     samples, summaries = [], []
     for given in inputs:
         summary = _summary_in(given) if given.path else None
@@ -29,7 +36,7 @@ def without_summaries(inputs: Sequence[Input]) -> tuple[Sequence[Input], tuple[T
             samples.append(given)
         else:
             summaries.append(summary)
-    return (samples, tuple(summaries)) if samples else (inputs, ())
+    return Given(samples, tuple(summaries)) if samples else Given(inputs)
 
 
 def _summary_in(given: Input) -> ToolSummary | None:

@@ -230,8 +230,9 @@ def _metric(
     needed_s = metric.samples_least / per_s if per_s else 0.0
     step = CLOCK_STEP_MS / mean if metric.percentile is not None else 0.0
     found = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
+    total = parts.total
     seen = tuple(
-        Seen(pairs, *(least_change(one**2, pairs, step) for one in (parts.total.ratio, *_ends(parts.total))))
+        Seen(pairs, *(least_change(one**2, pairs, step) for one in (total.ratio, total.low_ratio, total.high_ratio)))
         for pairs in PAIRS
     )
     trust = MetricTrust(
@@ -247,10 +248,6 @@ def _metric(
         else None,
     )
     return replace(trust, gate_problem=_gate_problem(trust, record.detect_ratio))
-
-
-def _ends(part: Part) -> tuple[float, float]:
-    return part.low_ratio, part.high_ratio
 
 
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 
+import psutil
 import pytest
 
 from harness.base.errors import UsageError
@@ -182,11 +183,11 @@ def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
 
 
 def is_running(pid):
+    """Return whether a process runs; one that has ended may not have been reaped yet."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    return True
 
 
 def test_sizes_of_downloads_are_read_from_the_logs_of_maven_pip_and_uv():

@@ -90,7 +90,9 @@ def test_a_missed_goal_fails_the_step_and_a_base_is_compared(act: Act) -> None:
     base = Path(found["report"])
     done, found = act(BASE=str(base))
     assert f"### [{base.stem}]({base.name}), BASE" in Path(found["report"]).read_text()
-    assert "\nCANNOT TELL: shop/run-01_1, " in done.stdout  # the result of lth compare: runs so short are not judged
+    # The result of lth compare: runs so short are not judged; on a busy machine one of them may even be INVALID.
+    lines = [line for line in done.stdout.splitlines() if "shop/run-01_" in line]
+    assert [line for line in lines if line.startswith(("CANNOT TELL: shop/", "INVALID: shop/"))], lines
 
 
 def test_the_comment_is_the_report(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ _HEAD = """\
 # Keys of JSON files
 
 Units are in [format.md](format.md). Files of earlier versions lack some keys. `a.b` is the key `b` of the objects
-in `a`. The strict schema of a run is [summary.schema.json](../harness/report/schema/summary.schema.json).
+in `a`. The keys of a run's own JSON, `run-<series>_<n>.json`, are described in its strict schema,
+[summary.schema.json](../harness/report/schema/summary.schema.json); its `run` is run.json.
 """
 # By the name of a file: its record, after those of all experiments and of experiments with equal runs.
 _RECORDS: Mapping[str, Any] = {
@@ -56,7 +57,6 @@ def page() -> str:
     run = schema["properties"].pop("run")
     tables = _Tables(schema["$defs"])
     lines = [_HEAD, "## run.json", "", *tables.of(tables.object_in(run), "")]
-    lines += ["## run-&lt;series&gt;_&lt;n&gt;.json", "", *tables.of(schema, "")]
     records = _Records()
     for title, kind in _RECORDS.items():
         lines += [f"## {title}", "", *records.of(kind)]

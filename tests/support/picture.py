@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 from tests.support.programs import program
 
 PICTURE = ROOT / "docs" / "report.png"
-_WIDTH, _HEIGHT = 1000, 640
+_WIDTH, _HEIGHT = 1000, 700
 _FRAME = """<body style="margin:0;padding:24px;background:#dfe5ec;font:600 14px sans-serif;color:#445">
 <div style="border-radius:10px;overflow:hidden;box-shadow:0 6px 24px #0005;background:#fff">
 <div style="background:#eef1f5;border-bottom:1px solid #ccd3db;padding:10px 14px">

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict, Unpack
 
 from harness.base.units import MS_PER_S
 from harness.jtl.csv import NOT_UTF_8, lines_of
@@ -56,25 +56,26 @@ def ms_since_1970(text: str) -> float:
     return datetime.fromisoformat(text).timestamp() * MS_PER_S
 
 
-def sample_of(
-    start_ms: float,
-    elapsed_ms: float,
-    label: str,
-    code: str,
-    *,
-    success: bool | None = None,
-    message: str = "",
-    thread_name: str = "",
-    received_bytes: int | None = None,
-    sent_bytes: int | None = None,
-    users: int | None = None,
-    latency_ms: float | None = None,
-    connect_ms: float | None = None,
-) -> Sample:
+class Details(TypedDict, total=False):
+    """What a file may say of a sample besides its times, label and code; `users` is the number of active ones."""
+
+    success: bool | None
+    message: str
+    thread_name: str
+    received_bytes: int | None
+    sent_bytes: int | None
+    users: int | None
+    latency_ms: float | None
+    connect_ms: float | None
+
+
+def sample_of(start_ms: float, elapsed_ms: float, label: str, code: str, **more: Unpack[Details]) -> Sample:
     """Return a sample with times rounded to whole ms, as JMeter has them. ValueError for an impossible time.
 
     Without `success` a request succeeded that has a response with a code below 400.
     """
+    success, message = more.get("success"), more.get("message", "")
+    latency_ms, connect_ms = more.get("latency_ms"), more.get("connect_ms")
     start, elapsed = round(start_ms), round(elapsed_ms)
     if not (0 <= start <= START_MAX_MS and 0 <= elapsed <= ELAPSED_MAX_MS):
         raise ValueError(f"{start_ms} {elapsed_ms}")
@@ -86,12 +87,12 @@ def sample_of(
         label=label,
         code=code,
         message=message,
-        thread_name=thread_name,
+        thread_name=more.get("thread_name", ""),
         success=success,
         failure="" if success else message or f"status {code}",
-        received_bytes=received_bytes,
-        sent_bytes=sent_bytes,
-        all_threads=users,
+        received_bytes=more.get("received_bytes"),
+        sent_bytes=more.get("sent_bytes"),
+        all_threads=more.get("users"),
         latency_ms=None if latency_ms is None else round(latency_ms),
         connect_ms=None if connect_ms is None else round(connect_ms),
         error_count=0 if success else 1,

@@ -14,7 +14,7 @@ from harness.base.spellings import LEAST_LENGTH
 from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
 from harness.plan.har.guess import guess_of
 from harness.plan.har.read import Call
-from harness.plan.har.steps import Field, Step, Where, json_leaves, typed_leaves
+from harness.plan.har.steps import Field, FieldKey, Step, Where, json_leaves, typed_leaves
 
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
 _LEAST_PART = 6
@@ -87,9 +87,9 @@ class _Atom(NamedTuple):
     parts: tuple[_Atom, ...] = ()  # each with what may be a value of its own
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> FieldKey:
         """The key of the field in its step."""
-        return (self.field.where, "") if self.field.where is Where.BODY else self.field.key
+        return FieldKey(self.field.where, "") if self.field.where is Where.BODY else self.field.key
 
 
 def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:

@@ -238,9 +238,15 @@ def _between(text: str, left: str, right: str) -> Iterator[str]:
         at = end + len(right)
 
 
-def _selector(text: str) -> tuple[str, str, str | None]:
+class _Selector(NamedTuple):
+    tag: str = ""
+    name: str = ""
+    value: str | None = None
+
+
+def _selector(text: str) -> _Selector:
     found = re.fullmatch(r'([\w-]+)\[([\w-]+)(?:="(.*)")?\]', text)
-    return (found[1], found[2], found[3]) if found else ("", "", None)
+    return _Selector(found[1], found[2], found[3]) if found else _Selector()
 
 
 @lru_cache(maxsize=512)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 
@@ -10,20 +11,27 @@ _DAY_S = 86_400
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
-def guess_of(value: str, sent_s: float) -> tuple[str, str]:
+class Guess(NamedTuple):
+    """What a value may be, and what to write instead."""
+
+    what: str = ""
+    todo: str = ""
+
+
+def guess_of(value: str, sent_s: float) -> Guess:
     """Return what a value without a source may be and what to write instead; empty texts when it is not known."""
     if value.isdigit():
         if abs(int(value) / MS_PER_S - sent_s) < _DAY_S:
-            return "time in ms", "write ${__time()}"
+            return Guess("time in ms", "write ${__time()}")
         if abs(int(value) - sent_s) < _DAY_S:
-            return "time in s", "write ${__time(/1000)}"
+            return Guess("time in s", "write ${__time(/1000)}")
     if _UUID.fullmatch(value):
-        return "UUID", "write ${__UUID}"
+        return Guess("UUID", "write ${__UUID}")
     if re.fullmatch(r"0?\.\d{8,}|\d{9,}", value):
-        return "random number", f"write ${{__Random(1,{10 ** min(9, len(value.lstrip('0.')))})}}"
+        return Guess("random number", f"write ${{__Random(1,{10 ** min(9, len(value.lstrip('0.')))})}}")
     if re.fullmatch(r"[0-9a-f]{16,}", value):
-        return (
+        return Guess(
             "random hexadecimal number, or a hash",
             f"if random, write ${{__RandomString({len(value)},0123456789abcdef)}}",
         )
-    return "", ""
+    return Guess()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
 
 from harness.base.errors import UsageError
@@ -45,6 +46,13 @@ class Where(StrEnum):
     HEADER = "header"
 
 
+class FieldKey(NamedTuple):
+    """What identifies a field in its step."""
+
+    where: str
+    name: str
+
+
 @dataclass(frozen=True)
 class Field:
     """A value that a request sends, decoded. A path has a field for each segment, a raw body is one field.
@@ -63,9 +71,9 @@ class Field:
     may_vary: bool = False
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> FieldKey:
         """What identifies the field in its step."""
-        return self.where, self.name
+        return FieldKey(self.where, self.name)
 
 
 @dataclass(frozen=True)
@@ -216,7 +224,7 @@ def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) 
         counts[where, name] += 1
         number = counts[where, name]
         key = name if number == 1 else f"{name}#{number}"
-        typed, is_secret = ("", False) if file else _typed(name, value, form, before)
+        typed, is_secret = _Typed() if file else _typed(name, value, form, before)
         may_vary = bool(typed) and where is Where.FORM and _may_vary(name, value, form)
         yield Field(where, key, value, file, content_type, typed, is_secret, may_vary)
     if call.body and not call.params:
@@ -227,17 +235,22 @@ def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) 
             yield Field(Where.HEADER, name, value.replace(origin, "${origin}"))
 
 
-def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> tuple[str, bool]:
+class _Typed(NamedTuple):
+    column: str = ""
+    is_secret: bool = False
+
+
+def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> _Typed:
     """Return the column for a field that a person typed, and whether it is a secret; an empty name for another one."""
     element = form.inputs.get(name) if form else None
     if element:
         is_secret = element.attributes.get("type", "").lower() == "password"
         is_own = is_typed(element) and value not in ("", element.attributes.get("value"))
-        return (_column(name), is_secret) if is_own else ("", False)
+        return _Typed(_column(name), is_secret) if is_own else _Typed()
     if form or not value or any(value in call.response for call in before):
-        return "", False
+        return _Typed()
     is_secret = is_password(name)
-    return (_column(name), is_secret) if is_secret or _PERSONAL.fullmatch(name) else ("", False)
+    return _Typed(_column(name), is_secret) if is_secret or _PERSONAL.fullmatch(name) else _Typed()
 
 
 def _may_vary(name: str, value: str, form: Form | None) -> bool:

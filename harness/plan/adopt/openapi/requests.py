@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from harness.base.errors import UsageError
@@ -49,6 +49,17 @@ def plan_of_openapi(path: Path, only: Sequence[str], address: str, name: str) ->
         reason = maker.left_out[0] if maker.left_out else "it has neither GET nor HEAD"
         raise UsageError(f"{path.name}: no operation can be used: {reason}", "name others with --only")
     return ApiPlan(tuple(requests), name, tuple(maker.lines()))
+
+
+class _Described(NamedTuple):
+    schema: Any
+    examples: list[Any]
+
+
+class _Credential(NamedTuple):
+    where: str
+    name: str
+    value: str
 
 
 @dataclass
@@ -158,7 +169,7 @@ class _Maker:
             return None
         return self.samples.value(schema, examples, str(parameter["name"]))
 
-    def _described(self, node: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    def _described(self, node: Mapping[str, Any]) -> _Described:
         """Return the schema and the examples of a parameter or a media type."""
         if content := node.get("content"):
             node = next(iter(content.values()))
@@ -166,7 +177,7 @@ class _Maker:
         for one in (node.get("examples") or {}).values():
             example = self.document.resolved(one)
             examples += [example["value"]] if "value" in example else []
-        return node.get("schema", {}), examples
+        return _Described(node.get("schema", {}), examples)
 
     def _in_path(self, operation: Operation, parameter: Mapping[str, Any]) -> str:
         """Return the text of a path parameter: a variable with an id of the list above it, else a sample."""
@@ -234,7 +245,7 @@ class _Maker:
                 reason = str(error)
         raise NotMadeError(reason)
 
-    def _credential(self, scheme: str) -> tuple[str, str, str]:
+    def _credential(self, scheme: str) -> _Credential:
         node = self._schemes().get(scheme) or {}
         kind, way = node.get("type"), str(node.get("scheme", "bearer")).lower()
         if kind not in ("http", "apiKey", "oauth2", "openIdConnect") or way not in ("basic", "bearer"):
@@ -244,8 +255,8 @@ class _Maker:
             self.variables[scheme] = secret_name(self.plan_name, scheme, self.variables.values())
         read = f"${self.variables[scheme]}"
         if kind == "apiKey":
-            return node["in"], node["name"], read
-        return "header", "Authorization", f"{'Basic' if way == 'basic' else 'Bearer'} {read}"
+            return _Credential(node["in"], node["name"], read)
+        return _Credential("header", "Authorization", f"{'Basic' if way == 'basic' else 'Bearer'} {read}")
 
 
 def _scalar(value: Any) -> str:

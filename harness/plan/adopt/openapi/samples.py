@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import UnknownType
@@ -38,6 +38,11 @@ _KIND_OF = {
     "properties": "object", "additionalProperties": "object", "items": "array", "minimum": "number",
     "maximum": "number",
 }  # fmt: skip
+
+
+class _Flat(NamedTuple):
+    schema: dict[str, Any]
+    above: tuple[str, ...]
 
 
 class Samples:
@@ -134,7 +139,7 @@ class Samples:
             return self._first(_numbers(flat, kind == "integer"), flat, name)
         return {"boolean": True, "null": None}[kind] if kind in ("boolean", "null") else _text(flat, name)
 
-    def _flat(self, schema: Mapping[str, Any], above: tuple[str, ...]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _flat(self, schema: Mapping[str, Any], above: tuple[str, ...]) -> _Flat:
         """Return a schema with what its $ref and its allOf contain. NotMadeError when it contains itself."""
         flat: dict[str, Any] = {}
         parts = [*schema.get("allOf", ()), {key: schema[key] for key in schema if key not in ("$ref", "allOf")}]
@@ -149,7 +154,7 @@ class Samples:
             joined: dict[str, Any] = {"properties": {**flat.get("properties", {}), **part.get("properties", {})}}
             joined["required"] = [*flat.get("required", ()), *part.get("required", ())]
             flat = {**flat, **part, **{key: value for key, value in joined.items() if value}}
-        return flat, above
+        return _Flat(flat, above)
 
     def _of_branch(self, branches: list[Any], rest: Any, whole: Any, name: str, above: tuple[str, ...]) -> Any:
         error = NotMadeError(f"no value is known for the schema of {name}")
