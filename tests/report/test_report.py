@@ -31,9 +31,11 @@ def test_the_sections_are_in_reading_order(text):
         "Distribution of response times", "CPU and memory", "JVM heap", "Exceptions", "Set-up", "Notes", "Warnings",
     ]  # fmt: skip
     example = (ROOT / "docs" / "example-report.md").read_text(encoding="utf-8")
-    # A run without failed requests, which was compared with the one before it.
+    # A run without failed requests, of a system that publishes metrics.
     expected = [section for section in found if section != "Errors by cause"]
-    assert sections_of(example) == ["Compared with", "Settings, metrics and labels", *expected]
+    own = "Metrics that the system publishes"
+    assert [section for section in sections_of(example) if section != own] == expected
+    assert own in sections_of(example)
 
 
 def test_the_measured_window_and_its_effect_are_above_the_table(text):
