@@ -91,7 +91,9 @@ TRUST = Kind(
     "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 12,
 )  # fmt: skip
 KINDS = pytest.mark.parametrize(
-    "kind", [AB, TUNE, BISECT, TRUST, NIGHTLY, OVERLOAD, SWEEP, CAPACITY], ids=lambda kind: kind.verb
+    "kind",
+    [AB, TUNE, BISECT, pytest.param(TRUST, marks=pytest.mark.real), NIGHTLY, OVERLOAD, SWEEP, CAPACITY],
+    ids=lambda kind: kind.verb,
 )
 
 

@@ -205,6 +205,7 @@ def mutated(root: Xml.Element, kind: str, chance: random.Random) -> list[str]:
     return [*texts, "moved"]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", ["remove", "disable", "value", "move"])
 @given(file=st.sampled_from(sorted(ROOTS)), chance=st.randoms(use_true_random=False))
 @settings(max_examples=15, deadline=None)
@@ -224,6 +225,7 @@ def canonical(root: Xml.Element) -> str:
     return Xml.canonicalize(Xml.tostring(root, encoding="unicode"), strip_text=True)
 
 
+@pytest.mark.real
 @given(file=st.sampled_from(sorted(ROOTS)), chance=st.randoms(use_true_random=False))
 @settings(max_examples=15, deadline=None)
 def test_order_of_attributes_and_blanks_are_no_changes(file: str, chance: random.Random) -> None:

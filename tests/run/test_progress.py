@@ -116,6 +116,7 @@ def test_in_a_terminal_one_line_is_replaced_each_second_and_removed_at_the_end()
     assert [line for line in screen(out.getvalue()) if line] == ["a line of the log"]
 
 
+@pytest.mark.real
 def test_a_run_in_a_terminal_updates_its_line_and_leaves_only_its_result(command, environment):
     done = in_terminal(60, command("run", "--users", "3", "--duration", "4"), **environment, NO_COLOR="1")
     assert done.exit_code == 0, done.text

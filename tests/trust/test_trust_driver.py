@@ -19,6 +19,8 @@ from tests.support.fake_runs import behave, use_fake_children, use_fake_levels, 
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
 
+pytestmark = pytest.mark.real
+
 
 @pytest.fixture
 def home(home):

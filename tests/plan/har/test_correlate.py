@@ -199,6 +199,7 @@ def of_part(steps: tuple[Step, ...], correlation: Correlation) -> dict[tuple[str
     return fields
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("recording_count", [1, 2])
 def test_the_values_of_thirty_generated_applications_are_found(tmp_path: Path, recording_count: int):
     """What is found too much only the replay tells: tests/run/test_replay.py."""
