@@ -31,6 +31,11 @@ _MAKE = re.compile(rf"(?<![\w-])make (?=(?:help|{'|'.join(VERBS)})(?![\w-]))")
 _OPTION = re.compile(r"(?<![\w'-])--([a-z][a-z0-9-]*)(=?)")
 
 
+def caller_of(command: str) -> str:
+    """Return how the options of messages about a run are spelled: as in its stored command, lth or make."""
+    return "lth" if command.startswith("lth ") else ""
+
+
 def spelled(text: str, caller: str) -> str:
     """Return a message with options as the caller types them: lth, make, or scripts/ and aggregate.py (unchanged)."""
     if caller == "make":

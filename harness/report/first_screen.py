@@ -36,7 +36,7 @@ def first_screen(
     steps = [f"{cell(step.text)}{f': `{step.command}`' if step.command else ''}" for step in result.next_steps]
     parts = (
         headline_line(result),
-        goals or ("" if result.goals in result.headline else cell(result.goals)),
+        goals or cell(result.goals),
         chart,
         table,
         _list("What weakens it", weakened_by),

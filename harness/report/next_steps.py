@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
-from harness.base.option_names import spelled
+from harness.base.option_names import caller_of, spelled
 from harness.metrics.metric import ERRORS, METRICS
 from harness.report.results import NextStep
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
@@ -36,7 +36,7 @@ def _steps(run: RunRecord, verdict: Verdict, warnings: Sequence[RunWarning]) -> 
     if verdict.goals_missed:
         yield from _to_the_cause(run, verdict)
     elif verdict.state not in (INTERRUPTED, INVALID, DOUBTFUL):
-        command = "lth pin" if _caller(run) == "lth" else "make pin"
+        command = "lth pin" if caller_of(run.command) == "lth" else "make pin"
         name = f"{run.plan}/{run.name}"
         yield NextStep(
             "Compare later runs with this one", f"{command} {name}" if command == "lth pin" else f"{command} RUN={name}"
@@ -67,10 +67,6 @@ def _to_the_cause(run: RunRecord, verdict: Verdict) -> Iterator[NextStep]:
             yield NextStep("Read where the time went, below")
         elif run.is_embedded:
             yield NextStep("See where the time goes", _again(run, "PROFILE=1"))
-
-
-def _caller(run: RunRecord) -> str:
-    return "lth" if run.command.startswith("lth ") else ""
 
 
 def _again(run: RunRecord, option: str = "") -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harness.base.option_names import spelled
+from harness.base.option_names import caller_of, spelled
 from harness.report.evidence import Evidence
 from harness.report.warning_codes import Part, Severity, WarningCode
 from harness.run.record import RunRecord
@@ -114,12 +114,10 @@ def distinct(reasons: Iterable[str]) -> list[str]:
 def explained(warnings: Iterable[RunWarning], run: RunRecord | None) -> str:
     """Return a sentence with the command that explains why a run is DOUBTFUL; empty where no warning makes it so."""
     codes = list(dict.fromkeys(warning.code for warning in warnings if warning.page))
+    if not codes:
+        return ""
     topic = codes[0] if len(codes) == 1 else "doubtful"
-    return spelled(f"What DOUBTFUL means, and what to do: make help {topic}", _caller(run)) if codes else ""
-
-
-def _caller(run: RunRecord | None) -> str:
-    return "lth" if run and run.command.startswith("lth ") else ""
+    return spelled(f"What DOUBTFUL means, and what to do: make help {topic}", caller_of(run.command if run else ""))
 
 
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
@@ -127,13 +125,14 @@ def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
 
     They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
     """
+    caller = caller_of(evidence.run.command if evidence.run else "")
     codes = [code for code in WarningCode if not (evidence.is_failed and code in _OF_ANSWERS)]
     found = {code: values for code in codes if (values := list(code.found_in(evidence)))}
     follow_ups = set[WarningCode]().union(*(FOLLOW_UPS.get(code, ()) for code in found))
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
         follow_ups.discard(WarningCode.NOT_STEADY)
     return tuple(
-        RunWarning(str(code), spelled(code.text.format(**values), _caller(evidence.run)), values.get("subject", ""))
+        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
         for code, each in found.items()
         if code not in follow_ups
         for values in each

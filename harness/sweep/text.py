@@ -17,8 +17,6 @@ from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
 from harness.sweep.usl import LEAST_LEVELS, Estimate
 
 _LEVELS_NAMED = 12
-# Warnings that the load generator may have sent fewer requests than its users would.
-_OF_THE_GENERATOR = {WarningCode.LITTLES_LAW, WarningCode.GENERATOR_CPU, WarningCode.SLOW_GENERATOR}
 
 
 def users_text(levels: Iterable[int]) -> str:
