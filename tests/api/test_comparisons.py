@@ -50,6 +50,7 @@ def check(result, expected):
     assert [*result.warnings] == expected["caveats"]
 
 
+@pytest.mark.real
 def test_every_cell_is_that_of_the_command(reports, capsys):
     expected = json_of(reports, capsys)
     assert expected["verdict"] == "REGRESSED"
@@ -103,6 +104,7 @@ def test_wrong_input_is_an_error(reports, base, new, options, text):
         compare(base, new, reports=reports, **options)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("levels", "named", "reason"),
     [

@@ -107,6 +107,7 @@ def test_a_lock_file_has_hashes_of_relative_paths_in_order(lock: Path) -> None:
     assert all(len(digest) == 64 and not Path(name).is_absolute() for digest, name in entries)
 
 
+@pytest.mark.real
 def test_every_pom_has_a_lock_file() -> None:
     poms = [path for path in ROOT.glob("*/**/pom.xml") if not path.is_relative_to(ROOT / "build")]
     assert [pom for pom in poms if "tests" not in pom.parts and not (pom.parent / integrity.LOCK_NAME).is_file()] == []

@@ -18,6 +18,7 @@ def mean_s(load, length_s=4000.0):
     return fmean(one.end_s - one.start_s for one in answers)
 
 
+@pytest.mark.real
 def test_an_open_queue_takes_as_long_as_theory_says():
     # M/M/1 with 40 requests served per second: 1 / (40 - 20) s.
     assert mean_s(Load(exponential(0.025), rate_per_s=20, server_count=1)) == pytest.approx(0.05, rel=0.05)

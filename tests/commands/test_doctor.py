@@ -95,6 +95,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path) for path in folder.rglob("*"))
 
 
+@pytest.mark.real
 def test_a_healthy_installation_has_all_facts_and_no_problem(doctor: Doctor, cache: Path, tmp_path: Path) -> None:
     before = files(tmp_path)
     done = doctor()
@@ -165,6 +166,7 @@ def test_an_old_java_prevents_runs(doctor: Doctor) -> None:
     assert problems(done)[0].startswith("PROBLEM: Java 11.0.2 is too old; JMeter needs it; install a JDK of Java 17")
 
 
+@pytest.mark.real
 def test_without_maven_only_what_is_not_downloaded_yet_cannot_run(doctor: Doctor, cache: Path) -> None:
     done = doctor(maven="")
     assert done.returncode == 0
@@ -182,6 +184,7 @@ def test_a_jmeter_of_the_user_is_named_as_not_locked(doctor: Doctor, cache: Path
     assert "jars        JMETER_HOME=/opt/apache-jmeter: a JMeter of your own, which is not locked\n" in done.stdout
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may write everywhere")
 def test_a_read_only_home_prevents_runs_only_while_jmeter_is_not_there(doctor: Doctor, cache: Path) -> None:
     before = (

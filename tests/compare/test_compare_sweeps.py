@@ -28,6 +28,7 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     assert "8 users" in text
 
 
+@pytest.mark.real
 def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_listed(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50, 2: 50})
     make_sweep(reports, "12", {1: 50, 2: 50})
@@ -43,6 +44,7 @@ def test_a_level_with_a_doubtful_run_is_not_judged_and_its_warnings_are_listed(c
     assert "a run at 2 users is DOUBTFUL" not in capsys.readouterr().out
 
 
+@pytest.mark.real
 def test_sweeps_without_a_common_level_are_refused(compare, reports):
     make_sweep(reports, "11", {1: 50, 2: 50})
     make_sweep(reports, "12", {4: 50, 8: 50})

@@ -119,6 +119,7 @@ def test_an_ab_test_that_cannot_tell_names_no_direction_in_its_headline_and_mess
     assert seen > 3
 
 
+@pytest.mark.real
 def test_the_page_of_a_release_that_cannot_tell_names_no_direction_above_its_tables(tmp_path):
     reports = tmp_path / "reports"
     save_release(reports, "01")

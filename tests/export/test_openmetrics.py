@@ -85,6 +85,7 @@ def test_a_jtl_without_bytes_has_no_such_series():
     assert text.endswith("# EOF\n")
 
 
+@pytest.mark.real
 def test_promtool_makes_blocks_of_it_that_have_every_count(tmp_path):
     promtool = program("promtool", package="prometheus")
     samples = [at(second, 10 + second % 90, label, failed if second % 10 == 0 else sample)

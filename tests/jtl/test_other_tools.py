@@ -195,6 +195,7 @@ def test_compare_shows_a_summary_and_does_not_judge_it(put, capsys):
     assert "Summary of wrk: no verdict: this file has no samples." in json.dumps(printed)
 
 
+@pytest.mark.real
 def test_two_files_with_samples_are_compared_like_jtls(tmp_path, capsys):
     for name, slower_ms in (("a", 0), ("b", 20)):
         lines = (

@@ -215,6 +215,7 @@ def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_read
             same(count_file(file, program, scope, None, lambda *_: None, part_bytes=5000), expected)
 
 
+@pytest.mark.real
 def test_a_window_reads_again_only_where_it_or_a_batch_begins_or_ends(tmp_path, program):
     rows = [
         b"%d,%d,%s,200,T 1-1,true,10,3,1,0\n"
@@ -254,6 +255,7 @@ def test_records_across_two_chunks_are_counted_as_by_the_plain_reader(tmp_path, 
     same(tally, plain(data, Scope()))
 
 
+@pytest.mark.real
 def test_thread_groups_are_counted_apart_in_one_pass(tmp_path, program):
     rows = [
         f"{1_700_000_000_000 + 90 * number},{number % 7},{label},{code},OK,{group} 1-{number % 3},"
@@ -307,6 +309,7 @@ def test_time_stamps_that_go_back_are_detected_across_parts_and_header_lines(tmp
     assert (tally.back_ms, tally.dropped) == (59_990, expected.dropped)
 
 
+@pytest.mark.real
 def test_rows_from_several_generators_need_no_order(tmp_path, program):
     rows = [
         b"%d,7,Pay,200,10.0.0.7:1099-T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 - 10 * index) for index in range(6000)

@@ -62,6 +62,7 @@ def test_the_percentiles_of_a_column_are_those_of_its_samples(samples):
         assert (heat.p50_ms[index], heat.p95_ms[index]) == (exact.quantile_ms(0.5), exact.quantile_ms(0.95))
 
 
+@pytest.mark.real
 @given(SAMPLES)
 def test_a_timeline_is_the_same_after_it_was_stored(samples):
     timeline = timeline_of(samples)
@@ -77,6 +78,7 @@ def test_rows_are_whole_milliseconds_where_the_range_is_small_and_factors_where_
     assert max(ratios) < 1.08 * min(ratios)
 
 
+@pytest.mark.real
 def test_the_heat_map_of_a_long_run_is_small():
     series = SecondSeries()
     for second in range(4 * 3600):

@@ -116,11 +116,13 @@ def claimed_ratio(shape, neighbour_count=0, count=COUNT):
     return found / count
 
 
+@pytest.mark.real
 @shapes(STEADY_SHAPES, "warm-up, a tenth")
 def test_what_does_not_leak_is_seldom_reported_as_growing(name):
     assert claimed_ratio(STEADY_SHAPES[name]) <= FALSE_MOST
 
 
+@pytest.mark.real
 @shapes(GROWING_SHAPES, "line of small steps")
 def test_a_leak_is_found_among_the_other_resources_of_a_run(name):
     # If 80 % were found, 90 or more of 100 would have a probability of 0.6 %.
@@ -184,6 +186,7 @@ def test_a_forecast_covers_the_truth_or_there_is_none(shape, rate_mb, dated_leas
     assert covered >= 0.85 * dated
 
 
+@pytest.mark.real
 def test_a_straight_leak_has_a_date_however_exact_its_values_are():
     for noise in (0, 0.1, 0.5):
         for seed in range(20):

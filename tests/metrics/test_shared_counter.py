@@ -29,6 +29,7 @@ def counted(path, data, program, scope):
     return count_file(CsvFile(path, len(data), "x.jtl"), program, scope, None, lambda *_: None, part_bytes=50_000)
 
 
+@pytest.mark.real
 def test_one_process_counts_all_files_and_windows(tmp_path, program, started):
     files = (HEAD + lines_of(4000), HEAD + lines_of(3000, "Buy"))
     window = Scope(window_ms=IntervalMs(100, 2900), batch_count=20, with_timeline=False)
@@ -62,6 +63,7 @@ def test_a_process_with_large_counts_is_not_used_again(tmp_path, program, starte
     assert [one.is_running for one in started] == [False, False, False]
 
 
+@pytest.mark.real
 def test_after_a_failure_the_next_file_has_a_new_process(tmp_path, program, started):
     data = HEAD + lines_of(3000)
     path = tmp_path / "x.jtl"
@@ -73,6 +75,7 @@ def test_after_a_failure_the_next_file_has_a_new_process(tmp_path, program, star
     assert [one.is_running for one in started] == [False, False]
 
 
+@pytest.mark.real
 def test_without_sharing_each_file_has_its_own(tmp_path, program, started):
     for _ in range(2):
         counted(tmp_path / "x.jtl", HEAD + lines_of(3000), program, Scope())

@@ -144,6 +144,7 @@ def test_when_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_pat
         assert "too little memory for so many labels" in capsys.readouterr().err
 
 
+@pytest.mark.real
 def test_a_window_of_a_truncated_archive_from_standard_input_warns():
     data = gzip.compress("\n".join([HEADER, *seconds(3000)]).encode())
     done = run("-", "--window", "0..10", "--strict", stdin=data[: len(data) // 2])
@@ -152,6 +153,7 @@ def test_a_window_of_a_truncated_archive_from_standard_input_warns():
     assert b"the gzip data is cut off" in done.stderr
 
 
+@pytest.mark.real
 def test_sigterm_removes_a_temporary_unpacked_file(tmp_path):
     program = [sys.executable, ROOT / "aggregate.py", "table", "-"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
@@ -174,6 +176,7 @@ def test_a_truncated_archive_counts_up_to_its_end_and_warns(tmp_path):
     assert any(line == 0 and "gzip" in reason for line, reason in tally.dropped.first)
 
 
+@pytest.mark.real
 def test_a_window_of_standard_input_needs_no_second_pipe(tmp_path):
     data = write(tmp_path / "a.jtl", *seconds(60)).read_bytes()
     done = run("-", "--window", "10..20", "--only", "TOTAL", stdin=data)

@@ -247,6 +247,7 @@ def test_the_warning_says_when_and_by_how_much_and_what_to_look_at():
     assert "table FILE --window ..600 and 600.." in text
 
 
+@pytest.mark.real
 def test_from_when_on_is_when_the_rate_is_constant_whichever_step_is_the_greatest():
     for middle_ms in (300, 600):  # the second step is the greatest, then the first
         text = warnings_of(throttled_samples(at_s=2400, length_s=4800, middle_ms=middle_ms))["throttled"]

@@ -95,6 +95,7 @@ def test_a_missed_goal_fails_the_step_and_a_base_is_compared(act: Act) -> None:
     assert [line for line in lines if line.startswith(("CANNOT TELL: shop/", "INVALID: shop/"))], lines
 
 
+@pytest.mark.real
 def test_the_comment_is_the_report(tmp_path: Path) -> None:
     (step,) = (step for step in STEPS if "inputs.comment" in step.get("if", ""))
     report, forge = tmp_path / "run-01_1.md", Forge()
@@ -111,6 +112,7 @@ def test_the_comment_is_the_report(tmp_path: Path) -> None:
     assert "**VALID.**" in body and "https://ci.example/1" in body
 
 
+@pytest.mark.real
 def test_wrong_use_has_the_code_of_the_tool_and_no_report(act: Act) -> None:
     done, found = act(USERS="ten")
     assert (done.returncode, found.get("result"), "report" in found) == (2, "error", False)

@@ -88,6 +88,7 @@ def _target(program, words):
     return cli.ALIASES.get(word, (word,))[0]
 
 
+@pytest.mark.real
 def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
     code = "import sys; from harness.cli import main; main(['table', sys.argv[1], '--format', 'csv'])\n"
     code += "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
@@ -98,6 +99,7 @@ def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
     assert loaded & {"harness", "pandas", "numpy", "scipy", "boto3", "jinja2", "rich", "markdown_it"} == {"harness"}
 
 
+@pytest.mark.real
 def test_a_report_can_count_samples_before_what_writes_it_is_loaded():
     code = "import sys, harness.commands.report; print('harness.run.counted' in sys.modules, *sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)

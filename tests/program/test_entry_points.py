@@ -130,6 +130,7 @@ def outside_venv(program: Path, *arguments: object, **environment: str) -> subpr
     )  # fmt: skip
 
 
+@pytest.mark.real
 def test_a_program_that_another_python_starts_has_the_packages_of_venv(tmp_path):
     path = tmp_path / "samples.jtl.zst"
     path.write_bytes(zstandard.compress(JTL.encode()))
@@ -175,6 +176,7 @@ def test_a_system_stays_up_until_it_is_interrupted(home, tmp_path):
         urllib.request.urlopen(address, timeout=10)
 
 
+@pytest.mark.real
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root may read everything")
 def test_a_venv_whose_python_this_user_may_not_read_is_one_line_that_says_what_to_do(tmp_path):
     shutil.copytree(ROOT / "harness", tmp_path / "harness", ignore=shutil.ignore_patterns("__pycache__"))

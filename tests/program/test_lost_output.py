@@ -24,6 +24,7 @@ def table_command(tmp_path) -> list[str]:
     return [sys.executable, str(ROOT / "aggregate.py"), "table", str(samples)]
 
 
+@pytest.mark.real
 def test_a_table_into_a_closed_pipe_ends_quietly(table_command):
     process = subprocess.Popen(table_command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
@@ -42,6 +43,7 @@ def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tm
     assert process.wait(timeout=30) == 0
 
 
+@pytest.mark.real
 def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(table_command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

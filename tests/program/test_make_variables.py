@@ -167,12 +167,14 @@ def test_the_makefile_is_short_and_knows_no_option():
     assert not [name for name in ("USERS", "PLAN", "TARGET", "DURATION") if name in MAKEFILE.replace("$(PLAN)", "")]
 
 
+@pytest.mark.real
 def test_make_runs_the_verb_with_the_variables_of_its_command_line():
     command = ["make", "-C", str(ROOT), "--no-print-directory", "run", "PLAN=nope nope", "USERS=5"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()[0].split(";")[0]) == (2, "make run: PLAN=nope nope: unknown")
 
 
+@pytest.mark.real
 def test_make_alone_and_help_list_the_verbs():
     for words in ([], ["help"], ["help", "all"]):
         done = subprocess.run(["make", "-C", str(ROOT), "--no-print-directory", *words], capture_output=True, text=True)
@@ -182,6 +184,7 @@ def test_make_alone_and_help_list_the_verbs():
         assert ("  tally " in done.stdout) == ("all" in words)
 
 
+@pytest.mark.real
 def test_make_help_verb_explains_it():
     command = ["make", "-C", str(ROOT), "--no-print-directory", "help", "run"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

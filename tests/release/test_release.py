@@ -60,6 +60,7 @@ def recommended_on(text):
     return text[text.index("**What to do next:**") : text.index("## Overview")] + section(text, "Recommendations")
 
 
+@pytest.mark.real
 def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_users(shop):
     rows = label_rows(shop[1])
     assert cells_of(rows, "label", "users") == [["Search", "2"], ["Search", "4"], ["Pay", "2"], ["Pay", "4"]]
@@ -221,6 +222,7 @@ def test_sweeps_that_cannot_be_compared_are_one_line(base, new, words, unlike):
     assert not list(unlike.rglob("release-*"))
 
 
+@pytest.mark.real
 def test_the_page_is_in_the_summary_of_all_runs(shop):
     reports = shop[0].parent
     assert main(["summary", str(reports)]) == 0

@@ -154,6 +154,7 @@ def test_wrong_use_is_one_line_and_code_2(samples, arguments, message):
     assert message in line
 
 
+@pytest.mark.real
 def test_a_terminal_gets_a_table_with_signs_and_colours(samples):
     out = in_a_terminal(120, samples)
     assert "|" not in out
@@ -165,6 +166,7 @@ def test_a_terminal_gets_a_table_with_signs_and_colours(samples):
     assert "! errors   * the slowest label of its group" in plain
 
 
+@pytest.mark.real
 def test_no_color_leaves_the_signs(samples):
     out = in_a_terminal(120, samples, NO_COLOR="1")
     assert not re.search(r"\x1b\[[\d;]*3\dm", out)
@@ -179,6 +181,7 @@ def test_a_narrow_terminal_lists_the_omitted_columns(samples):
     assert "…" not in plain
 
 
+@pytest.mark.real
 def test_a_requested_format_is_also_used_in_a_terminal(samples):
     assert in_a_terminal(80, samples, "--format", "markdown").startswith("| label | count |")
 

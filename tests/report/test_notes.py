@@ -146,6 +146,7 @@ TEXTS = st.lists(
 )
 
 
+@pytest.mark.real
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     notes=TEXTS,

@@ -43,6 +43,7 @@ def steady(_):
     return 400.0
 
 
+@pytest.mark.real
 def test_a_steady_load_ends_after_a_minute_and_five_successful_checks():
     ended_s, watch = drive(steady)
     assert 60 + 4 * LOOK_PERIOD_S <= ended_s <= 240
@@ -51,6 +52,7 @@ def test_a_steady_load_ends_after_a_minute_and_five_successful_checks():
     assert found.within_ms <= PRECISION_RATIO * found.average_ms
 
 
+@pytest.mark.real
 def test_a_warm_up_is_excluded_before_the_load_ends():
     ended_s, watch = drive(lambda second: 400.0 * (3 if second < 60 else 1), spread=0.03)
     assert ended_s >= 60 + 60
@@ -58,6 +60,7 @@ def test_a_warm_up_is_excluded_before_the_load_ends():
     assert watch.record.average_ms == pytest.approx(400 * 1.046, rel=0.06)  # exp(0.3² / 2) of the log-normal noise
 
 
+@pytest.mark.real
 def test_a_load_that_is_never_steady_runs_to_its_maximum():
     ended_s, watch = drive(lambda second: 200.0 + 3 * second, spread=0.03, most_s=300)
     assert ended_s == 300

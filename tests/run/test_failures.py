@@ -4,6 +4,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
+
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import exchanges_text, parse_exchanges
 from harness.run.measure import store_failures
@@ -46,6 +48,7 @@ def test_a_run_without_failures_has_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.real
 def test_the_unmasked_file_is_removed_when_the_harness_is_killed(tmp_path):
     raw = tmp_path / ".exchanges.jsonl"
     raw.write_text(exchanges_text([ONE]))

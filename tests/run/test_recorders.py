@@ -3,6 +3,8 @@
 import json
 from contextlib import contextmanager, nullcontext
 
+import pytest
+
 from harness.run import recorders
 from harness.system.own_metrics import OwnMetrics, OwnMetricUse
 from harness.system.recorder import Reading, Recorder, Recording, Started
@@ -11,6 +13,7 @@ from tests.support.tiny import arguments_of_run, finish_script, report, run_json
 NAME = "weather.txt"
 
 
+@pytest.mark.real
 def test_an_added_recorder_follows_the_load_and_what_it_stored_is_in_the_report(home, tmp_path, monkeypatch):
     moments = []
 

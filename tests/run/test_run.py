@@ -18,6 +18,7 @@ from tests.support.processes import output_until, processes_of, wait_for
 from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 
+@pytest.mark.real
 def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_path):
     done = run("--users", "3")
     assert done.returncode == 0, done.stdout + done.stderr

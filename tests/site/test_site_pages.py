@@ -218,6 +218,7 @@ def data_of(path):
     return json.loads(path.read_text(encoding="utf-8").removeprefix("addRun(").removesuffix(");\n"))
 
 
+@pytest.mark.real
 def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     for number, elapsed_ms in enumerate((100, 100, 200), start=1):
         add_run(tmp_path / "reports", f"tiny/run-01_{number}", elapsed_ms=elapsed_ms, samples=2400, seconds=240)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from harness.compare.sources import read_result
 from harness.history.files import read_catalogue
 from harness.plan.thresholds import Thresholds
@@ -56,6 +58,7 @@ def test_only_runs_under_the_conditions_of_the_newest_are_in_a_trend(tmp_path):
     assert tiny.chart.count("<circle") == 3
 
 
+@pytest.mark.real
 def test_the_newest_run_is_compared_with_the_newest_valid_one_that_is_a_week_older(tmp_path):
     for plan, times_ms in (("same", (100, 100, 100)), ("slow", (100, 100, 150)), ("fast", (100, 100, 60))):
         for day, elapsed_ms in zip((1, 3, 11), times_ms, strict=True):

@@ -22,7 +22,7 @@ from harness.run.limited_run import IN_TIME, INTERRUPTED, ProcessEnd
 from harness.sweep import level_runner
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import wait_for
-from tests.support.report_folder import add_run
+from tests.support.report_folder import add_run, add_samples
 
 
 @functools.cache
@@ -100,8 +100,8 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 wait_for(lambda: interrupts.count)
         directory.path.rmdir()
         name = f"{record.plan}/{directory.name}"
-        failed = {"failures": 400} if behaviour == "fail" else {}
-        add_run(reports, name, samples=400, seconds=100, interrupted=behaviour == "wait", **failed)
+        failed = {"failures": 100} if behaviour == "fail" else {}
+        add_samples(reports, name, samples=100, seconds=100, interrupted=behaviour == "wait", **failed)
         return Measured(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)

@@ -57,8 +57,14 @@ class _Load:
 
 def add_run(reports: Path, run: str, **changes: Any) -> RunDirectory:
     """Write a run with its report, VALID by default; `changes` are those of its load, and else of its record."""
+    directory = add_samples(reports, run, **changes)
+    write_report(directory)
+    return directory
+
+
+def add_samples(reports: Path, run: str, **changes: Any) -> RunDirectory:
+    """Write a run as `add_run` does, without its report."""
     load = _Load(**{one.name: changes.pop(one.name) for one in fields(_Load) if one.name in changes})
     directory = run_folder(reports, run, **{"took_s": load.length_s + 5.0, **changes})
     directory.samples.write_text(load.jtl(), encoding="utf-8")
-    write_report(directory)
     return directory

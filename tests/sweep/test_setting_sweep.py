@@ -233,6 +233,7 @@ def test_two_sweeps_over_a_setting_are_compared_value_by_value(two, capsys):
     ]
 
 
+@pytest.mark.real
 def test_the_comparison_at_a_value_is_that_of_its_runs(two, capsys):
     found = json_of(capsys, ["compare", "tiny/sweep-07", "tiny/sweep-08", "--reports", str(two), "--format", "json"])
     (compared,) = found["comparisons"]

@@ -50,6 +50,7 @@ def test_a_change_is_written_as_short_as_possible():
     assert [change_text(ratio) for ratio in (0.05, 0.025, 0.5)] == ["5 %", "2.5 %", "50 %"]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("between", "threshold"), [(0.03, 0.05), (0.05, 0.05), (0.05, 0.10)])
 def test_false_alarms_of_single_runs_are_those_of_simulated_ones(between, threshold):
     random, within, count, alarms = numpy.random.default_rng(1), 0.01, 4000, 0

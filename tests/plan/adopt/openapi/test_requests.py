@@ -125,6 +125,7 @@ def test_codes_are_those_of_the_documented_successes() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.real
 def test_the_plan_is_accepted_keeps_no_secret_and_is_the_same_each_time(home: Path, monkeypatch) -> None:
     plans = []
     for seed in ("1", "2"):
@@ -350,6 +351,7 @@ SCHEMAS = st.recursive(
 )
 
 
+@pytest.mark.real
 @settings(max_examples=150, deadline=None)
 @given(SCHEMAS)
 def test_values_are_valid_by_another_validator_and_survive_json(schema) -> None:
