@@ -15,6 +15,7 @@ from harness.base.spellings import MASK
 from harness.cli import main
 from harness.experiment import runner
 from harness.report.results import stated_result
+from harness.trust import design
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
 from tests.support.processes import interrupted_when
 
@@ -86,7 +87,7 @@ CAPACITY = Kind(
     ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
 TRUST = Kind(
-    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 12,
+    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 6,
 )  # fmt: skip
 KINDS = pytest.mark.parametrize(
     "kind",
@@ -108,6 +109,8 @@ def start(home, tmp_path, monkeypatch) -> Callable[..., int]:
     use_fake_children(tmp_path, monkeypatch)
     use_fake_levels(tmp_path, monkeypatch)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", False))
+    for name in ("STARTS", "STARTS_MOST"):
+        monkeypatch.setattr(design, name, design.STARTS_LEAST)
 
     def run(kind: Kind, *more: str, arguments: tuple[str, ...] = (), behaviour: dict[str, str] | None = None) -> int:
         behave(tmp_path, behaviour)
