@@ -17,14 +17,10 @@ from harness.run.record import RunRecord
 _KEPT = ("plan", "users", "rate", "ramp", "duration", "requests")
 
 
-def next_steps(comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[NextStep]:
-    """Return what to do next, the most useful first; nothing after OK and IMPROVED."""
-    return list(_next_steps(comparison, baseline, contender))
-
-
-def _next_steps(
+def next_steps(
     comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]
 ) -> Iterator[NextStep]:
+    """Yield what to do next, the most useful first; nothing after OK and IMPROVED."""
     if is_of_runs(comparison):
         unfit = (run for run in (*baseline, *contender) if run.is_doubtful or run.is_invalid)
         if (found := next(unfit, None)) and found.run:
