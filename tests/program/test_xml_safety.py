@@ -156,7 +156,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.adopt.one_request": {"xml"},
         "harness.run.one_pass": {"xml"},  # to build and write
         "harness.plan.thread_groups": {"xml"},  # builds and writes it
-        "harness.plan.trace": {"defusedxml"},  # reads what thread_groups has written; xml to build and write
+        "harness.plan.trace": {"defusedxml"},  # reads what thread_groups has written
         "harness.plan.headers": {"xml", "defusedxml"},  # as the one before
         "harness.base.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
         "harness.base.secrets": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
