@@ -9,7 +9,6 @@ import importlib
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from harness.base.java import jmeter_java_version
 from harness.base.project import BUILD
 from harness.run.directory import ID_VARIABLE
 from tests.support.commands import command
+from tests.support.local_server import serving
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
 from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
@@ -232,12 +232,8 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture
 def target() -> Iterator[str]:
     """The address of an HTTP server that is not ours to start."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Quiet)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with serving(_Quiet) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture

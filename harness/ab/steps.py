@@ -16,7 +16,7 @@ from harness.compare.result import RunResult
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, WARM_UP
-from harness.experiment.runner import BudgetLeft, Design, child_of
+from harness.experiment.runner import WARM_UP_RUN, BudgetLeft, Design, Purpose, equal_step
 from harness.report.charts.chart import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
@@ -57,27 +57,15 @@ class AbTest(Design[AbRecord, Outcome]):
         run = record.next_run
         is_warm_up, side = run.pair == WARM_UP, self.sides[run.side]
         done = sum(one.pair == run.pair and one.state == ENDED for one in record.runs)
-        is_first = is_warm_up or not done
-        heading = "warm-up run, not counted" if is_warm_up else f"pair {run.pair} of {PAIRS_LEAST} to {PAIRS_MOST}"
-        what = "the warm-up run" if is_warm_up else f"pair {run.pair}, side {run.side} ({side.side.text})"
-        own = ChildRun(
-            title=side.title,
-            arguments=side.side.arguments,
-            folders={"reports": self.reports, "home": side.files.home, "build": side.files.build},
-            log=self.files.folder / f"{len(record.runs) + 1:02d}-{run.side}.log",
-        )
+        heading, what = f"pair {run.pair} of {PAIRS_LEAST} to {PAIRS_MOST}", f"side {run.side} ({side.side.text})"
+        purpose = WARM_UP_RUN if is_warm_up else Purpose(heading, f"pair {run.pair}, {what}")
+        folders = {"reports": self.reports, "home": side.files.home, "build": side.files.build}
+        own = ChildRun(side.title, side.side.arguments, folders, self.files.next_log(record))
         runs_left = 2 * (PAIRS_MOST - len(outcome.counted)) + (1 if is_warm_up else -done)
-        return Step(
-            run=run,
-            heading=f"{record.id}: {heading}, {side.title}",
-            child=child_of(record, what, own),
-            runs_in=self.files.folder.parent,
-            limit_s=record.limit_s,
-            # A pair must fit as a whole, with the warm-up run before it.
-            planned_s=[record.planned_s] * (3 if is_warm_up else 2) if is_first else (),
-            left_s=[record.planned_s] * runs_left,
-            left_phrase="at most",
-        )
+        step = equal_step(self.files, record, run, purpose, own, runs_left)
+        # A pair must fit as a whole, with the warm-up run before it.
+        together = 3 if is_warm_up else 0 if done else 2
+        return replace(step, planned_s=[record.planned_s] * together, left_phrase="at most")
 
     def without_time(self, record: AbRecord, step: Step, budget: BudgetLeft) -> AbRecord:  # noqa: ARG002
         """Return the record that ends for lack of time."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base import units
@@ -16,7 +16,7 @@ from harness.compare.result import RunResult
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED
-from harness.experiment.runner import Design, child_of
+from harness.experiment.runner import WARM_UP_RUN, Design, Purpose, equal_step
 from harness.report.charts.chart import write_charts
 from harness.report.pages import write_page
 from harness.run.child import ChildRun
@@ -67,24 +67,12 @@ class Bisection(Design[BisectRecord, Outcome]):
             return None
         record, run = outcome.record, next_run(outcome)
         candidate, count = record.candidates[run.candidate], len(outcome.counted)
-        heading = "warm-up run, not counted" if run.is_warm_up else f"run {count + 1} of at most {RUNS_MOST}"
-        what = "the warm-up run" if run.is_warm_up else f"a run of {candidate.text}"
-        own = ChildRun(
-            title=candidate.text,
-            arguments=(f"--set={candidate.settings}",) if candidate.settings else (),
-            folders={"reports": self.reports, **self.folders(run.candidate)},
-            log=self.files.folder / f"{len(record.runs) + 1:02d}.log",
-        )
-        return Step(
-            run=run,
-            heading=f"{record.id}: {heading}, {candidate.text}",
-            child=child_of(record, what, own),
-            runs_in=self.files.folder.parent,
-            limit_s=record.limit_s,
-            planned_s=[record.planned_s],
-            left_s=[record.planned_s] * (RUNS_MOST - count),
-            left_phrase="at most",
-        )
+        of_candidate = Purpose(f"run {count + 1} of at most {RUNS_MOST}", f"a run of {candidate.text}")
+        purpose = WARM_UP_RUN if run.is_warm_up else of_candidate
+        arguments = (f"--set={candidate.settings}",) if candidate.settings else ()
+        folders = {"reports": self.reports, **self.folders(run.candidate)}
+        own = ChildRun(candidate.text, arguments, folders, self.files.next_log(record))
+        return replace(equal_step(self.files, record, run, purpose, own, RUNS_MOST - count), left_phrase="at most")
 
     def look(self, outcome: Outcome) -> str:
         """Return the best suspect so far."""

@@ -9,13 +9,12 @@ from harness.base import units
 from harness.bisect.decision import RUNS_MOST, SURE, Suspect
 from harness.bisect.outcome import Outcome
 from harness.bisect.posterior import Change
-from harness.compare.advice import extended
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import FINISHED
 from harness.report.first_screen import brief, shortest
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
-from harness.run.arguments import make_command
+from harness.run.arguments import changed_command, make_command
 from harness.tune.effects import NO_EFFECT, is_better
 
 CHART = "probability.svg"
@@ -121,6 +120,6 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
         if end - start > 1:
             yield NextStep("Bisect the larger part alone", make_command("bisect", ends))
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < RUNS_MOST:
-        yield NextStep("Continue it with more time", extended(record.resume_command, "max", "3h"))
+        yield NextStep("Continue it with more time", changed_command(record.resume_command, {"max": "3h"}))
     elif outcome.verdict == CANNOT_TELL:
-        yield NextStep("Repeat it with longer runs", extended(record.command, "duration", "10m"))
+        yield NextStep("Repeat it with longer runs", changed_command(record.command, {"duration": "10m"}))

@@ -10,21 +10,17 @@ from harness.compare.answer import is_of_runs
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
 from harness.compare.result import RunResult
 from harness.report.results import NextStep
-from harness.run.arguments import make_command
+from harness.run.arguments import changed_command, make_command
 from harness.run.record import RunRecord
 
 # The variables of a run's command that an A/B test has, too; the sides have the others.
 _KEPT = ("plan", "users", "rate", "ramp", "duration", "requests")
 
 
-def next_steps(comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> list[NextStep]:
-    """Return what to do next, the most useful first; nothing after OK and IMPROVED."""
-    return list(_next_steps(comparison, baseline, contender))
-
-
-def _next_steps(
+def next_steps(
     comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]
 ) -> Iterator[NextStep]:
+    """Yield what to do next, the most useful first; nothing after OK and IMPROVED."""
     if is_of_runs(comparison):
         unfit = (run for run in (*baseline, *contender) if run.is_doubtful or run.is_invalid)
         if (found := next(unfit, None)) and found.run:
@@ -37,7 +33,8 @@ def _next_steps(
     if not (runs[0] and runs[1]):
         return
     if comparison.verdict == REGRESSED and not all(run.is_profiled for run in runs if run):
-        yield NextStep("Find the cause: measure both sides with a profile", extended(runs[1].command, "profile"))
+        profiled = changed_command(runs[1].command, {"profile": "1"})
+        yield NextStep("Find the cause: measure both sides with a profile", profiled)
     if sides := _sides(runs[0], runs[1]):
         a, b = sides
         env = runs[1].profile if runs[0].profile == runs[1].profile else ""
@@ -66,10 +63,3 @@ def _given(command: str) -> dict[str, str]:
     """Return the variables of a run's command that an A/B test has, too."""
     pairs = (word.removeprefix("--").partition("=") for word in shlex.split(command))
     return {name.lower(): value for name, _, value in pairs if name.lower() in _KEPT and value}
-
-
-def extended(command: str, name: str, value: str = "1") -> str:
-    """Return a stored command with one more option, as a variable of make or as an option of `lth`."""
-    if command.startswith("make "):
-        return f"{command} {name.upper()}={shlex.quote(value)}"
-    return f"{command} --{name}" if value == "1" else f"{command} --{name}={shlex.quote(value)}"

@@ -21,8 +21,6 @@ from harness.run.directory import RunDirectory, read_object
 from harness.run.names import find_paths, is_run, split_choice
 from harness.run.record import RUNNING
 
-# Labels of this version have no batches; everything else is equal to the current one.
-WITHOUT_BATCHES_VERSION = 2
 # JMeter writes its samples, and the harness its telemetry, every second.
 _STILL_WRITTEN_S = 60
 
@@ -97,7 +95,7 @@ def pasted_tables(name: str, reports_dir: Path) -> list[str]:
 def _summary_of(directory: RunDirectory) -> RunSummary | None:
     """Return the summary of a run; None when only its Markdown report exists."""
     if directory.summary_json.is_file():
-        return _summary(directory.summary_json, read_object(directory.summary_json), directory)
+        return _summary(directory.summary_json, read_object(directory.summary_json))
     data = read_object(directory.run_json) if directory.run_json.is_file() else None
     if data is not None and data.get("state") == RUNNING:
         newest_s = max((path.stat().st_mtime for path in directory.path.iterdir()), default=0.0)
@@ -109,33 +107,18 @@ def _summary_of(directory: RunDirectory) -> RunSummary | None:
     return summary_of_run(directory)
 
 
-def _summary(path: Path, data: dict[str, Any], directory: RunDirectory | None = None) -> RunSummary:
-    """Return the summary in a JSON file; without batches, recompute it from the samples if they exist."""
+def _summary(path: Path, data: dict[str, Any]) -> RunSummary:
+    """Return the summary in a JSON file; UsageError for another file or format."""
     version = data.get("format_version")
-    if version == FORMAT_VERSION:
-        return read_record(RunSummary, data, _short(path))
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise UsageError(
             f"{_short(path)}: written by a newer version of this harness (format {version}, this one reads "
             f"{FORMAT_VERSION})",
             "update this checkout",
         )
-    if version != WITHOUT_BATCHES_VERSION or "groups" not in data:
+    if version != FORMAT_VERSION:
         raise UsageError(f"{_short(path)}: not the JSON of a run", "name the run-<series>_<n>.json of one")
-    if directory is not None and directory.samples.is_file() and directory.run_json.is_file():
-        return summary_of_run(directory)
-    try:
-        data = _with_batches_unknown(data)
-    except (KeyError, TypeError):
-        raise UsageError(f"{_short(path)}: not the JSON of a run", "render it again: ./aggregate.py report") from None
     return read_record(RunSummary, data, _short(path))
-
-
-def _with_batches_unknown(data: dict[str, Any]) -> dict[str, Any]:
-    groups = [*data["groups"], *([data["whole"]] if data["whole"] else [])]
-    for figures in (figures for group in groups for figures in (*group["labels"], group["total"])):
-        figures["batches"] = None
-    return {**data, "format_version": FORMAT_VERSION}
 
 
 def _text(path: Path) -> str:

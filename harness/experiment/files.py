@@ -74,6 +74,10 @@ class ExperimentFiles:
         """Return one of its runs; `plan` is the run's, of an experiment with several."""
         return RunDirectory(self.folder.parent / plan / name)
 
+    def next_log(self, record: ExperimentRecord) -> Path:
+        """Return the file for the output of the run that follows those in the record."""
+        return self.folder / f"{len(record.runs) + 1:02d}.log"
+
     def discard(self) -> None:
         """Remove the folder when nothing was measured, and the plan's folder if it is then empty."""
         if not self.record.is_file():

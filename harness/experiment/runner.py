@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from harness.base import units
 from harness.base.errors import HarnessError, InvalidRunError, StartError
@@ -194,19 +194,34 @@ class Runner(Generic[R, O]):
         self.design.store(self.outcome)
 
 
-def child_of(record: EqualRuns, what: str, own: ChildRun) -> ChildRun:
-    """Return the child process of a run: the record's options, its own, and a note on `what` it is for."""
-    return ChildRun(
-        title=f"{record.plan}, {own.title}",
-        arguments=(
-            *record.arguments,
-            *own.arguments,
-            f"--series={record.series}",
-            "--compare=0",  # the experiment compares it
-            f"--note={record.note_of(f'Of [{record.name}]({record.name}.md): {what}.')}",
-        ),
-        folders=own.folders,
-        log=own.log,
+class Purpose(NamedTuple):
+    """What a run is for, as the terminal and as the note of the run say it."""
+
+    heading: str
+    note: str
+
+
+WARM_UP_RUN = Purpose("warm-up run, not counted", "the warm-up run")
+
+
+def equal_step(
+    files: ExperimentFiles, record: EqualRuns, run: ExperimentRun, purpose: Purpose, own: ChildRun, left_count: int
+) -> Step:
+    """Return the step of a run: the record's options, those of `own`, and a note on its purpose.
+
+    The title of `own` is what differs from other runs. `left_count` are the runs that are left, including this one.
+    """
+    note = record.note_of(f"Of [{record.name}]({record.name}.md): {purpose.note}.")
+    # The experiment compares its runs itself.
+    arguments = (*record.arguments, *own.arguments, f"--series={record.series}", "--compare=0", f"--note={note}")
+    return Step(
+        run=run,
+        heading=f"{record.id}: {purpose.heading}, {own.title}",
+        child=replace(own, title=f"{record.plan}, {own.title}", arguments=arguments),
+        runs_in=files.folder.parent,
+        limit_s=record.limit_s,
+        planned_s=[record.planned_s],
+        left_s=[record.planned_s] * left_count,
     )
 
 

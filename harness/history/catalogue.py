@@ -16,8 +16,6 @@ from harness.report.summary import FORMAT_VERSION
 from harness.run import kinds
 from harness.run.record import RunRecord
 
-# Format 3 added fields of labels that a catalogue does not use.
-OLDEST_VERSION = 2
 _LABEL_KEYS = (
     "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
     "rate_per_s", "received_bytes_per_s",
@@ -163,7 +161,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
     So a list of a thousand runs is read quickly. Raise UsageError, without the run's name, when there is no result.
     """
     version = data.get("format_version")
-    if not isinstance(version, int) or version < OLDEST_VERSION:
+    if not isinstance(version, int) or version < FORMAT_VERSION:
         raise UsageError("its JSON is of an older format", f"./aggregate.py report {where}")
     if version > FORMAT_VERSION:
         raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")

@@ -118,9 +118,7 @@ def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
     titles = ("run", "verdict", "started UTC", "commit", *shown, *more, f"change {metric.change_unit}")
     rows = [
         [
-            point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
-            point.verdict,
-            start_text(point.started_at),
+            *_run_cells(point, runs_folder),
             (point.git_commit or "")[:12],
             *(column.text(column.value(point.figures)) if point.figures else "" for column in _COLUMNS),
             *([metric.text(point.value)] if more else []),
@@ -131,16 +129,15 @@ def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
     return narrow_tables(titles, rows, text_columns=4)
 
 
+def _run_cells(point: Point, runs_folder: str | None) -> list[str]:
+    link = point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)"
+    return [link, point.verdict, start_text(point.started_at)]
+
+
 def _newest(line: Line, metric: Metric, runs_folder: str | None) -> str:
     """Return the newest runs with the metric and its change."""
     rows = [
-        [
-            point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)",
-            point.verdict,
-            start_text(point.started_at),
-            metric.text(point.value),
-            change_text(point.change_ratio),
-        ]
+        [*_run_cells(point, runs_folder), metric.text(point.value), change_text(point.change_ratio)]
         for point in list(reversed(line.points))[:_KEY_ROWS_MOST]
     ]
     return table(("run", "verdict", "started UTC", metric.title, f"change {metric.change_unit}"), rows, text_columns=3)

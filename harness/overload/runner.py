@@ -81,11 +81,12 @@ class OverloadTest(Design[OverloadRecord, OverloadRecord]):
             f"--series={record.series}",
             f"--note={record.note_of(f'A variant of [{record.name}]({record.name}.md): {name}.')}",
         )
-        log = self.files.folder / f"{len(record.runs) + 1:02d}.log"
         return Step(
             run=VariantRun(variant),
             heading=f"{record.id}: variant {number} of {len(record.variants)}, {name}",
-            child=ChildRun(f"{record.plan}, {name}", (*self.arguments, *own), self.folders, log),
+            child=ChildRun(
+                f"{record.plan}, {name}", (*self.arguments, *own), self.folders, self.files.next_log(record)
+            ),
             runs_in=self.files.folder.parent,
             limit_s=each_s + DRAIN_S + self.requests[variant].profile.overrun_s + SLACK_S,
             planned_s=[each_s],

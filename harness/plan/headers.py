@@ -111,11 +111,16 @@ def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:
                 own = header.findtext("stringProp[@name='Header.name']") or header.get("name") or ""
                 if own.strip().lower() in replaced:
                     table.remove(header)
+    return with_manager(root, "Headers of the run", {name: jmx_text(value) for name, value in headers.items()})
+
+
+def with_manager(root: ElementTree.Element, title: str, headers: Mapping[str, str]) -> bytes:
+    """Return a checked test plan with one more Header Manager, for all its requests; values may contain functions."""
     children = root.find("hashTree/hashTree")
     assert children is not None  # the plan has been checked
-    manager = new_element("HeaderManager", "HeaderPanel", "Headers of the run")
+    manager = new_element("HeaderManager", "HeaderPanel", title)
     table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
     for name, value in headers.items():
-        add_header(table, name, jmx_text(value))
+        add_header(table, name, value)
     insert_first(children, manager)
     return jmx_bytes(root)

@@ -41,11 +41,11 @@ class StopRule:
         return f"{metric_text(metric)} {side} {limit} for {units.duration_text(self.for_s)}"
 
 
-def parse_stop(text: str, where: str = "STOP") -> tuple[StopRule, ...]:
+def parse_stop(text: str) -> tuple[StopRule, ...]:
     """Return the conditions of a text, with commas between them; `none` is no condition. UsageError for others."""
     if text.strip().lower() == NONE:
         return ()
-    return tuple(_rule(part, f"{where}={text}") for part in text.split(","))
+    return tuple(_rule(part, f"STOP={text}") for part in text.split(","))
 
 
 def read_stop(table: Mapping[str, object], where: str) -> tuple[StopRule, ...]:

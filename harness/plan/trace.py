@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
 
 from defusedxml.ElementTree import fromstring
 
 from harness.base.errors import UsageError
 from harness.jtl.sample import TRACE_COLUMN
+from harness.plan.headers import with_manager
 from harness.plan.jmx import enabled_nodes, plan_tree
-from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
 
 HEADER = "traceparent"
 HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
@@ -37,14 +36,7 @@ def check_traceable(jmx: Path) -> None:
 
 def with_traceparent(jmx: bytes) -> bytes:
     """Return a test plan whose HTTP requests carry a fresh traceparent each; one of their own has priority."""
-    root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
-    children = root.find("hashTree/hashTree")
-    assert children is not None  # it has an HTTP request
-    manager = new_element("HeaderManager", "HeaderPanel", HEADER)
-    headers = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
-    add_header(headers, HEADER, _VALUE)
-    insert_first(children, manager)
-    return jmx_bytes(root)
+    return with_manager(fromstring(jmx, forbid_dtd=True), HEADER, {HEADER: _VALUE})
 
 
 def trace_columns(properties: Mapping[str, str]) -> dict[str, str]:

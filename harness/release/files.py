@@ -43,6 +43,7 @@ from harness.run import kinds
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
+from harness.site.html import inline
 from harness.sweep.charts import FILE_NAME as CHART_NAME
 from harness.sweep.charts import overlay_charts
 from harness.sweep.export import sweeps_data
@@ -60,7 +61,6 @@ _COLOURS: Mapping[str, str] = {
 # Without a width, Confluence shows SVG images in a size of its own.
 _IMAGE_WIDTH = 900
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
-_SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 # Characters that XML does not allow.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TOC = '<ac:structured-macro ac:name="toc"><ac:parameter ac:name="maxLevel">2</ac:parameter></ac:structured-macro>\n'
@@ -251,26 +251,14 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
         elif token.children and result and result[-1].type == "td_open" and token.content in _COLOURS:
             token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
         elif token.children:
-            token.children = _inline(token.children)
+            token.children = inline(token.children, lambda _: None, _image)
         result.append(token)
     return result
 
 
-def _inline(children: Sequence[Token]) -> list[Token]:
-    result: list[Token] = []
-    are_links: list[bool] = []  # for each open link, whether it stays a link
-    for token in children:
-        if token.type == "link_open":
-            are_links.append(bool(_SCHEME.match(str(token.attrGet("href")))))
-            result += [token] * are_links[-1]
-        elif token.type == "link_close":
-            result += [token] * are_links.pop()
-        elif token.type == "image":
-            name = posixpath.basename(unquote(str(token.attrGet("src"))))
-            result.append(_html(_IMAGE.format(token.content, _IMAGE_WIDTH, name), "html_inline"))
-        else:
-            result.append(token)
-    return result
+def _image(address: str, text: str) -> Markup:
+    name = posixpath.basename(unquote(address))
+    return _IMAGE.format(text, _IMAGE_WIDTH, name)
 
 
 def _html(html: str, kind: str = "html_block") -> Token:

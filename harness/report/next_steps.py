@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
-from harness.base.option_names import caller_of, spelled
+from harness.base.option_names import caller_of
 from harness.metrics.metric import ERRORS, METRICS
 from harness.report.results import NextStep
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import RunWarning, Severity, WarningCode
+from harness.run.arguments import changed_command
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
@@ -51,9 +52,9 @@ def _without_doubt(run: RunRecord, warnings: Sequence[RunWarning]) -> NextStep:
     enough = _LONG_ENOUGH.search(first.text)
     duration_s = run.load.duration_s
     if enough:
-        return NextStep("Run long enough", _again(run, f"DURATION={enough[1]}"))
+        return NextStep("Run long enough", _again(run, duration=enough[1]))
     if duration_s and not run.load.loads:
-        return NextStep("Run longer", _again(run, f"DURATION={units.number_text(2 * duration_s)}s"))
+        return NextStep("Run longer", _again(run, duration=f"{units.number_text(2 * duration_s)}s"))
     return NextStep("Run longer", _again(run))
 
 
@@ -66,16 +67,11 @@ def _to_the_cause(run: RunRecord, verdict: Verdict) -> Iterator[NextStep]:
         if run.is_profiled:
             yield NextStep("Read where the time went, below")
         elif run.is_embedded:
-            yield NextStep("See where the time goes", _again(run, "PROFILE=1"))
+            yield NextStep("See where the time goes", _again(run, profile="1"))
 
 
-def _again(run: RunRecord, option: str = "") -> str:
-    """Return the command of a run with an option, such as DURATION=60s; empty if another command made the run."""
+def _again(run: RunRecord, **values: str) -> str:
+    """Return the command of a run with other values of options; empty if another command made the run."""
     if not _RUN.match(run.command):
         return ""
-    if not option:
-        return run.command
-    name = option.partition("=")[0]
-    older = re.compile(rf" (?:{name}=|--{name.lower()}[= ])(?:'[^']*'|\S+)")
-    given = option if run.command.startswith("make ") else spelled(option, "lth")
-    return f"{older.sub('', run.command)} {given}"
+    return changed_command(run.command, values) if values else run.command

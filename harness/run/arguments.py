@@ -62,9 +62,18 @@ def make_command(verb: str, values: Mapping[str, str | None]) -> str:
 
 
 def changed_command(command: str, values: Mapping[str, str]) -> str:
-    """Return a command of `make_command` with other values of these options."""
+    """Return a stored command with other values of these options, in its own spelling: for make, or as options."""
     words = shlex.split(command)
-    forms = ("{}=", str.upper) if words[:1] == ["make"] else ("--{}=", lambda name: name.replace("_", "-"))
-    given = {forms[0].format(forms[1](name)): value for name, value in values.items()}
-    kept = [word for word in words if not word.startswith(tuple(given))]
-    return shlex.join([*kept, *(name + value for name, value in given.items())])
+    is_make = words[:1] == ["make"]
+    for name, value in values.items():
+        option = name.upper() if is_make else f"--{name.replace('_', '-')}"
+        is_flag = (option, value) in _FLAGS
+        if option in words:
+            at = words.index(option)
+            del words[at : at + (1 if is_flag else 2)]
+        words = [word for word in words if not word.startswith(f"{option}=")]
+        words.append(option if is_flag else f"{option}={value}")
+    if not is_make:
+        return shlex.join(words)
+    pairs = (word.partition("=") for word in words)
+    return " ".join(f"{name}{equals}{shlex.quote(value)}" if equals else name for name, equals, value in pairs)

@@ -84,6 +84,10 @@ def _caption(_self: object, tokens: Sequence[Token], index: int, _options: objec
 
 
 def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
+
+    def link_or_anchor(href: str) -> str | None:
+        return href if href.startswith("#") else link_of(href)
+
     result: list[Token] = []
     for index, token in enumerate(tokens):
         if token.type == "table_open":
@@ -106,7 +110,7 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
                 # An image alone in a paragraph becomes a block, which a paragraph must not contain.
                 result[-1] = _html(str(figure))
                 continue
-            token.children = _inline(token.children, link_of, image_of)
+            token.children = inline(token.children, link_or_anchor, image_of)
             result.append(token)
         elif token.type == "paragraph_close" and result[-1].type == "html_block":
             continue
@@ -115,14 +119,15 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
     return result
 
 
-def _inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
+def inline(children: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list[Token]:
+    """Return the tokens of a line with the targets of `link_of` for links without a scheme, and with its images."""
     result: list[Token] = []
     stays: list[bool] = []  # for each open link, whether it stays a link
     for token in children:
         if token.type == "link_open":
             href = str(token.attrGet("href"))
             # The parser itself removes javascript: and similar addresses.
-            target = href if href.startswith("#") or _SCHEME.match(href) else link_of(href)
+            target = href if _SCHEME.match(href) else link_of(href)
             stays.append(target is not None)
             if target is not None:
                 token.attrSet("href", target)

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.base import units
-from harness.metrics.metric import MEDIAN, P95, Metric, Table, times_of
+from harness.metrics.batch_means import estimate
+from harness.metrics.distributions import student_t_quantile
+from harness.metrics.metric import AVERAGE, MEDIAN, P95, THROUGHPUT, Metric, Table, metric_of, times_of
+from harness.metrics.shift import CONFIDENCE
 from harness.plan.goal import Goal
 from harness.report.charts import svg
 from harness.report.charts.axes import value_axis
@@ -17,9 +20,9 @@ from harness.report.charts.goals import ChartGoal, GoalLines
 from harness.report.charts.svg import Key, Plot
 from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
+from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.level_ranges import ERRORS, OF_REPEATS, RATE, level_ranges
-from harness.sweep.levels import Level, Sweep
+from harness.sweep.levels import Level, Range, Sweep
 from harness.sweep.throughput_curve import Cliff, Plateau
 
 # The chart files that a report may have.
@@ -36,6 +39,9 @@ _MARKERS = (
 _CROSS = "m-4.5-4.5l9 9m0-9l-9 9"
 _CURVE_POINTS = 120
 _CAP_PX = 3
+RATE, ERRORS = "success_rate_per_s", "error_ratio"
+# What the bars of a line are.
+OF_REPEATS, WITHIN_RUNS = "least to greatest of the repeats", "95 % interval within the run"
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def chart(title: str, unit: str, lines: Sequence[Line], marks: Marks, over: Leve
     within_px = [plot.x_px(marks.within)] if marks.within is not None and marks.goals else []
     body = [
         legend.rows,
-        *_band(plot, marks.plateau),
+        *(plot.band(marks.plateau.from_users, marks.plateau.to_users) if marks.plateau else []),
         plot.axes(over.title),
         *([plot.line(marks.curve, svg.CONTEXT, svg.DASHES[1])] if marks.curve else []),
         *goals.drawn(plot),
@@ -280,16 +286,6 @@ def _drawn(plot: Plot, line: Line, index: int, *, is_joined: bool) -> list[str]:
     return parts
 
 
-def _band(plot: Plot, plateau: Plateau | None) -> list[str]:
-    if plateau is None:
-        return []
-    left, right = plot.x_px(plateau.from_users), plot.x_px(plateau.to_users)
-    return [
-        svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
-        *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
-    ]
-
-
 def _cliff(plot: Plot, cliff: Cliff | None, lines: Sequence[Line]) -> list[str]:
     values = dict(lines[0].points)
     ends = [cliff.users, cliff.next_users] if cliff else []
@@ -313,3 +309,33 @@ def _line_text(line: Line, over: LevelAxis) -> str:
         f"{line.name}: least {svg.figure(min(values))}, most {svg.figure(best[1])} at {over.text(best[0])}, "
         f"last {svg.figure(last[1])} at {over.text(last[0])}."
     )
+
+
+class LevelRanges(NamedTuple):
+    """What the bars are, and the bar of each level; None where it is unknown."""
+
+    text: str
+    ranges: Sequence[Range | None]
+
+
+def level_ranges(levels: Sequence[Level], figure: str) -> LevelRanges:
+    """Return the bars of a figure: intervals within runs when no level has repeats, as far as batches are known."""
+    if any(len(level.counted) > 1 for level in levels):
+        ranges = [Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels]
+        return LevelRanges(OF_REPEATS, ranges)
+    return LevelRanges(WITHIN_RUNS, [_interval(level, figure) for level in levels])
+
+
+def _interval(level: Level, figure: str) -> Range | None:
+    total = level.counted[0].total if level.counted else None
+    if total is None or total.batches is None or figure == ERRORS:
+        return None
+    if figure == RATE:
+        found, rate_per_s = estimate(total.batches, total.histogram, THROUGHPUT), level.figures.success_rate_per_s
+        if isinstance(found, str) or not rate_per_s or not found.value:
+            return None
+        reach = rate_per_s * student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error / found.value
+        return Range(max(0.0, rate_per_s - reach), rate_per_s + reach)
+    metric = metric_of(figure)
+    interval = average_interval([total]) if metric == AVERAGE else percentile_interval([total], metric)
+    return Range(interval.low_ms, interval.high_ms) if interval and interval.high_ms is not None else None

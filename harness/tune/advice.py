@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.advice import extended
 from harness.experiment.record import FINISHED
 from harness.metrics.metric import ERRORS
 from harness.report.results import NextStep
-from harness.run.arguments import make_command
+from harness.run.arguments import changed_command, make_command
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, NO_EFFECT
 from harness.tune.factors import Factor, set_text
@@ -45,7 +44,7 @@ def _of_uncounted(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep(text, outcome.record.resume_command)
     elif outcome.steps_left:
         left = units.plural(len(outcome.steps_left), "run")
-        command = extended(outcome.record.resume_command, "max", "8h")
+        command = changed_command(outcome.record.resume_command, {"max": "8h"})
         yield NextStep(f"{left} of the design are missing: continue with more time", command)
 
 

@@ -12,7 +12,7 @@ from harness.compare.result import RunResult
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import WARM_UP
-from harness.experiment.runner import Design, child_of
+from harness.experiment.runner import WARM_UP_RUN, Design, Purpose, equal_step
 from harness.metrics.metric import ERRORS
 from harness.report.charts.chart import write_charts
 from harness.report.pages import write_page
@@ -56,25 +56,11 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
             return None
         next_one = left[0]
         values = set_text(record.factors, record.cells[next_one.cell])
-        is_warm_up, number = next_one.block == WARM_UP, record.run_count - len(left) + 1
-        heading = f"run {number} of {record.run_count}, block {next_one.block}"
-        heading = "warm-up run, not counted" if is_warm_up else heading
-        what = "the warm-up run" if is_warm_up else f"block {next_one.block}, {values}"
-        own = ChildRun(
-            title=values,
-            arguments=(f"--set={values}",),
-            folders=self.folders,
-            log=self.files.folder / f"{len(record.runs) + 1:02d}.log",
-        )
-        return Step(
-            run=next_one,
-            heading=f"{record.id}: {heading}, {values}",
-            child=child_of(record, what, own),
-            runs_in=self.files.folder.parent,
-            limit_s=record.limit_s,
-            planned_s=[record.planned_s],
-            left_s=[record.planned_s] * len(left),
-        )
+        heading = f"run {record.run_count - len(left) + 1} of {record.run_count}, block {next_one.block}"
+        of_block = Purpose(heading, f"block {next_one.block}, {values}")
+        purpose = WARM_UP_RUN if next_one.block == WARM_UP else of_block
+        own = ChildRun(values, (f"--set={values}",), self.folders, self.files.next_log(record))
+        return equal_step(self.files, record, next_one, purpose, own, len(left))
 
 
 def to_json(outcome: Outcome) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """A home whose system has a setting to compare, and scripts/ab with runs that take no time."""
 
 import shutil
+from functools import partial
 
 import pytest
 
-from harness.cli import main
 from tests.support.ab_tests import SIDES
-from tests.support.fake_runs import behave, use_fake_children, with_delay
+from tests.support.fake_runs import tiny_command, with_delay
 
 
 @pytest.fixture
@@ -17,14 +17,7 @@ def home(home):
 @pytest.fixture
 def ab(home, tmp_path, monkeypatch):
     """Run scripts/ab on the tiny plan and return its exit code; runs take no time."""
-    use_fake_children(tmp_path, monkeypatch)
-
-    def run(*arguments, behaviour=None):
-        behave(tmp_path, behaviour)
-        folders = [f"--home={home}", f"--reports={tmp_path / 'ab'}", f"--build={tmp_path / 'build'}"]
-        return main(["--plan=tiny", *arguments, *folders], "scripts/ab")
-
-    return run
+    return partial(tiny_command(home, tmp_path, monkeypatch, "ab"), "ab")
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,7 @@
 """scripts/ab as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
 
 import json
-import os
 import re
-import signal
-import threading
 from dataclasses import replace
 
 import pytest
@@ -24,7 +21,7 @@ from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
 from tests.support.paths import FAKE_JMETER
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import interrupted_when, processes_of
 
 
 @pytest.mark.real
@@ -136,14 +133,8 @@ def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headlin
 
 @pytest.mark.real
 def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab, tmp_path, capsys):
-    def interrupt():
-        wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    assert ab(*SIDES, behaviour={"5": "wait"}) == 130
-    thread.join()
+    with interrupted_when((tmp_path / "fakes" / "waits").exists):
+        assert ab(*SIDES, behaviour={"5": "wait"}) == 130
     assert "tiny/ab-01: not finished; resume with: make ab PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     assert "\u26a0\ufe0f **INTERRUPTED, so far CANNOT TELL after 1 pair: 3 more pairs are needed.**" in page_of(
         tmp_path

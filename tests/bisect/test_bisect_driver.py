@@ -1,10 +1,7 @@
 """scripts/bisect as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
 
 import json
-import os
 import re
-import signal
-import threading
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from harness.run import kinds
 from tests.support.ab_tests import commit, git
 from tests.support.fake_runs import calls
 from tests.support.first_screens import assert_first_screen
-from tests.support.processes import wait_for
+from tests.support.processes import interrupted_when
 
 VALUES = "--set=delay_ms=0,1,20,21,22"
 
@@ -142,14 +139,8 @@ def test_ctrl_c_ends_a_build_and_the_bisection_can_be_resumed(bisect, home, tmp_
     system.write_text(system.read_text().replace("delay_ms = 0", "delay_ms = 30"))
     commit(home, "Slower")
 
-    def interrupt() -> None:
-        wait_for(lambda: (tmp_path / "waits").exists())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    assert bisect("--good=HEAD~3") == 130
-    thread.join()
+    with interrupted_when((tmp_path / "waits").exists):
+        assert bisect("--good=HEAD~3") == 130
     record = record_of(tmp_path)
     assert (record["state"], record["runs"][-1]["candidate"]) == ("running", 1)
     assert all(run["state"] == "ended" for run in record["runs"][:-1])

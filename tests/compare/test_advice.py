@@ -2,14 +2,13 @@
 
 import pytest
 
-from harness.compare.advice import extended, next_steps
+from harness.compare.advice import next_steps
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
 from harness.report.verdict import DOUBTFUL, Verdict
 from tests.support.factories import record
 from tests.support.results import label_result, run_result
 
 COMMAND = "make run PLAN=tiny USERS=2 DURATION=2m NOTE='a b'"
-LTH = "lth run tiny --users=2 --duration=2m"
 
 
 def steps(verdict, changes=(), reasons=(), state=None, further_runs=None, command=COMMAND):
@@ -61,8 +60,3 @@ def test_what_cannot_be_told_needs_more_runs():
 )
 def test_a_doubtful_or_invalid_run_is_measured_again(verdict, state, text):
     assert steps(verdict, reasons=(f"tiny/run-2 is {state}: why",), state=state) == [(text, COMMAND)]
-
-
-def test_a_stored_command_is_extended_in_its_own_spelling():
-    assert extended(COMMAND, "max", "2 h") == f"{COMMAND} MAX='2 h'"
-    assert (extended(LTH, "profile"), extended(LTH, "max", "2h")) == (f"{LTH} --profile", f"{LTH} --max=2h")

@@ -12,7 +12,6 @@ import pytest
 from harness.ab.message import ab_message
 from harness.ab.outcome import Outcome
 from harness.ab.outcome import headline as ab_headline
-from harness.ab.record import AbRecord, Side
 from harness.ab.rule import Series, judge, verdict_of
 from harness.cli import main
 from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
@@ -26,8 +25,8 @@ from harness.sweep.level_verdicts import with_verdict
 from harness.sweep.levels import Figures
 from harness.sweep.pairs import LevelVerdict, compare_sweeps
 from harness.sweep.pairs import headline as sweep_headline
+from tests.support.ab_tests import finished_record
 from tests.support.comparisons import LIMITS, QUIET, runs
-from tests.support.factories import closed_load
 from tests.support.releases import save_release
 from tests.support.results import batched, run_result
 from tests.support.sweeps import sweep
@@ -97,12 +96,7 @@ def test_two_sweeps_that_cannot_be_told_apart_name_no_direction(repeated):
 
 
 def test_an_ab_test_that_cannot_tell_names_no_direction_in_its_headline_and_message():
-    sides = Side("delay_ms=0", "local"), Side("delay_ms=20", "local")
-    record = AbRecord(
-        name="ab-01", plan="tiny", command="make ab", a=sides[0], b=sides[1], arguments=(), load=closed_load(),
-        planned_s=100.0, limit_s=500.0, budget_s=None, thresholds=Thresholds(), state="finished", runs=(),
-        started_at="2026-11-21T02:00:00Z", spent_s=60.0, git_commit=None, git_changed=None, seed=1,
-    )  # fmt: skip
+    record = finished_record(seed=1)
     rng, seen = Random(5), 0
     for change in (-0.2, -0.06, 0.04, 0.06, 0.2):
         for count in (4, 6, 10):

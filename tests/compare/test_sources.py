@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.records import to_plain
 from harness.cli import main
 from harness.compare.sides import Found, short_names
 from harness.compare.sources import read_result
@@ -172,29 +171,6 @@ def test_a_run_whose_harness_was_killed_is_read_and_is_invalid(reports):
     for file in path.iterdir():
         os.utime(file, (1, 1))
     assert read_result(path).verdict.state == "INVALID"
-
-
-def without_batches(data):
-    """Return the JSON as format 2 had it."""
-    for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
-        for figures in (*group["labels"], group["total"]):
-            del figures["batches"]
-    return {**data, "format_version": 2}
-
-
-def test_json_of_format_2_is_read_without_batches(reports):
-    path = save(reports, "tiny", "run-07_1").with_name("run-07_1.json")
-    path.write_text(json.dumps(without_batches(json.loads(path.read_text()))))
-    result = read_result(path.with_suffix(""))
-    assert (result.total.average_ms, result.total.batches) == (1000, None)
-
-
-def test_json_of_format_2_with_samples_is_counted_again(reports):
-    folder = started(reports, "finished")
-    old = without_batches(to_plain(summary("run-01_1")))
-    folder.with_name("run-01_1.json").write_text(json.dumps(old))
-    result = read_result(folder)
-    assert (result.total.average_ms, len(result.total.batches.average_ms)) == (100, 20)
 
 
 def test_json_of_a_newer_format_is_refused(reports):

@@ -1,11 +1,8 @@
 """What is true of every kind of experiment: interrupted, resumed, out of time, with bad input. Runs take no time."""
 
 import json
-import os
 import re
 import shutil
-import signal
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +14,10 @@ from harness.base.errors import UsageError
 from harness.base.spellings import MASK
 from harness.cli import main
 from harness.experiment import runner
+from harness.report.results import stated_result
+from harness.trust import design
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
-from tests.support.processes import wait_for
+from tests.support.processes import interrupted_when
 
 SUITE = """format_version = 1
 title = "Nights"
@@ -88,7 +87,7 @@ CAPACITY = Kind(
     ("--most=0", "MOST=0"), 3, "sweep-*.json",
 )  # fmt: skip
 TRUST = Kind(
-    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 12,
+    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 6,
 )  # fmt: skip
 KINDS = pytest.mark.parametrize(
     "kind",
@@ -110,6 +109,8 @@ def start(home, tmp_path, monkeypatch) -> Callable[..., int]:
     use_fake_children(tmp_path, monkeypatch)
     use_fake_levels(tmp_path, monkeypatch)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", False))
+    for name in ("STARTS", "STARTS_MOST"):
+        monkeypatch.setattr(design, name, design.STARTS_LEAST)
 
     def run(kind: Kind, *more: str, arguments: tuple[str, ...] = (), behaviour: dict[str, str] | None = None) -> int:
         behave(tmp_path, behaviour)
@@ -133,21 +134,17 @@ def records(tmp_path: Path, kind: Kind) -> list[dict]:
 
 def interrupted(start, kind: Kind, tmp_path: Path, number: int) -> int:
     """Interrupt the run of this number, and return the exit code."""
-
-    def interrupt() -> None:
-        wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    code = start(kind, behaviour={str(number): "wait"})
-    thread.join()
-    return code
+    with interrupted_when((tmp_path / "fakes" / "waits").exists):
+        return start(kind, behaviour={str(number): "wait"})
 
 
 def path_of(tmp_path: Path, kind: Kind) -> Path:
     (path,) = (tmp_path / "reports" / kind.folder).glob(kind.pattern)
     return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def ended(record: dict) -> list[str]:
@@ -307,10 +304,14 @@ def test_an_unknown_name_is_one_line(kind, tmp_path):
 
 
 @KINDS
-def test_its_report_is_written_again_to_the_byte_by_its_name(kind, start, tmp_path):
+def test_its_report_and_charts_are_written_again_to_the_byte_by_its_name(kind, start, tmp_path, capsys):
     assert start(kind) in (0, 1)
     path = path_of(tmp_path, kind)
-    before = [path.read_bytes(), path.with_suffix(".md").read_bytes()]
-    path.with_suffix(".md").unlink()
+    page = path.with_suffix(".md")
+    before, headline = contents(path.parent), stated_result(page).headline
+    for file in (page, *path.with_suffix("").glob("*.svg")):
+        file.unlink()
+    capsys.readouterr()
     assert main(["report", path.stem, f"--reports={tmp_path / 'reports'}"], "lth") in (0, 1)
-    assert [path.read_bytes(), path.with_suffix(".md").read_bytes()] == before
+    assert contents(path.parent) == before
+    assert headline in capsys.readouterr().out

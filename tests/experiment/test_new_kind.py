@@ -1,10 +1,7 @@
 """A kind of experiment in one file: several plans in turn, each a few times; run, interrupted, resumed and listed."""
 
 import argparse
-import os
 import re
-import signal
-import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,7 +29,7 @@ from harness.run.child import Children, ChildRun
 from harness.run.directory import RunDirectory, load_record
 from harness.site.files import write_site
 from tests.support.fake_runs import behave, calls, use_fake_runs
-from tests.support.processes import wait_for
+from tests.support.processes import interrupted_when
 
 TURNS = kinds.Kind("turn", "Plans in turn", "turn", has_series=True, verb="turns")
 
@@ -142,22 +139,11 @@ def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
     return outcomes[0]
 
 
-def interrupt(tmp_path: Path) -> threading.Thread:
-    def act() -> None:
-        wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=act)
-    thread.start()
-    return thread
-
-
 def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(reports, tmp_path, charts, capsys):
     new = ("tiny", "other", "tiny")
     behave(tmp_path, {"2": "wait"})
-    thread = interrupt(tmp_path)
-    assert turns(reports, *new).record.state == RUNNING
-    thread.join()
+    with interrupted_when((tmp_path / "fakes" / "waits").exists):
+        assert turns(reports, *new).record.state == RUNNING
     assert "turn-07: not finished; resume with: make turns PLAN=tiny RESUME=07\n" in capsys.readouterr().out
     page = reports / "tiny" / "turn-07.md"
     assert "**1 of 3 plans measured.**" in page.read_text()

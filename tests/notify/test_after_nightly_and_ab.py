@@ -11,16 +11,13 @@ import pytest
 
 from harness.ab import message as of_ab
 from harness.ab.outcome import Outcome
-from harness.ab.record import AbRecord, Side
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.nightly.message import is_due, nightly_message
 from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.plan.thresholds import Thresholds
 from harness.report.verdict import INVALID, Verdict
-from tests.support.ab_tests import SIDES
+from tests.support.ab_tests import SIDES, finished_record
 from tests.support.commands import command
-from tests.support.factories import closed_load
 from tests.support.fake_runs import behave, use_fake_children, with_delay
 from tests.support.message_servers import PATH, Chat, chat_server
 from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
@@ -235,10 +232,4 @@ def test_when_a_message_about_an_ab_test_is_due(when: str, due: set[str]) -> Non
 
 
 def ab_outcome(verdict: str, state: str = "finished") -> Outcome:
-    sides = Side("delay_ms=0", "local"), Side("delay_ms=20", "local")
-    record = AbRecord(
-        name="ab-01", plan="tiny", command="make ab", a=sides[0], b=sides[1], arguments=(), load=closed_load(),
-        planned_s=100.0, limit_s=500.0, budget_s=None, thresholds=Thresholds(), state=state, runs=(),
-        started_at="2026-11-21T02:00:00Z", spent_s=60.0, git_commit=None, git_changed=None,
-    )  # fmt: skip
-    return Outcome(record, (), (), verdict)
+    return Outcome(finished_record(state=state), (), (), verdict)

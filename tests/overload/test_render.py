@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, UsageError
 from harness.base.records import build, read_record, to_plain
 from harness.cli import main
 from harness.experiment.files import ExperimentFiles, Experiments
@@ -14,7 +14,6 @@ from harness.experiment.record import ENDED, FINISHED, RUNNING
 from harness.overload.record import OverloadRecord, VariantRun
 from harness.overload.render import goodput_chart, overload_report, result_line, result_of, write_overload_report
 from harness.overload.result import VariantResult, level_results, recovery_result, requests_per_user
-from harness.report.notes import NOTES_BEGIN
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import tables_of
 from tests.support.overloads import LIMIT_MS, RECORD, SERVED_PER_S, levels_with, simulated
@@ -146,21 +145,6 @@ def again(tmp_path: Path, *arguments: str) -> int:
     return main(["overload", *arguments, "--reports", str(tmp_path)], "aggregate.py")
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize("name", ["shop/overload-07", "overload-07", "{0}/shop/overload-07.md"])
-def test_a_stored_test_is_rendered_again_with_the_same_bytes(record, tmp_path, capsys, name):
-    files = stored(tmp_path, record)
-    files.report.write_text(files.report.read_text().replace(f"{NOTES_BEGIN}\n", f"{NOTES_BEGIN}\nmine"))
-    before = contents(tmp_path)
-    (files.folder / "goodput.svg").unlink()
-    assert again(tmp_path, name.format(tmp_path)) == EXIT_OK
-    assert contents(tmp_path) == before
-    assert "✘ CONGESTION COLLAPSE with accept_count=1000: " in capsys.readouterr().out
-
-
 def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tmp_path):
     files = stored(tmp_path, replace(record, state=RUNNING, runs=record.runs[:1]))
     files.report.unlink()
@@ -172,12 +156,6 @@ def test_a_killed_test_gets_its_report_unless_another_process_runs_it(record, tm
     assert not files.report.exists()
     assert again(tmp_path, "overload-07") == EXIT_INTERRUPTED
     assert "**INTERRUPTED: 1 of 2 variants measured; so far GRACEFUL with" in files.report.read_text()
-
-
-def test_an_unknown_test_is_one_line_with_those_that_are_there(record, tmp_path):
-    stored(tmp_path, record)
-    with pytest.raises(UsageError, match=r"overload-08: no such overload test; did you mean overload-07\? there are: "):
-        again(tmp_path, "overload-08")
 
 
 def test_the_exit_code_is_3_when_a_variant_has_no_usable_run(record, tmp_path):

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from tests.support.ended_run import EndedRun
+from tests.support.local_server import serving
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
 
@@ -96,13 +97,9 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def okapi() -> Iterator[FakeOkapi]:
     fake = FakeOkapi()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"okapi": fake}))
-    server.daemon_threads = True
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield fake
-    server.shutdown()
-    server.server_close()
+    with serving(Handler, okapi=fake) as port:
+        fake.url = f"http://127.0.0.1:{port}"
+        yield fake
 
 
 def run(reports: Path, *arguments: str, **environment: str) -> EndedRun:

@@ -111,9 +111,15 @@ def test_an_address_is_the_plan_of_one_run_only(command) -> None:
     ("command", "changed"),
     [
         ("make sweep PLAN=tiny USERS=1,2", "make sweep PLAN=tiny USERS=1,2 LEVEL_DURATION=60s"),
-        ("make sweep LEVEL_DURATION=1 GOAL='p90<2s'", "make sweep 'GOAL=p90<2s' LEVEL_DURATION=60s"),
+        ("make sweep LEVEL_DURATION=1 GOAL='p90<2s'", "make sweep GOAL='p90<2s' LEVEL_DURATION=60s"),
         ("lth sweep --plan=tiny --level-duration=1", "lth sweep --plan=tiny --level-duration=60s"),
     ],
 )
 def test_a_command_is_changed_in_the_spelling_that_it_has(command: str, changed: str) -> None:
     assert changed_command(command, {"level_duration": "60s"}) == changed
+
+
+def test_an_option_without_a_value_is_added_once() -> None:
+    assert changed_command("lth run tiny --users=2", {"profile": "1"}) == "lth run tiny --users=2 --profile"
+    assert changed_command("lth run --profile tiny", {"profile": "1"}) == "lth run tiny --profile"
+    assert changed_command("make run NOTE='a b'", {"profile": "1"}) == "make run NOTE='a b' PROFILE=1"

@@ -22,6 +22,7 @@ from harness.base import toolchain
 from harness.run.connections import agent_argument
 from tests.support.java_program import java_command
 from tests.support.load_generator import generator
+from tests.support.local_server import serving
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
 from tests.support.paths import FAKE_JMETER
 
@@ -79,11 +80,8 @@ def redirecting(foreign: http.server.ThreadingHTTPServer) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 Drive = Callable[..., tuple[int, str, Path]]

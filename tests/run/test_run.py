@@ -102,13 +102,6 @@ def test_consecutive_runs_continue_the_given_series_and_do_not_see_each_other(ru
 
 
 @pytest.mark.real
-def test_two_runs_at_once_get_two_directories(start_run, target, tmp_path):
-    both = [start_run("--target", target, "--duration", "1") for _ in range(2)]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
-    assert len(list((tmp_path / "reports" / "tiny").glob("run-01_?.md"))) == 2
-
-
-@pytest.mark.real
 def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run, target, tmp_path):
     assert run("--target", target, "--duration", "1", "--note", "before the fix").returncode == 0
     directory = tmp_path / "reports" / "tiny" / "run-01_1"

@@ -1,5 +1,3 @@
-import threading
-
 import pytest
 
 from harness.base.errors import UsageError
@@ -20,17 +18,6 @@ def test_a_number_of_which_only_the_report_exists_is_not_reused(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "run-07_91.md").write_text("old")
     assert reserve(tmp_path, "tiny", None).name == "run-07_92"
-
-
-def test_runs_that_start_at_once_never_share_a_directory(tmp_path):
-    names, threads = [], []
-    for _ in range(20):
-        threads.append(threading.Thread(target=lambda: names.append(reserve(tmp_path, "tiny", None).name)))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(names) == sorted(f"run-01_{number}" for number in range(1, 21))
 
 
 def test_too_little_space_is_refused_before_anything_starts(tmp_path):

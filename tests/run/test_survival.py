@@ -141,25 +141,6 @@ def test_a_closed_terminal_is_one_interrupt_although_kernel_and_shell_each_send_
 
 
 @pytest.mark.real
-def test_a_sweep_whose_terminal_is_closed_writes_its_report_and_can_be_resumed(
-    in_terminal, command, environment, tmp_path
-):
-    argv = command("sweep", *SWEEP)
-    terminal = in_terminal(argv)
-    samples = tmp_path / "reports" / "tiny" / "run-01_2" / "samples.jtl"
-    wait_for(lambda: samples.is_file() and samples.read_text().count("\n") > 3, 60)
-    terminal.close()
-    assert terminal.process.wait(timeout=30) == 130
-    assert [run["run"] for run in sweep_json(tmp_path)["runs"] if run["state"] != "ended"] == ["run-01_2"]
-    assert "[run-01_1](run-01_1.md)" in (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert processes_of(tmp_path) == []
-    assert list((tmp_path / "tmp").iterdir()) == []
-    assert subprocess.run(argv, env=environment, capture_output=True, check=False).returncode == 0
-    runs = sweep_json(tmp_path)["runs"]
-    assert [run["run"] for run in runs if run["state"] == "ended"] == ["run-01_1", "run-01_3"]
-
-
-@pytest.mark.real
 def test_with_hup_ignored_sweep_and_capacity_continue_without_their_terminals(in_terminal, command, apart):
     search = ("--most", "2", "--duration", "1", "--warmup", "0")
     started = {}

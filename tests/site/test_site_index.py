@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness.history.catalogue import Catalogue, Document, first_line
-from harness.history.files import read_catalogue
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.history.summary_page import summary_page
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
@@ -182,16 +181,6 @@ def test_doubtful_runs_are_named_in_their_row_and_in_the_count(tmp_path):
     assert "| DOUBTFUL: Too few samples: 97 measured, 100 needed |" in text
     assert "| DOUBTFUL: Too few samples: 98 measured, 100 needed, goal missed |" in text
     assert "2 runs: 2 DOUBTFUL, 1 with a goal missed." in text
-
-
-def test_json_of_the_previous_format_is_read(tmp_path):
-    run = add_run(tmp_path, "tiny/run-07_1")
-    data = json.loads(run.summary_json.read_text())
-    for label in (*data["groups"][0]["labels"], data["groups"][0]["total"]):
-        del label["batches"]
-    run.summary_json.write_text(json.dumps({**data, "format_version": 2}))
-    (entry,) = read_catalogue(tmp_path).entries
-    assert entry.result.total.sample_count == 118
 
 
 def test_sweeps_are_listed_with_their_series_and_comparisons_with_the_plan(tmp_path):

@@ -15,6 +15,7 @@ import pytest
 from harness.base import guardian
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
+from harness.cli import main
 from harness.experiment.execute import Measured
 from harness.run import child
 from harness.run.directory import reserve
@@ -105,6 +106,21 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return Measured(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)
+
+
+def tiny_command(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: str) -> Callable[..., int]:
+    """Return a function that calls a script for the tiny plan and returns its exit code; runs take no time.
+
+    `reports` is the folder of the reports in `tmp_path`.
+    """
+    use_fake_children(tmp_path, monkeypatch)
+    folders = [f"--home={home}", f"--reports={tmp_path / reports}", f"--build={tmp_path / 'build'}"]
+
+    def start(script: str, *arguments: str, behaviour: dict[str, str] | None = None) -> int:
+        behave(tmp_path, behaviour)
+        return main(["--plan=tiny", *arguments, *folders], f"scripts/{script}")
+
+    return start
 
 
 def behave(tmp_path: Path, behaviour: dict[str, str] | None) -> None:

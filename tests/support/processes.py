@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,16 @@ def interrupted_after(seconds: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def interrupted_when(condition: Callable[[], object]) -> AbstractContextManager[None]:
+    """Interrupt this process as Ctrl-C does as soon as the condition is true: for a command that runs in it."""
+
+    def interrupt() -> None:
+        wait_for(condition)
+        press_ctrl_c()
+
+    return meanwhile(interrupt)
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from harness.plan.goal import Goal
 from harness.report.charts.svg import LEFT, RIGHT
 from harness.report.verdict import DOUBTFUL, VALID, Verdict
 from harness.sweep.analysis import analyse
-from harness.sweep.charts import sweep_charts
-from harness.sweep.level_ranges import ERRORS, RATE, level_ranges
+from harness.sweep.charts import ERRORS, RATE, level_ranges, sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.published import parse_csv
 from tests.support.sweep_reports import SVG, charts_of, run, texts_of

@@ -94,41 +94,28 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
 
 
 @pytest.mark.real
-def test_a_goal_and_stop_conditions_of_the_command_line_are_those_of_each_level(finished, tmp_path):
-    given = ("--goal", "p95<700, errors<20%", "--stop", "errors>50% for 1s")
-    code, out = finished("sweep", "--users", "1,2", "--duration", "60", "--warmup", "1", *given, mode="all-failed")
+def test_goal_stop_conditions_and_headers_of_the_command_line_are_those_of_each_level(finished, tmp_path):
+    given = ("--goal", "p95<700, errors<20%", "--stop", "errors>50% for 1s", "--header", "X-Tenant: blue")
+    secrets = ("--header", "X-Token: $SHOP_TOKEN", "--header", "X-Api-Key: k-4711-77")
+    levels = ("--users", "1,2", "--duration", "60", "--warmup", "1")
+    code, out = finished("sweep", *levels, *given, *secrets, mode="all-failed", SHOP_TOKEN="of-the-environment")
     assert code == 0, out
     assert "warm-up: " not in out  # it was not stopped
     reports = tmp_path / "reports"
+    goal, stop = "'--goal=p95<700, errors<20%'", "'--stop=errors>50% for 1s'"
+    headers = "'--header=X-Tenant: blue' '--header=X-Token: $SHOP_TOKEN' '--header=X-Api-Key: •••'"
     for name, users in (("run-01_1", 1), ("run-01_2", 2)):
         run = run_json(reports, name)
         assert run["stopped_early"].startswith("errors above 50 % for 1 s")
         assert (run["goal"]["p95_ms"], run["goal"]["p90_ms"], run["goal"]["error_ratio"]) == (700, None, 0.2)
-        assert run["command"] == (
-            f"make run PLAN=tiny USERS={users} DURATION=60 GOAL='p95<700, errors<20%' STOP='errors>50% for 1s'"
-        )
+        assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
+        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=60 {goal} {stop} {headers}"
+    command = f"lth sweep --plan=tiny --users=1,2 {goal} --duration=60 {stop} --warmup=1 {headers}"
+    assert sweep_json(tmp_path)["command"] == command
     report = (reports / "tiny" / "sweep-01.md").read_text()
-    command = "make sweep PLAN=tiny USERS=1,2 GOAL='p95<700, errors<20%' DURATION=60 STOP='errors>50% for 1s' WARMUP=1"
-    assert f"<!-- command: {command} -->\n" in report
     assert "\nGoal: p95 ≤ 700 ms, errors ≤ 20 %.\n" in report
     assert "Stopped early: errors above 50 % for 1 s" in report
-    assert nothing_is_left(tmp_path)
-
-
-@pytest.mark.real
-def test_headers_of_the_command_line_are_those_of_each_level(finished, tmp_path):
-    given = ("--header", "X-Tenant: blue", "--header", "X-Token: $SHOP_TOKEN", "--header", "X-Api-Key: k-4711-77")
-    levels = ("--users", "1,2", "--duration", "1", "--warmup", "0")
-    code, out = finished("sweep", *levels, *given, SHOP_TOKEN="of-the-environment")
-    assert code == 0, out
-    headers = "'--header=X-Tenant: blue' '--header=X-Token: $SHOP_TOKEN' '--header=X-Api-Key: •••'"
-    for name, users in (("run-01_1", 1), ("run-01_2", 2)):
-        run = run_json(tmp_path / "reports", name)
-        assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
-        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=1 {headers}"
-    record = sweep_json(tmp_path)
-    assert record["command"] == f"lth sweep --plan=tiny --users=1,2 --duration=1 --warmup=0 {headers}"
-    stored = [path.read_bytes() for path in (tmp_path / "reports").rglob("*") if path.is_file()]
+    stored = [path.read_bytes() for path in reports.rglob("*") if path.is_file()]
     assert not [text for text in stored if b"of-the-environment" in text or b"k-4711-77" in text]
     assert nothing_is_left(tmp_path)
 

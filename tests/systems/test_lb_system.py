@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import json
 import os
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,13 +16,11 @@ from xml.etree import ElementTree
 import psutil
 import pytest
 
-from harness.system.agent import agent_library
 from harness.system.manifest import load_manifest
-from harness.system.profile import ProcessProfile, profiles
-from harness.system.profile_events import read_events
-from harness.system.profile_files import Profiler
+from harness.system.profile import ProcessProfile
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
+from tests.support.profiling import profiled
 from tests.support.programs import program
 
 pytestmark = pytest.mark.real
@@ -94,16 +90,12 @@ def profile_of_many(system: Supervisor, folder: Path) -> ProcessProfile:
         client.connection.close()
         return found
 
-    with Profiler({"backends": system.processes["backends"]}, folder, {}, agent=agent_library()) as profiler:
-        begin_ms = time.time_ns() // 1_000_000
+    def ask_on_four() -> set[int]:
         with ThreadPoolExecutor(4) as pool:
-            statuses = set().union(*pool.map(ask_often, range(4)))
-        end_ms = time.time_ns() // 1_000_000
+            return set().union(*pool.map(ask_often, range(4)))
+
+    statuses, profile = profiled(system, "backends", folder, ask_on_four)
     assert statuses == {200}
-    profiler.write(folder / "profile.tsv.gz")
-    assert profiler.unknown == []
-    with gzip.open(folder / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
-        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
     return profile
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import http.cookiejar
 import json
 import re
@@ -12,7 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,18 +20,15 @@ import psutil
 import pytest
 
 from harness.base.errors import StartError
-from harness.base.toolchain import ensure_flame_graphs
-from harness.system.agent import agent_library
 from harness.system.exceptions import count_exceptions
 from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from harness.system.manifest import load_manifest
-from harness.system.profile import ProcessProfile, profiles
-from harness.system.profile_events import read_events
-from harness.system.profile_files import Profiler
+from harness.system.profile import ProcessProfile
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
 from tests.support.processes import QUICK_JAVA
+from tests.support.profiling import profiled
 
 pytestmark = pytest.mark.real
 
@@ -121,22 +117,6 @@ def panels(supervisor: Supervisor) -> list[Answer]:
     return at_once(supervisor.target_url, "/apps/demo/multiplePanels.jsf", 20)
 
 
-def profile_of(
-    supervisor: Supervisor, folder: Path, load: Callable[[], list[Answer]]
-) -> tuple[list[Answer], ProcessProfile]:
-    """The answers of a load, and what the site did meanwhile."""
-    ensure_flame_graphs()
-    with Profiler({"site": supervisor.processes["site"]}, folder, {}, agent=agent_library()) as profiler:
-        begin_ms = time.time_ns() // 1_000_000
-        answers = load()
-        end_ms = time.time_ns() // 1_000_000
-    profiler.write(folder / "profile.tsv.gz")
-    assert profiler.unknown == []
-    with gzip.open(folder / "profile.tsv.gz", "rt", encoding="utf-8") as lines:
-        (profile,) = profiles(read_events(lines), begin_ms, end_ms)
-    return answers, profile
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervisor]:
     """The site without faults, with a store that takes next to no time."""
@@ -202,7 +182,7 @@ def test_a_feed_slower_than_the_timeout_delays_nobody(browser: Browser) -> None:
 
 
 def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor, tmp_path: Path) -> None:
-    answers, profile = profile_of(site, tmp_path, lambda: panels(site))
+    answers, profile = profiled(site, "site", tmp_path, lambda: panels(site))
     assert {(answer.status, "Panel 6: Node 6" in answer.text) for answer in answers} == {(200, True)}
     assert profile.sample_count > 0
     assert [one for one in profile.thrown if one.method.startswith("thruzero.InfoNode")] == []
@@ -255,7 +235,7 @@ def slow_feeds(tmp_path_factory: pytest.TempPathFactory) -> SlowFeeds:
             with ThreadPoolExecutor(3) as pool:
                 return list(pool.map(lambda user: user.open("/home.jsf"), [Browser(url) for _ in range(3)]))
 
-        first_hits, profile = profile_of(supervisor, tmp_path_factory.mktemp("profile"), home)
+        first_hits, profile = profiled(supervisor, "site", tmp_path_factory.mktemp("profile"), home)
         user = Browser(url)
         next_hit = user.open("/home.jsf")
         status = json.loads(user.open("/status.json").text)
@@ -270,7 +250,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     with started({"store_query_ms": 0, "faults": ["shared-filter-chain"]}, logs) as supervisor:
         user = Browser(supervisor.target_url)
         alone = [user.open("/apps/demo/multiplePanels.jsf") for _ in range(20)]
-        answers, profile = profile_of(supervisor, tmp_path_factory.mktemp("profile"), lambda: panels(supervisor))
+        answers, profile = profiled(supervisor, "site", tmp_path_factory.mktemp("profile"), lambda: panels(supervisor))
         processes = list(supervisor.processes.values())
         recordings = dict(supervisor.recordings)
     return Faulty(alone, answers, processes, logs, recordings, profile)

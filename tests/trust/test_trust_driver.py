@@ -15,7 +15,7 @@ from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.trust.overview import PAGE_NAME
-from tests.support.fake_runs import behave, use_fake_children, use_fake_levels, with_delay
+from tests.support.fake_runs import tiny_command, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
 
@@ -30,15 +30,8 @@ def home(home):
 @pytest.fixture
 def run(home, tmp_path, monkeypatch):
     """Run a script on the tiny plan and return its exit code; runs take no time."""
-    use_fake_children(tmp_path, monkeypatch)
     use_fake_levels(tmp_path, monkeypatch)
-
-    def start(script, *arguments, behaviour=None):
-        behave(tmp_path, behaviour)
-        folders = [f"--home={home}", f"--reports={tmp_path / 'reports'}", f"--build={tmp_path / 'build'}"]
-        return main(["--plan=tiny", *arguments, *folders], f"scripts/{script}")
-
-    return start
+    return tiny_command(home, tmp_path, monkeypatch, "reports")
 
 
 def record_of(tmp_path: Path) -> dict:

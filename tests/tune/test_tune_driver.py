@@ -1,11 +1,8 @@
 """scripts/tune as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
 
 import json
-import os
 import random
 import re
-import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,11 +12,10 @@ from harness.cli import main
 from harness.commands import tune as command
 from harness.experiment import start
 from harness.experiment.runner import Runner
-from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run import child
 from harness.run.limited_run import run_limited
-from tests.support.fake_runs import behave, calls, use_fake_children, with_delay
-from tests.support.processes import wait_for
+from tests.support.fake_runs import calls, tiny_command, with_delay
+from tests.support.processes import interrupted_when
 
 # The stand-in takes delay_ms longer; python changes nothing.
 SETTINGS = "delay_ms=0,20 python=python3,python3.11"
@@ -33,14 +29,12 @@ def home(home):
 @pytest.fixture
 def tune(home, tmp_path, monkeypatch):
     """Run scripts/tune on the tiny plan and return its exit code; runs take no time."""
-    use_fake_children(tmp_path, monkeypatch)
+    start = tiny_command(home, tmp_path, monkeypatch, "tune")
     monkeypatch.setattr(command, "_chance", lambda: random.Random(1))  # of random orders 1 in 20 has a false effect
 
     def run(*arguments, settings=SETTINGS, behaviour=None):
-        behave(tmp_path, behaviour)
-        folders = [f"--home={home}", f"--reports={tmp_path / 'tune'}", f"--build={tmp_path / 'build'}"]
         given = [f"--set={settings}"] if settings else []
-        return main(["--plan=tiny", *given, *arguments, *folders], "scripts/tune")
+        return start("tune", *given, *arguments, behaviour=behaviour)
 
     return run
 
@@ -93,12 +87,6 @@ def test_a_setting_with_an_effect_is_found_and_one_without_is_not(tune, tmp_path
     ]
     check_page(page_of(tmp_path), record)
     assert str(tmp_path) not in page_of(tmp_path)
-    check_rendered_again(tmp_path)
-    for reports in (tmp_path, tmp_path / "tune"):
-        write_summary(reports)
-    summary = (tmp_path / SUMMARY_NAME).read_text()
-    assert "Experiments:\n\n- [tune-01](tune/tiny/tune-01.md): FOUND after 15 runs" in summary
-    assert "[tune-01](tiny/tune-01.md): FOUND" in (tmp_path / "tune" / SUMMARY_NAME).read_text()
 
 
 def check_page(page: str, record: dict) -> None:
@@ -117,23 +105,6 @@ def check_page(page: str, record: dict) -> None:
     assert steps.splitlines() == [f"- {text}" for text in record["next"]]
 
 
-def check_rendered_again(tmp_path: Path) -> None:
-    """The same runs give the same bytes, and notes are preserved."""
-    folder = tmp_path / "tune" / "tiny"
-    names = ("tune-01.json", "tune-01.md", "tune-01/effects.svg", "tune-01/pair-1.svg")
-    before = {name: (folder / name).read_bytes() for name in names}
-    page = folder / "tune-01.md"
-    page.unlink()
-    assert again(tmp_path, "tiny/tune-01") == 0
-    assert {name: (folder / name).read_bytes() for name in names} == before
-    page.write_text(page.read_text().replace("-->\n\n<!-- notes:end", "-->\nthe new pool\n<!-- notes:end"))
-    assert again(tmp_path, str(page)) == 0
-    assert "-->\nthe new pool\n<!-- notes:end" in page.read_text()
-    (folder / "run-01_3.json").unlink()
-    with pytest.raises(UsageError, match=r"its run run-01_3 has no numbers any more \(it was deleted\); nothing was"):
-        again(tmp_path, "tiny/tune-01")
-
-
 @pytest.mark.real
 def test_the_metric_decides_what_is_better(tune, tmp_path):
     assert tune("--metric=throughput", settings="delay_ms=20,0,40") == 0
@@ -149,14 +120,8 @@ def test_the_metric_decides_what_is_better(tune, tmp_path):
 
 @pytest.mark.real
 def test_the_rest_of_an_interrupted_block_becomes_a_block_of_its_own_with_a_baseline(tune, tmp_path, capsys):
-    def interrupt():
-        wait_for(lambda: (tmp_path / "fakes" / "waits").exists())
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    assert tune(behaviour={"4": "wait"}) == 130
-    thread.join()
+    with interrupted_when((tmp_path / "fakes" / "waits").exists):
+        assert tune(behaviour={"4": "wait"}) == 130
     assert "tiny/tune-01: not finished; resume with: make tune PLAN=tiny RESUME=01\n" in capsys.readouterr().out
     headline = "INTERRUPTED, so far CANNOT TELL after 2 runs: too few runs to distinguish effects from scatter."
     assert f"\u26a0\ufe0f **{headline}**\n" in page_of(tmp_path)
@@ -203,8 +168,7 @@ def test_a_combination_that_does_not_run_ends_the_experiment(tune, tmp_path, beh
     assert again(tmp_path, "tiny/tune-01") == 3
 
 
-@pytest.mark.real
-def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch, capsys):
+def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_path, monkeypatch):
     # As if it took longer than it should.
     monkeypatch.setattr(start, "Runner", lambda *arguments: Runner(*arguments[:-1], 1000.0))
     assert tune("--max=6m") == 0
@@ -217,16 +181,6 @@ def test_the_budget_ends_an_experiment_before_a_run_that_does_not_fit(tune, tmp_
     assert record["next"] == [
         "16 runs of the design are missing: continue with more time: make tune PLAN=tiny RESUME=01 MAX=8h"
     ]
-    monkeypatch.setattr(start, "Runner", Runner)
-    assert "RESUME=01 and a larger MAX\n" in capsys.readouterr().out
-    assert tune("--max=1h", "--resume") == 0
-    record = record_of(tmp_path)
-    assert (record["verdict"], record["budget_s"], len(record["runs"])) == ("FOUND", 3600, 16)
-    # The next experiment estimates the time of its runs from this one.
-    path = tmp_path / "tune" / "tiny" / "tune-01.json"
-    path.write_text(json.dumps({**record, "runs": [{**run, "took_s": 5.0} for run in record["runs"]]}))
-    with pytest.raises(UsageError, match="16 runs of about 5 s, 1 min 20 s together"):
-        tune("--max=1m")
 
 
 def test_a_running_system_is_tuned_by_the_properties_of_the_plan(tune, home, target, tmp_path):

@@ -70,12 +70,12 @@ def value_axis(values: Iterable[float], most: int = 5) -> Axis:
     return Axis(0.0, top, tuple((value, number_tick(value, step, top)) for value in ticks_between(0.0, top, step)))
 
 
-def near_axis(values: Iterable[float], most: int = 5) -> Axis:
+def near_axis(values: Iterable[float]) -> Axis:
     """Return an axis around the values; an axis from 0 would hide small changes."""
     known = list(values)
     low, high = min(known), max(known)
     span = (high - low) or abs(high) * 0.1 or 1.0
-    step = nice_step(span * 1.1, most)
+    step = nice_step(span * 1.1, 5)
     low, high = math.floor((low - span * 0.05) / step) * step, math.ceil((high + span * 0.15) / step) * step
     low = max(0.0, low)
     return Axis(low, high, tuple((value, number_tick(value, step, high)) for value in ticks_between(low, high, step)))

@@ -125,22 +125,14 @@ def framed_chart(
     nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no values", "muted middle")
     body = [
         legend.rows,
-        *(_band(plot, band)[:1] if band else []),
+        *(plot.band(*band)[:1] if band else []),
         plot.axes(f"{AFTER_START}, {x.unit}"),
         *(draw(plot) if any(line.values for line in lines) else [nothing]),
-        *(_band(plot, band)[1:] if band else []),
+        *(plot.band(*band)[1:] if band else []),
     ]
     about = f"{frame.y_unit} over {AFTER_START}, {_interval(Band(x.low, x.high), x)}. {description}"
     unit = f"{frame.y_unit}, logarithmic" if y.is_log else frame.y_unit
     return svg.document(frame.title, unit, about, plot.bottom + svg.FOOT_PX, body)
-
-
-def _band(plot: Plot, band: Band) -> list[str]:
-    left, right = plot.x_px(band.from_s), plot.x_px(band.to_s)
-    return [
-        svg.rectangle(left, plot.top, right - left, plot.bottom - plot.top, "band"),
-        *(svg.straight(at, plot.top, at, plot.bottom, "edge") for at in (left, right)),
-    ]
 
 
 def _clipped(band: Band | None, x: Axis) -> Band | None:

@@ -244,6 +244,14 @@ class Plot:
             parts += [straight(x, self.bottom, x, self.bottom + 5, "axis"), tick_text(x, self.bottom + 21, label)]
         return "\n".join(parts)
 
+    def band(self, from_x: float, to_x: float) -> list[str]:
+        """Return the ground of a range of x, and then its two edges."""
+        left, right = self.x_px(from_x), self.x_px(to_x)
+        return [
+            rectangle(left, self.top, right - left, self.bottom - self.top, "band"),
+            *(straight(at, self.top, at, self.bottom, "edge") for at in (left, right)),
+        ]
+
     def line(self, points: Sequence[tuple[float, float]], colour: int | str, dash: str, style: str = "line") -> str:
         """Return a line through points; a single point is a dot. `colour` is an index, or the name of a style."""
         look = f"c{colour}" if isinstance(colour, int) else colour
