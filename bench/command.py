@@ -31,6 +31,7 @@ examples:
   scripts/bench throttle recorded/*.jtl                         what it finds in these runs
   scripts/bench held-back                                       a real system held back half-way: is it found, and when
   scripts/bench generator                                       CPU time per request of JMeter with other settings
+  scripts/bench memory --users 1000,20000                       memory per user of JMeter, by plan
   scripts/bench one-user                                        what JMeter adds to response times, next to wrk
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
@@ -45,7 +46,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "correlation", "generator", "one-user", "held-back", "soak", "scale")
+_BY_NAME = ("verdicts", "correlation", "generator", "memory", "one-user", "held-back", "soak", "scale")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("runs.run", "a run: time until ready, time until the first sample, CPU"),
@@ -72,6 +73,7 @@ _PARTS = {
         "a real system that is held back half-way, and what the report finds",
     ),
     "generator": ("runs.generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
+    "memory": ("runs.memory", "heap and resident memory of JMeter per user, by plan"),
     "one-user": ("runs.one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
     "generators": ("runs.remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("runs.failures", "runs that watch for failed requests next to runs that do not; none fails"),

@@ -49,6 +49,15 @@ _STOPPED_RATIO = 0.5
 _FAILED_NAMED_RATIO = 0.01
 
 
+def left_out_arrivals(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many arrivals of an open load had no room in the load generator."""
+    run = evidence.run
+    if run and run.left_out_arrivals:
+        count, plural = run.left_out_arrivals, "s were" if run.left_out_arrivals > 1 else " was"
+        heap, most = str(run.generator_heap_mb), f"{run.users_most:,}"
+        yield {"arrivals": f"{count:,} arrival{plural}", "most": most, "heap": heap}
+
+
 def separate_clocks(evidence: Evidence) -> Iterator[Values]:
     """Yield for how long all generators of a merged run drove together, by their own clocks."""
     generators = evidence.generators

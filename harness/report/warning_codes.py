@@ -159,6 +159,15 @@ class WarningCode(StrEnum):
         text="It may be the bottleneck, not the system. Drive fewer users, or from more or larger machines.",
         found_in=of_generators.busy_generators,
     )
+    LEFT_OUT_ARRIVALS = _doubtful(
+        code="left-out-arrivals",
+        concerns=(Part.VERDICT, Part.LOAD),
+        brief="{arrivals} not made: {most} users were waiting",
+        text="The system was slower than the rate. Each waiting user takes memory of the load generator, whose heap of "
+        "{heap} MB has room for {most}. Look at the errors and the p99; drive a lower rate, or raise heap_mb in "
+        "[generator] of the profile.",
+        found_in=of_generators.left_out_arrivals,
+    )
     LITTLES_LAW = _doubtful(
         code="littles-law",
         concerns=(Part.VERDICT, Part.LAW),

@@ -19,6 +19,8 @@ LIST_FOLDER = "connections-"
 FOREIGN_NAME = "foreign-connections.txt"
 # Beside the list: the number of active users, which the agent writes while JMeter runs them.
 ACTIVE_USERS_NAME = "active-users.txt"
+# Beside the list: the number of arrivals of an open load that were left out.
+_LEFT_OUT_NAME = "left-out-arrivals.txt"
 _HEAD = "allowed: "
 # The agent writes at most this number of lines.
 _LINES_MOST = 1000
@@ -59,16 +61,23 @@ def agent_option(agent: Path, listed: Path, allowed: Sequence[str]) -> str:
     return f"'{argument}'"
 
 
-def take_list(listed: Path, directory: RunDirectory) -> None:
-    """Move the agent's list into the run directory; one that cannot be stored is missing there."""
+def take_list(listed: Path, directory: RunDirectory) -> int:
+    """Move the agent's list into the run directory; one that cannot be stored is missing there.
+
+    Return the number of arrivals of an open load that were left out.
+    """
     copy = directory.path / FOREIGN_NAME
+    left_out = listed.with_name(_LEFT_OUT_NAME)
+    left_out_count = int(left_out.read_text() or 0) if left_out.is_file() else 0
     with contextlib.suppress(OSError):
+        left_out.unlink(missing_ok=True)
         listed.with_name(ACTIVE_USERS_NAME).unlink(missing_ok=True)
         copy.unlink(missing_ok=True)
         if listed.is_file():
             _copy(listed, copy)
             listed.unlink()
         listed.parent.rmdir()
+    return left_out_count
 
 
 def _copy(listed: Path, copy: Path) -> None:

@@ -89,7 +89,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
-    take_list(run.command.connections, directory)
+    left_out_arrivals = take_list(run.command.connections, directory)
     unknown = stored({**started, **driven.recorders}, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
@@ -110,6 +110,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
+        left_out_arrivals=left_out_arrivals,
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
     )

@@ -14,6 +14,7 @@ from harness.plan.check import check_plan, refusals
 from harness.plan.finding import Finding
 from harness.plan.lint import lint
 from harness.plan.load import Load
+from harness.plan.memory import check_memory, user_kb
 from harness.plan.spec import Target
 from harness.plan.trace import check_traceable
 from harness.run.connections import FOREIGN_NAME, generator_connections
@@ -34,6 +35,8 @@ def check_request(request: Request, load: Load) -> None:
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
+    if not request.remotes:
+        check_memory(load, user_kb(request.plan.jmx_path, request.target), request.profile.generator_heap_mb)
 
 
 def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:

@@ -22,8 +22,10 @@ from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.data_files import data_files
+from harness.plan.group_load import SeveralLoads
 from harness.plan.headers import with_headers
-from harness.plan.load import load_record
+from harness.plan.load import OpenLoad, load_record
+from harness.plan.memory import user_kb, users_most
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
@@ -113,6 +115,8 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
     context.guardian.remove_at_end(connections.parent)
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
+    if most := _users_most(spec, context):
+        own += f" -Dharness.users_most={most}"
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()
@@ -131,6 +135,15 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         allowed_connections=tuple(allowed),
         connections=connections,
     )
+
+
+def _users_most(spec: RunSpec, context: RunContext) -> int | None:
+    """Return how many users of an open load may be active in this JMeter; None for other loads."""
+    load = spec.load
+    is_open = isinstance(load, OpenLoad) or (isinstance(load, SeveralLoads) and load.has_open)
+    if context.generators or not is_open:
+        return None
+    return users_most(spec.profile.generator_heap_mb, user_kb(spec.plan.jmx_path, spec.target))
 
 
 def _record(
@@ -177,6 +190,7 @@ def _record(
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
+        users_most=_users_most(spec, context),
     ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
 
 

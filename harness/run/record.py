@@ -107,6 +107,7 @@ class RunRecord:
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.
     `headers` are those that all requests carried, with the names of environment variables.
+    `left_out_arrivals` are those of an open load at which `users_most` users were active, or their memory was full.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
@@ -166,6 +167,8 @@ class RunRecord:
     packed_samples: PackedSamples | None = None
     source_hashes: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    users_most: int | None = None
+    left_out_arrivals: int = 0
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

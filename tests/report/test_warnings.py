@@ -45,6 +45,7 @@ EXAMPLES = {
     "appended": {"count": "2", "lines": "1002"},
     "long-span": {"days": "31"},
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},
+    "left-out-arrivals": {"arrivals": "1,200 arrivals were", "most": "5,000", "heap": "1024"},
     "generator-cpu": {"plural": "s", "percent": "85", "cores": "2 cores of gen2"},
     "littles-law": {"active": "1.0", "of": " of Buy", "busy": "0.5", "round_ms": "983", "accounted_ms": "500"},
     "absent-generator": {"names": "gen2", "when": "began late (gen2 60 s)", "first": "0", "last": "130"},
@@ -247,6 +248,12 @@ def test_a_generator_that_uses_all_cpu_is_a_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.7), usage("host", 1.9)))
     assert found["generator-cpu"].startswith("The load generator used 85 % of the 2 cores. ")
     assert "host-cpu" not in found  # it follows
+
+
+def test_arrivals_that_were_left_out_make_a_run_doubtful_with_their_number():
+    found = warnings_of(two_users(), record(left_out_arrivals=1200, users_most=5000))
+    assert found["left-out-arrivals"].startswith("1,200 arrivals were not made: 5,000 users were waiting. ")
+    assert "left-out-arrivals" not in warnings_of(two_users(), record(users_most=5000))
 
 
 def test_a_busy_machine_is_a_warning_that_says_what_shares_it():

@@ -119,6 +119,19 @@ def test_an_open_load_starts_as_many_users_as_its_rate_demands(to_the_end, targe
     assert "OpenModelThreadGroup" in (directory / "effective.jmx").read_text()
 
 
+def test_arrivals_that_find_no_memory_are_left_out_counted_and_said(to_the_end, home, target, tmp_path):
+    plan, profile = home / "plans" / "tiny.jmx", home / "env" / "local.toml"
+    plan.write_text(DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">3000<'))
+    profile.write_text(profile.read_text().replace("[generator]", "[generator]\nheap_mb = 96"))
+    _, text = to_the_end("--target", target, "--rate", "50", "--duration", "4")
+    facts = run_json(tmp_path / "reports")
+    users = len({row["threadName"] for row in rows_of(tmp_path / "reports" / "tiny" / "run-01_1")})
+    assert users + facts["left_out_arrivals"] == 200, text
+    # After three seconds the first have ended, and others take their place; some were starting when it was full.
+    assert facts["users_most"] <= users < 2 * facts["users_most"]
+    assert f"{facts['left_out_arrivals']} arrivals were not made" in report(tmp_path / "reports")
+
+
 @pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "5")], ids=["closed", "open"])
 def test_ctrl_c_stops_a_real_jmeter_gracefully(to_the_end, target, tmp_path, load):
     def interrupt():

@@ -55,6 +55,7 @@ public final class AllowedConnections {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
         Exchanges.install(instrumentation);
+        OpenArrivals.install(instrumentation);
         ResultFlush.install(instrumentation);
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);

@@ -1,0 +1,38 @@
+"""The estimate of the heap that a load needs, and the refusal of one that does not fit."""
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.memory import check_memory, user_kb, users_most
+from harness.plan.spec import parse_target
+from tests.support.paths import ROOT
+
+
+def load(users: int) -> ClosedLoad:
+    return ClosedLoad(users=users, ramp_s=0.0, duration_s=60.0, loops=None)
+
+
+def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
+    most = users_most(1024, 100.0)
+    check_memory(load(most), 100.0, 1024)
+    with pytest.raises(UsageError) as error:
+        check_memory(load(20_000), 100.0, 1024)
+    text = str(error.value)
+    assert "20,000 users of this plan need about" in text
+    assert "(100 KB each); the load generator has a heap of 1024 MB" in text
+    heap_mb = int(error.value.todo.split("heap_mb = ")[1].split()[0])
+    check_memory(load(20_000), 100.0, heap_mb)  # the heap that it proposes is enough
+    check_memory(OpenLoad(100_000.0, 0.0, 60.0), 100.0, 1024)  # its users are bounded while it runs
+
+
+def test_a_larger_plan_and_tls_need_more_for_each_user():
+    small, large = ROOT / "plans" / "lb.jmx", ROOT / "plans" / "killbill.jmx"
+    plain, tls = parse_target("http://shop:80"), parse_target("https://shop:443")
+    assert user_kb(small, plain) == user_kb(small, None) < user_kb(small, tls)
+    assert user_kb(small, plain) < user_kb(large, plain)
+
+
+@pytest.mark.parametrize("plan", ["lb.jmx", "killbill.jmx", "folio-workflow.jmx", "thruzero.jmx"])
+def test_a_thousand_users_of_a_shipped_plan_fit_into_the_default_heap(plan):
+    check_memory(load(1000), user_kb(ROOT / "plans" / plan, None), 1024)
