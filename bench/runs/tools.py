@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
@@ -209,9 +209,10 @@ def _usage(pid: int) -> tuple[float, int]:
     """Return the CPU time in s and the proportional memory of a process and its descendants."""
     cpu_s, memory_bytes, whole = 0.0, 0, psutil.Process(pid)
     for one in (whole, *whole.children(recursive=True)):
-        used = one.cpu_times()
-        cpu_s += used.user + used.system + used.children_user + used.children_system
-        memory_bytes += one.memory_full_info().pss
+        with suppress(psutil.NoSuchProcess):  # a child that has ended counts as one of its parent's
+            used = one.cpu_times()
+            cpu_s += used.user + used.system + used.children_user + used.children_system
+            memory_bytes += one.memory_full_info().pss
     return cpu_s, memory_bytes
 
 
