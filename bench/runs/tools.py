@@ -190,13 +190,14 @@ def _speed(load: _Load, target: str, seconds: int) -> Speed:
         if load.process.poll() is not None or time.monotonic() > start_s + _START_S:
             raise StartError("it sent no requests", "see its output")
         time.sleep(_PERIOD_S)
+    started_s = time.monotonic()
     time.sleep(seconds * _FROM_RATIO)
     from_s, from_count, from_cpu_s = time.monotonic(), _count(target), _usage(load.process.pid)[0]
     time.sleep(seconds * (_TO_RATIO - _FROM_RATIO))
     count, length_s = _count(target) - from_count, time.monotonic() - from_s
     cpu_s, memory_bytes = _usage(load.process.pid)
-    if not count:
-        raise StartError("it sent no requests in the second half of its load", "see its output")
+    if not count or cpu_s < from_cpu_s or time.monotonic() > started_s + seconds:
+        raise StartError("its load ended while it was measured", "give a longer --duration, on an idle machine")
     return Speed(count / length_s, (cpu_s - from_cpu_s) / count * _US_PER_S, memory_bytes)
 
 
