@@ -33,6 +33,7 @@ examples:
   scripts/bench generator                                       CPU time per request of JMeter with other settings
   scripts/bench memory --users 1000,20000                       memory per user of JMeter, by plan
   scripts/bench one-user                                        what JMeter adds to response times, next to wrk
+  scripts/bench tools --gatling DIR                             k6, wrk and other tools on the same back-end (12 min)
   scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench api --rows 10000000                             the Python interface: tables, seconds, samples in chunks
@@ -46,7 +47,7 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "correlation", "generator", "memory", "one-user", "held-back", "soak", "scale")
+_BY_NAME = ("verdicts", "correlation", "generator", "memory", "one-user", "tools", "held-back", "soak", "scale")
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("runs.run", "a run: time until ready, time until the first sample, CPU"),
@@ -75,6 +76,7 @@ _PARTS = {
     "generator": ("runs.generator", "JMeter with other garbage collectors, heaps, columns and settings, in turn"),
     "memory": ("runs.memory", "heap and resident memory of JMeter per user, by plan"),
     "one-user": ("runs.one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
+    "tools": ("runs.tools", "load test tools on one back-end: throughput, CPU, memory, error of the p99 (12 min)"),
     "generators": ("runs.remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("runs.failures", "runs that watch for failed requests next to runs that do not; none fails"),
     "live": ("runs.live", "CPU time that a live page costs, by samples per second"),

@@ -147,9 +147,12 @@ def _run_in_fresh_clone(folder: Path, plan: str, *, with_caches: bool) -> _Fresh
 
 
 class StartedSystem:
-    """Starts the plan's system and returns its address; stops it at the end of the block."""
+    """Starts the plan's system and returns its address; stops it at the end of the block.
 
-    def __init__(self, plan: str, folder: Path) -> None:
+    With a profile it is that of the project in `folder`.
+    """
+
+    def __init__(self, plan: str, folder: Path, profile: str = "") -> None:
         command = [
             sys.executable,
             str(SHIPPED / "scripts" / "system"),
@@ -157,8 +160,10 @@ class StartedSystem:
             plan,
             "--logs",
             str(folder / "logs"),
+            *(("--env", profile) if profile else ()),
         ]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        home = folder if profile else None
+        self._process = subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> str:
         try:

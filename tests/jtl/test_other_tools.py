@@ -15,6 +15,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import main
+from harness.jtl.sample import Dropped
+from harness.metrics.files import read_samples
 from tests.support.paths import ROOT
 
 FILES = ROOT / "tests" / "data" / "tools"
@@ -147,6 +149,7 @@ def test_samples_of_hey_and_oha_are_those_of_their_files(put, capsys, name, tool
         ("ab-2.3.txt", 400, 17, 27, 93),
         ("hey-0.1.5.txt", 400, 14, 32.1, 207.3),
         ("oha-1.16.0.json", 400, 21, 20.657902, 59.864561),
+        ("wrk2-4.0.0.txt", 2670, 140, 543.74, 867.84),
         ("locust-2.47.0_stats.csv", 521, 29, 27, 140),
         ("k6-0.54.0-summary.json", 434, 27, 25.288878, 77.85672357),
         ("vegeta-12.13.0-report.json", 360, 15, 26.954626, 88.329365),
@@ -168,6 +171,24 @@ def test_a_summary_is_a_table_with_the_columns_that_it_states(put, capsys):
     assert "\n| GET List | 356 | 33 | 27 | 55 | 74 | 13 | 182 | 5.62 | 20 | 70.91 | 0.42 |" in out
     assert "\n| TOTAL | 521 | 34 | 27 | 57 | 75 | 13 | 217 | 5.57 | 29 | 103.77 | 0.61 |" in out
     assert out.endswith("\nSummary of Locust: no verdict: this file has no samples.\n")
+
+
+def test_the_history_of_locust_has_the_totals_of_its_last_second(put, capsys):
+    assert main(["table", put("locust-2.47.0_stats_history.csv"), "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    # What Locust's own _stats.csv of this load says, but for the rate, which is 63.5/s there.
+    get, post = printed["labels"]
+    assert (get["label"], get["sample_count"], post["label"], post["sample_count"]) == (
+        "GET List",
+        454,
+        "POST Pay",
+        248,
+    )
+    total = printed["total"]
+    assert (total["sample_count"], total["error_count"], total["average_ms"]) == (702, 40, 58.23573156837551)
+    # The percentiles of a history are those of the last ten seconds: of the whole load there is only the median.
+    assert total["percentiles_ms"] == {"50": 43}
+    assert total["rate_per_s"] == pytest.approx(63.5, rel=0.03)
 
 
 def test_the_percentages_of_ab_are_percentiles_without_a_count(put, capsys):
@@ -248,19 +269,62 @@ def test_a_damaged_line_is_dropped_and_named(put, capsys):
     assert "line 3: damaged" in texts
 
 
+def test_a_binary_log_of_gatling_has_the_count_errors_and_percentiles_of_its_summary(put, tmp_path, capsys):
+    assert main(["table", "--format", "json", "--percentiles", "50,75,95,99", put("gatling-3.15.1.log.xz")]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    (load,) = printed["groups"]
+    total = load["total"]
+    assert (total["sample_count"], total["error_count"], total["max_ms"]) == (59, 3, 3680)
+    assert total["average_ms"] == pytest.approx(382, abs=0.5)
+    # Gatling says 131, 222, 2431 and 3680: it takes the sample after JMeter's where the rank is not whole.
+    assert {name: total["percentiles_ms"][name] for name in ("50", "75", "95", "99")} == {
+        "50": 131, "75": 214, "95": 2405, "99": 3209,
+    }  # fmt: skip
+    counts = {label["label"]: (label["sample_count"], label["is_transaction"]) for label in load["labels"]}
+    assert counts == {
+        "List": (32, False), "Buy / Card / Pay €": (27, False), "Buy / Card": (27, True), "Buy": (27, True),
+    }  # fmt: skip
+    samples = read_samples(tmp_path / "results.txt", Dropped())
+    failures = [one.failure for one in samples if not one.success and not one.is_transaction]
+    get = "status.find.in([200, 209], 304), found 500"
+    assert sorted(failures) == [get, get, "status.find.is(200), found 500"]
+    assert "neither response codes nor sizes" in json.dumps(printed["caveats"])
+
+
+def test_all_records_of_a_binary_log_of_gatling_3_13_are_read(put, capsys):
+    total, texts = table(capsys, put("gatling-3.13.5.log.xz"))
+    assert (total["sample_count"], total["error_count"]) == (973, 51)
+    assert "could not be used" not in texts
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda log: log[: len(log) // 2], "cut off"),
+        (lambda log: log[: len(log) // 2] + bytes(400), "damaged, and nothing after it can be read"),
+        (lambda log: log[: len(log) // 2] + b"\xff" * 400, "damaged, and nothing after it can be read"),
+    ],
+)
+def test_a_binary_log_that_is_cut_off_or_damaged_keeps_what_was_read(put, capsys, change, reason):
+    total, texts = table(capsys, put("gatling-3.13.5.log.xz", change))
+    assert 450 < total["sample_count"] < 520
+    assert "1 record of the JTL could not be used" in texts
+    assert reason in texts
+
+
 @pytest.mark.parametrize(
     ("text", "version"),
     [
         (b"RUN\tshop.Buy\tbuy\t1700000000000\t \t4.0.1\nREQUEST\t\tList\t1\t2\tOK\t \n", "4.0.1"),
         (b"RUN\tshop.Buy\tbuy\t1500000000000\t \t2.0\nREQUEST\t1\t\tList\t1\t2\tOK\t \n", "2.0"),
-        (text_of("gatling-3.13.5.log.xz"), "3.13.5"),
+        (text_of("gatling-3.13.5.log.xz").replace(b"3.13.5", b"3.16.0"), "3.16.0"),
     ],
 )
 def test_a_gatling_log_of_another_version_is_refused_in_one_line(tmp_path, capsys, text, version):
     (tmp_path / "simulation.log").write_bytes(text)
     line = refusal(capsys, "table", str(tmp_path / "simulation.log"))
     assert f"Gatling {version}, which is not read" in line
-    assert line.endswith("run Gatling 3.0 to 3.10, which writes simulation.log as text")
+    assert line.endswith("run Gatling 3.0 to 3.15, or upgrade this tool")
 
 
 def test_the_log_of_gatling_3_0_with_user_ids_is_read(tmp_path, capsys):

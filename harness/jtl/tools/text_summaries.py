@@ -98,6 +98,38 @@ def read_locust(text: str) -> ToolSummary:
     return ToolSummary("Locust", total, rows)
 
 
+def read_locust_history(text: str) -> ToolSummary:
+    """Return the totals in the last rows of NAME_stats_history.csv of Locust: by name with --csv-full-history.
+
+    Its percentiles are those of the last ten seconds, so only the median is of all requests. The rate is the growth of
+    the count between the first and the last second.
+    """
+    lines = text.splitlines()
+    columns = fields_of(lines[0])
+    every = [by_name(columns, fields_of(line)) for line in lines[1:] if line]
+    first, last = every[0], {row["Type"] + row["Name"]: row for row in every}
+    seconds = int(every[-1]["Timestamp"]) - int(first["Timestamp"])
+    rows = [_history_row(row, seconds) for row in last.values()]
+    total = next(row for row in rows if row.label == TOTAL)
+    return ToolSummary("Locust", total, [row for row in rows if row is not total])
+
+
+def _history_row(row: dict[str, str], seconds: int) -> SummaryRow:
+    count = int(row["Total Request Count"])
+    rate_per_s = count / seconds if seconds else None
+    return SummaryRow(
+        TOTAL if row["Name"] == "Aggregated" else f"{row['Type']} {row['Name']}".strip(),
+        sample_count=count,
+        error_count=int(row["Total Failure Count"]),
+        average_ms=float(row["Total Average Response Time"]),
+        percentiles_ms={"50": float(row["Total Median Response Time"])} if count else {},
+        min_ms=float(row["Total Min Response Time"]),
+        max_ms=float(row["Total Max Response Time"]),
+        rate_per_s=rate_per_s,
+        received_bytes_per_s=None if rate_per_s is None else float(row["Total Average Content Size"]) * rate_per_s,
+    )
+
+
 def _locust_row(row: dict[str, str]) -> SummaryRow:
     count, rate_per_s = int(row["Request Count"]), float(row["Requests/s"])
     percentiles = {name[:-1]: row[name] for name in row if name.endswith("%") and name != "100%"}
