@@ -37,7 +37,7 @@ def entries_of(path: Path) -> Iterator[Any]:
                 entry = text.value()
                 count += 1
                 yield entry
-                progress.update(file.tell(), count)
+                progress.update(file.tell())
         except (json.JSONDecodeError, RecursionError) as error:
             where = f"in entry {count + 1}" if count else "before the first entry ends"
             if text.is_at_end:
