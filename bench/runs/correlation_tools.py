@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
 from harness.base.java import jmeter_java_path
@@ -63,8 +63,21 @@ def _lines(message: Mapping[str, Any]) -> str:
 
 
 def paths_of_k6(program: str, har: Path) -> set[str]:
-    """Return the paths of the requests that get a variable in the script of `k6 convert --correlate` (up to v0.46)."""
-    command = [program, "convert", "--correlate", str(har)]
-    script = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    calls = script.split("response = http.")[1:]
-    return {urlsplit(re.search(r"https?://[^\"`']+", one)[0]).path for one in calls if "${vars[" in one}  # type: ignore[index]
+    """Return the paths of the requests that get a value in the script of `k6 convert --correlate` (up to v0.46).
+
+    It needs absolute redirects. A redirect that it follows counts as no value, as in our plans.
+    """
+    document = json.loads(har.read_text())
+    entries = sorted(document["log"]["entries"], key=lambda entry: str(entry["startedDateTime"]))
+    for entry in entries:
+        for header in entry["response"]["headers"]:
+            if header["name"] == "Location":
+                header["value"] = urljoin(entry["request"]["url"], header["value"])
+    with tempfile.TemporaryDirectory(prefix="k6-") as folder:
+        given, made = Path(folder) / "in.har", Path(folder) / "out.js"
+        given.write_text(json.dumps(document))
+        command = [program, "convert", "--correlate", "--no-batch", "--output", str(made), str(given)]
+        subprocess.run(command, check=True, capture_output=True)
+        requests = re.split(r"// Request #\d+\n", made.read_text())[1:]
+    pairs = zip(entries, requests, strict=True)
+    return {urlsplit(entry["request"]["url"]).path for entry, request in pairs if "${json" in request}

@@ -117,7 +117,7 @@ def _reason(entry: Mapping[str, Any]) -> str:
         return f"{scheme}: URL"
     if entry["request"]["method"] in ("CONNECT", "OPTIONS"):
         return str(entry["request"]["method"])
-    return "" if response.get("status", 0) > 0 else _NO_ANSWER
+    return "" if (response.get("status") or 0) > 0 else _NO_ANSWER
 
 
 def _call(entry: Mapping[str, Any]) -> Call:

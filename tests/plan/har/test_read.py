@@ -22,6 +22,12 @@ def test_calls_are_in_the_order_of_their_starts(tmp_path):
     assert [call.url.rpartition("/")[2] for call in read_har(path).calls] == ["a", "b"]
 
 
+@pytest.mark.parametrize("status", [None, -1])
+def test_a_request_without_a_response_has_a_status_of_its_own_in_each_tool(tmp_path, status):
+    path = write(tmp_path / "a.har", entry("/"), {**entry("/gone", status=status), "time": None, "pageref": None})
+    assert read_har(path).left_out == {"without a response": 1}
+
+
 def test_what_is_no_request_of_a_plan_is_counted_by_reason(tmp_path):
     path = write(
         tmp_path / "a.har",
@@ -140,7 +146,7 @@ def test_the_size_of_a_chunk_changes_nothing(chunk, length):
 
 
 def test_a_large_file_needs_the_memory_of_its_largest_entry(tmp_path):
-    path, picture = tmp_path / "big.har", "A" * 1_000_000
+    path, picture = tmp_path / "big.har", "A" * 300_000
     with path.open("w") as file:
         image = {**entry("/a.png", kind="image/png"), "response": {"status": 200, "content": {
             "mimeType": "image/png", "encoding": "base64", "text": picture}}}  # fmt: skip
@@ -153,7 +159,7 @@ def test_a_large_file_needs_the_memory_of_its_largest_entry(tmp_path):
     finally:
         tracemalloc.stop()
     assert len(recording.calls) == 41
-    assert peak_bytes < 10_000_000 < path.stat().st_size
+    assert 2 * peak_bytes < path.stat().st_size
 
 
 @pytest.mark.parametrize(
