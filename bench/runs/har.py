@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from bench.measure import OUT_NAME, measure
+from bench.measure import measure
 from bench.results import Aim
 from bench.tables import print_aims
 from harness.base.project import TOP
@@ -43,7 +43,8 @@ def _first_report(folder: Path, duration: str) -> Iterator[Aim]:
         plan = measure([_LTH, "init", "shop", "--har", str(har)], folder, {})
         yield Aim("lth init --har with its proof, s", f"{plan.wall_s:.0f}", "exit code 0", plan.exit_code == 0)
         done = measure([_LTH, "run", "shop", "-t", origin, "-d", duration], folder, {})
-        verdict = "VALID" if "VALID" in (folder / OUT_NAME).read_text().split() else "not VALID"
+        records = [json.loads(path.read_text()) for path in (folder / "reports" / "shop").glob("run-*.json")]
+        verdict = records[0]["verdict"]["state"] if records else "no report"
         yield Aim(f"lth run -d {duration}, s", f"{done.wall_s:.0f}, {verdict}", "VALID", verdict == "VALID")
 
 
