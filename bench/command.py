@@ -42,13 +42,13 @@ examples:
   scripts/bench push                                            upload of a JTL file, next to a plain copy
   scripts/bench verdicts --plans lb-nginx --repeat 10           how often a good run is DOUBTFUL
   scripts/bench correlation --apps 10                           extractors of plans of recordings, replayed
+  scripts/bench har                                             from a HAR to a VALID report; a HAR of 500 MB
   scripts/bench run --cold                                      the start of a run, also from a fresh clone
 
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-_BY_NAME = ("verdicts", "correlation", "generator", "memory", "one-user", "tools", "held-back", "soak", "scale")
-# The parts in the order in which they run: the module and what it measures.
+=# The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("runs.run", "a run: time until ready, time until the first sample, CPU"),
     "aggregate": ("readers.aggregate", "the aggregator next to other readers"),
@@ -84,6 +84,7 @@ _PARTS = {
     "profile": ("runs.profile", "profiled runs next to runs that are not profiled"),
     "verdicts": ("runs.verdicts", "every plan that starts a system, ten times: how many runs are VALID (hours)"),
     "correlation": ("runs.correlation", "plans of recordings of generated applications: which extractors (10 min)"),
+    "har": ("runs.har", "from an empty folder with a HAR to a VALID report, and a HAR of 500 MB (4 min)"),
     "soak": ("runs.soak", "a soak of a JVM that leaks 20 MB/min and one that does not: what is reported (4 min)"),
     "push": ("readers.push", "upload of a JTL file to S3, next to a plain copy to the same server"),
 }

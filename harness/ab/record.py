@@ -68,7 +68,7 @@ class AbRecord(EqualRuns):
     @property
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume."""
-        return self.plan, self.a, self.b, self.arguments, self.load, self.thresholds, self.properties
+        return self.plan, self.a, self.b, self.arguments, self.load, self.thresholds, self.properties, self.headers
 
     @property
     def has_warmed_up(self) -> bool:

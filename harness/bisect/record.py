@@ -67,4 +67,4 @@ class BisectRecord(EqualRuns):
     @property
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume."""
-        return self.plan, self.candidates, self.metric_name, self.arguments, self.load, self.properties
+        return self.plan, self.candidates, self.metric_name, self.arguments, self.load, self.properties, self.headers

@@ -30,6 +30,7 @@ from harness.experiment.arguments import (
     LENGTH,
     budget_of,
     equal_load,
+    own_arguments,
     record_fields,
 )
 from harness.experiment.execute import InChildren
@@ -76,7 +77,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(parser, "a b plan env set properties profile users rate ramp duration requests pairs/ab max sure note html")
+    take(
+        parser,
+        "a b plan env set header properties profile users rate ramp duration requests pairs/ab max sure note html",
+    )
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
@@ -114,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
             record, options, stack,
             Parts(
                 lambda files, _: AbTest(files, tests.reports, sides),
-                lambda *_: InChildren(children, options.properties),
+                lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _close(runner, recipients, options), guess_s,
             ),
         )  # fmt: skip
@@ -204,7 +208,7 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
         fields["arguments"] += ("--profile",)
     names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
     values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
-    values |= {"profile": "1" if options.profile else None}
+    values |= {"profile": "1" if options.profile else None, "header": "\n".join(fields["headers"])}
     return AbRecord(
         **fields,
         command=make_command("ab", values),

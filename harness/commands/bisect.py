@@ -20,7 +20,7 @@ from harness.bisect.noise import noise_of
 from harness.bisect.outcome import Outcome
 from harness.bisect.record import BisectRecord, Candidate
 from harness.bisect.text import headline
-from harness.experiment.arguments import LENGTH, budget_of, equal_load, record_fields
+from harness.experiment.arguments import LENGTH, budget_of, equal_load, own_arguments, record_fields
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
@@ -55,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/bisect`."""
     parser.description = "Report which commit, version or value changed a metric, and how sure that is."
     parser.epilog = _EPILOG
-    take(parser, "good bad set/bisect metric plan env properties users rate ramp duration requests max note html")
+    take(
+        parser, "good bad set/bisect metric plan env header properties users rate ramp duration requests max note html"
+    )
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
@@ -97,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
                     files, bisections.reports, lambda index: builder.folders(record.candidates[index])
                 ),
                 lambda _, record: BuildingFirst(
-                    children, options.properties, builder=builder, candidates=record.candidates, good=good
+                    children, own_arguments(options), builder=builder, candidates=record.candidates, good=good
                 ),
                 lambda runner: _close(runner, is_html=options.html),
                 bisections.guess_s(good.request.plan.name),
@@ -161,6 +163,7 @@ def _record(
     noise = noise_of(entries_of(earlier) if earlier.is_dir() else (), fields["load"], metric)
     names = ("good", "bad", "set", "metric", "plan", *LENGTH, "max", "env")
     values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values |= {"header": "\n".join(fields["headers"])}
     values["metric"] = None if options.metric == _METRIC else options.metric
     values["bad"] = options.bad if options.good else None
     return BisectRecord(

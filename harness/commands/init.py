@@ -99,11 +99,12 @@ def run(options: argparse.Namespace) -> int:
     target = target_of(given.requests[0]) if given and given.is_target_known else None
     name = options.plan or (given.name if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
-    code = _make_plan(options, name, given)
-    if is_new:
-        for written in write_project(options.home, name, targets):
-            log(f"{written}: written")
-    return code
+    try:
+        return _make_plan(options, name, given)
+    finally:  # a plan whose replay failed is kept, and needs its project
+        if is_new and (options.home / "plans" / f"{name}.jmx").is_file():
+            for written in write_project(options.home, name, targets):
+                log(f"{written}: written")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
-from harness.experiment.arguments import budget_of, new_fields
+from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    take(parser, f"plan env set goal rate/full duration max target properties note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"plan env set goal rate/full duration max target header properties note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             record, options, stack,
             Parts(
                 lambda files, _: OverloadTest(files, requests, arguments, folders),
-                lambda *_: InChildren(children, options.properties),
+                lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, prepare,
             ),
         )  # fmt: skip
@@ -161,7 +161,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
     rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
     fields, names = new_fields(options, first), ("plan", "set", "goal", "rate", "target", "env")
     values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
-    values["properties"] = fields["properties"]
+    values |= {"properties": fields["properties"], "header": "\n".join(fields["headers"])}
     return OverloadRecord(
         **fields,
         plan=first.plan.name,

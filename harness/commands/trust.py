@@ -45,13 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/trust`."""
     parser.description = "Report the smallest change that a benchmark sees, and the cheapest A/B test that sees it."
     parser.epilog = _EPILOG
-    take(parser, "plan env target set properties users ramp duration requests detect max all/trust note html")
+    take(parser, "plan env target set header properties users ramp duration requests detect max all/trust note html")
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
     # A sweep's settings that a trust test does not have.
     without = dict.fromkeys((*goal_names(), "loops", "stop", "remotes", "keys", "jfr"))
-    parser.set_defaults(**without, warmup="0", fresh=False, profile=False, sure=False, header=[])
+    parser.set_defaults(**without, warmup="0", fresh=False, profile=False, sure=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from harness.experiment.arguments import (
     LENGTH,
     budget_of,
     equal_load,
+    own_arguments,
     record_fields,
 )
 from harness.experiment.counting import results_of
@@ -65,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    take(parser, "set/values metric plan env target properties users rate ramp duration requests repeat max note html")
+    take(
+        parser,
+        "set/values metric plan env target header properties users rate ramp duration requests repeat max note html",
+    )
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
@@ -111,7 +115,8 @@ def run(options: argparse.Namespace) -> int:
         return run_experiment(
             record, options, stack,
             Parts(
-                lambda files, _: TuneExperiment(files, folders), lambda *_: InChildren(children, options.properties),
+                lambda files, _: TuneExperiment(files, folders),
+                lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _close(runner, is_html=options.html), guess_s, prepare=_with_rest_apart,
             ),
         )  # fmt: skip
@@ -191,6 +196,7 @@ def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experi
     fields = record_fields(baseline.request, load, arguments, baseline.request.profile.overrun_s, options)
     names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "target", "env")
     values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
+    values |= {"header": "\n".join(fields["headers"])}
     values["metric"] = None if options.metric == _METRIC else options.metric
     return TuneRecord(
         **fields,

@@ -61,18 +61,25 @@ def record_fields(
 
 def new_fields(options: argparse.Namespace, request: Request | None = None) -> dict[str, Any]:
     """Return the fields that are the same in each new record, with the secrets of a run masked; it has no name yet."""
-    checkout = git.facts(options.home)
+    checkout, hidden = git.facts(options.home), request.hidden if request else ()
     return {
         "name": "",
         "budget_s": budget_of(options),
-        "note": masked(options.note, request.hidden if request else ()),
+        "note": masked(options.note, hidden),
         "properties": properties_text(request.plan, request.set_values.property_names) if request else "",
+        "headers": tuple(masked(text, hidden) for text in getattr(options, "header", ())),
         "state": RUNNING,
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "spent_s": 0.0,
         "git_commit": checkout.commit,
         "git_changed": checkout.is_changed,
     }
+
+
+def own_arguments(options: argparse.Namespace) -> tuple[str, ...]:
+    """Return the arguments of all child runs that no record may contain as given: they may have secrets."""
+    properties = (f"--properties={options.properties}",) if options.properties else ()
+    return (*properties, *(f"--header={text}" for text in options.header))
 
 
 def budget_of(options: argparse.Namespace) -> float | None:

@@ -64,10 +64,10 @@ Began = Callable[[str | None], None]
 
 @dataclass(frozen=True)
 class InChildren:
-    """Does each run as a child process; `properties` are those of all, which no record may contain as given."""
+    """Does each run as a child process; `own` are the arguments of all runs that no record may contain as given."""
 
     children: Children
-    properties: str | None = None
+    own: tuple[str, ...] = ()
 
     @property
     def interrupts(self) -> Interrupts:
@@ -86,8 +86,7 @@ class InChildren:
         limit_s, why_too_long = step.limit_s, "it hung"
         if step.ends_with_budget and left_s is not None and left_s < limit_s:
             limit_s, why_too_long = left_s, "the budget was used up"
-        own = (f"--properties={self.properties}",) if self.properties else ()
-        done = self.children.run(replace(step.child, arguments=(*step.child.arguments, *own)), limit_s)
+        done = self.children.run(replace(step.child, arguments=(*step.child.arguments, *self.own)), limit_s)
         directory = RunDirectory(step.runs_in / Path(done.result.run).name) if done.result.run else None
         result = result_of(directory) if directory else None
         problem = done.problem(limit_s, why_too_long, is_run=result is not None)

@@ -50,7 +50,7 @@ class ExperimentRecord:
     time used so far, including earlier attempts. `state` is `running` until it needs no further run; until then it can
     be resumed. `stop_reason` is why it ended before. `resumed_at` is the number of runs before the last resumption.
     `undelivered` lists who did not get the message about it, and why. `note` is the text for the notes in the reports,
-    and `properties` are the JMeter properties of all runs; both without secrets.
+    `properties` and `headers` are the JMeter properties and the texts of -H of all runs; all without secrets.
     """
 
     format_version: int = FORMAT_VERSION
@@ -68,6 +68,7 @@ class ExperimentRecord:
     undelivered: tuple[str, ...] = ()
     note: str = ""
     properties: str = ""
+    headers: tuple[str, ...] = ()
     version: ClassVar = FORMAT_VERSION
     what: ClassVar[str]
     report_kind: ClassVar[Kind]

@@ -156,7 +156,7 @@ def _proven(recorded: Recorded, request: Request, plans: Path, target: str, opti
         return EXIT_REGRESSED
     extractors = plural(len(recorded.found.variables), "extractor")
     log(f"\nproven in {proof.passes} passes: {USERS} users passed with {extractors}")
-    log(f"next: lth run {recorded.name} -t {target} -u 1 -d 30")
+    log(f"next: lth run {recorded.name} -t {target}")
     return EXIT_OK
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.base.secrecy import masked
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
 from harness.plan.group_load import total_users
@@ -26,7 +25,7 @@ _WARM_UP_MAX_S = 3600.0
 
 def new_record(options: argparse.Namespace, request: Request, kind: str, names: Sequence[str]) -> SweepRecord:
     """Return the record of a new sweep with the settings of the options `names`; it has no name yet."""
-    fields, given = new_fields(options, request), _given(options, request)
+    fields, given = new_fields(options, request), _given(options)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
         what = "DURATION=auto is for make run only: the levels would have different lengths"
@@ -38,7 +37,9 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, names: 
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
-        command=_command(kind, options, names, {"properties": fields["properties"], "header": given.get("header")}),
+        command=_command(
+            kind, options, names, {"properties": fields["properties"], "header": "\n".join(fields["headers"])}
+        ),
         users=(),
         repeat=1,
         fresh=options.fresh,
@@ -67,16 +68,14 @@ def default_users(request: Request) -> int:
     return users
 
 
-def _given(options: argparse.Namespace, request: Request) -> dict[str, str]:
-    """Return the texts of the goal's options, STOP, SET, HEADER and PROFILE, without secrets.
+def _given(options: argparse.Namespace) -> dict[str, str]:
+    """Return the texts of the goal's options, STOP, SET and PROFILE.
 
     UsageError for an invalid STOP.
     """
     if options.stop:
         parse_stop(options.stop)
     found = {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
-    if options.header:
-        found["header"] = masked("\n".join(options.header), request.hidden)
     return {**found, "profile": "1"} if options.profile else found
 
 

@@ -168,7 +168,7 @@ def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
     values = {"plan": sweep.plan, "users": str(run.users), **texts, **sweep.given, "target": sweep.target}
-    values["properties"] = sweep.properties
+    values |= {"properties": sweep.properties, "header": "\n".join(sweep.headers)}
     if run.setting:
         values["set"] = set_of_level(sweep.set_values, run.setting)
     values |= {"remotes": sweep.remotes, "env": sweep.profile}

@@ -177,5 +177,5 @@ class SweepRecord(PlanExperiment):
             self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
             self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
             self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled, self.values,
-            self.properties,
+            self.properties, self.headers,
         )  # fmt: skip

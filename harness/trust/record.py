@@ -45,7 +45,7 @@ class TrustRecord(SweepRecord):
     @property
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume: all but the number of starts, which follows from the budget."""
-        load = (self.users, self.ramp_s, self.duration_s, self.requests, self.set_values, self.properties)
+        load = (self.users, self.ramp_s, self.duration_s, self.requests, self.set_values, self.properties, self.headers)
         return self.plan, self.profile, self.target, *load, self.note, self.detect_ratio, self.thresholds
 
     @property

@@ -57,6 +57,7 @@ def _of_best(outcome: Outcome, best: Best) -> Iterator[NextStep]:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
         a, b = (set_text(record.factors, side) for side in sides)
         given = dict(one.removeprefix("--").split("=", 1) for one in record.arguments)
+        given["header"] = "\n".join(record.headers)
         yield NextStep("Confirm the best values", make_command("ab", {"a": a, "b": b, **given}))
     for factor, level in zip(record.factors, best.choice, strict=True):
         if level is not None and (side := _edge(factor, level)):

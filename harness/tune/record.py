@@ -65,7 +65,7 @@ class TuneRecord(EqualRuns):
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume."""
         metric = (self.metric_name, self.thresholds)
-        return self.plan, self.factors, self.repeat, self.arguments, self.load, *metric, self.properties
+        return self.plan, self.factors, self.repeat, self.arguments, self.load, *metric, self.properties, self.headers
 
     @property
     def run_count(self) -> int:

@@ -256,19 +256,24 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
 
 @pytest.mark.real
 @KINDS
-def test_note_and_properties_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
+def test_note_properties_and_headers_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
     properties = "httpclient4.retrycount=1 api_password=s3cret"
-    more = () if kind is NIGHTLY else (f"--properties={properties}",)
+    header = "X-Api-Key: k-4711-77"
+    more = () if kind is NIGHTLY else (f"--properties={properties}", f"--header={header}")
     assert start(kind, "--note=before the fix", *more) in (0, 1)
     path = path_of(tmp_path, kind)
     record = json.loads(path.read_text())
     assert record["note"] == "before the fix"
-    assert "s3cret" not in path.read_text() + path.with_suffix(".md").read_text()
+    written = path.read_text() + path.with_suffix(".md").read_text()
+    assert "s3cret" not in written and "k-4711-77" not in written
     for call in calls(tmp_path) if kind in (AB, TUNE, BISECT, NIGHTLY, OVERLOAD) else ():
         assert call["note"].startswith("before the fix")
         assert call.get("properties") == (properties if more else None)
+        assert call.get("header") == (header if more else None)
     if more:
         assert record["properties"] == f"httpclient4.retrycount=1 api_password={MASK}"
+        assert record["headers"] == [f"X-Api-Key: {MASK}"]
+        assert f"HEADER='X-Api-Key: {MASK}'" in record["command"]
         assert "PROPERTIES='httpclient4.retrycount=1 api_password=" in record["command"]
 
 

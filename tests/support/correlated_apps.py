@@ -41,15 +41,20 @@ def outcome_of(seed: int, folder: Path, recordings: int) -> Outcome:
             arguments += ["--har", str(har)]
         with contextlib.redirect_stdout(printed):
             code = main(["init", "shop", *arguments, "--home", str(folder), "--build", str(BUILD), "--force"], "lth")
-    needed = {prefix for prefix, part in app.parts.items() if part.needed}
+    needed = needed_parts(app)
     script_made = {prefix for prefix, part in app.parts.items() if part.script_made}
     extracted = parts_with_variables(folder / "plans" / "shop.jmx")
     lines = [line for line in printed.getvalue().splitlines() if line.startswith("unexplained: ")]
     named = {prefix for prefix in app.parts for line in lines if f" {prefix}/" in line}
     return Outcome(
-        seed, code, len(needed), frozenset(needed - extracted), frozenset(extracted - needed),
+        seed, code, len(needed), needed - extracted, frozenset(extracted - needed),
         frozenset(script_made ^ named), printed.getvalue(),
     )  # fmt: skip
+
+
+def needed_parts(app: WebApp) -> frozenset[str]:
+    """Return the parts of an application in which a client must send a new value."""
+    return frozenset(prefix for prefix, part in app.parts.items() if part.needed)
 
 
 def parts_with_variables(jmx: Path) -> set[str]:

@@ -63,7 +63,7 @@ class Extractor:
             tag, name, value = _selector(self.a)
             return [one.attributes.get(self.b, "") for one in matching(read_page(body), tag, name, value)]
         if self.kind is Kind.JSON:
-            return [str(value) for path, value in _leaves(body) if json_path(path) == self.a]
+            return [value for path, value in _json_values(body) if path == self.a]
         if self.kind is Kind.BOUNDARY:
             return list(_between(body, self.a, self.b))
         texts = [body] if self.kind is Kind.REGEX else [_header_text(answer) for answer in answers]
@@ -135,7 +135,8 @@ def proposals(value: str, field: Field, answers: tuple[Call, ...], *, is_varying
 def _all_texts(answers: tuple[Call, ...]) -> str:
     """Return everything in which a value is looked for."""
     body = answers[-1].response
-    return "\n".join((body, html.unescape(body), body.replace("\\/", "/"), *map(_header_text, answers)))
+    bodies = dict.fromkeys((body, html.unescape(body), body.replace("\\/", "/")))
+    return "\n".join((*bodies, *map(_header_text, answers)))
 
 
 def _of_elements(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
@@ -160,8 +161,10 @@ def _of_elements(value: str, field: Field, answers: Sequence[Call], is_long: boo
 def _of_json(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
     for path, leaf in _leaves(answers[-1].response):
         name = str(path[-1]) if path else ""
+        if str(leaf) != value:
+            continue
         is_named = name == field.name or (looks_dynamic(value) and bool(re.search(r"(?i)id$|key$|no$|number", name)))
-        if str(leaf) == value and (is_long or is_named):
+        if is_long or is_named:
             yield Extractor(Kind.JSON, json_path(path))
 
 
@@ -252,6 +255,12 @@ def _selector(text: str) -> _Selector:
 @lru_cache(maxsize=512)
 def _leaves(body: str) -> tuple[tuple[tuple[str | int, ...], str | int | float], ...]:
     return tuple(json_leaves(body))
+
+
+@lru_cache(maxsize=64)
+def _json_values(body: str) -> tuple[tuple[str, str], ...]:
+    """Return the JSON path and the text of each leaf."""
+    return tuple((json_path(path), str(value)) for path, value in _leaves(body))
 
 
 def json_path(path: Sequence[str | int]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,14 +16,15 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from harness.base.errors import UsageError
-from harness.base.units import MS_PER_S, plural
+from harness.base.units import MS_PER_S
+from harness.plan.har.entries import TODO, entries_of
 
-# json.load needs about five times the size of the file.
-MOST_BYTES = 100 * 1024 * 1024
-_ENTRY = re.compile(r'"startedDateTime"\s*:')
+_STATIC_TYPE = re.compile(r"image/|font/|audio/|video/|text/css|javascript|font-|/wasm|/manifest\+json", re.IGNORECASE)
+_STATIC_PATH = re.compile(
+    r"\.(?:css|m?js|map|png|jpe?g|gif|svg|ico|webp|avif|woff2?|ttf|eot|otf|mp[34]|webm|wasm)$", re.IGNORECASE
+)
 _TEXT = re.compile(r"text/|json|xml|javascript|x-www-form-urlencoded", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=[\"']?([\w.-]+)", re.IGNORECASE)
-_TODO = "export the HAR again, with content"
 _NO_ANSWER = "without a response"
 
 Headers = tuple[tuple[str, str], ...]
@@ -78,41 +78,33 @@ class Recording:
 
 
 def read_har(path: Path) -> Recording:
-    """Return the recording in a HAR file. UsageError for one that cannot be read, is too large or has no request."""
-    try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            most = f"at most {MOST_BYTES // 1024**2} MB are read"
-            todo = "record only the steps of the test, without downloads"
-            raise UsageError(f"{path.name}: {size / 1024**2:.0f} MB, and {most}", todo)
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror})", "check the path") from None
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        at = error.pos if isinstance(error, json.JSONDecodeError) else 0
-        line = text.count("\n", 0, at) + 1
-        read = plural(len(_ENTRY.findall(text, 0, at)), "request")
-        raise UsageError(f"{path.name}:{line}: not complete JSON after {read}", _TODO) from None
-    log = data.get("log") if isinstance(data, dict) else None
-    entries = log.get("entries") if isinstance(log, dict) else None
-    if not isinstance(entries, list):
-        raise UsageError(f"{path.name}: no HAR: it has no log.entries", _TODO)
+    """Return the recording in a HAR file. UsageError for one that cannot be read or has no request."""
     left_out: Counter[str] = Counter()
     calls = []
-    for number, entry in enumerate(entries, 1):
-        try:
-            reason = _reason(entry)
-            if reason:
-                left_out[reason] += 1
-            else:
-                calls.append(_call(entry))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"{path.name}: entry {number} is not that of a HAR ({error!r})", _TODO) from None
+    try:
+        for number, entry in enumerate(entries_of(path), 1):
+            try:
+                reason = _reason(entry)
+                if reason:
+                    left_out[reason] += 1
+                else:
+                    calls.append(_call(entry))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise UsageError(f"{path.name}: entry {number} is not that of a HAR ({error!r})", TODO) from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "check the path") from None
     if not calls:
-        raise UsageError(f"{path.name}: no HTTP request with a response", _TODO)
+        raise UsageError(f"{path.name}: no HTTP request with a response", TODO)
     return Recording(path.name, tuple(sorted(calls, key=lambda call: call.start_s)), left_out)
+
+
+def is_static(method: str, url: str, response_type: str) -> bool:
+    """Return whether a request gets a static file; a plan sends none, and the text of its response is not stored."""
+    return (
+        method in ("GET", "HEAD")
+        and not ("html" in response_type or "json" in response_type)
+        and bool(_STATIC_TYPE.search(response_type) or _STATIC_PATH.search(urlsplit(url).path))
+    )
 
 
 def _reason(entry: Mapping[str, Any]) -> str:
@@ -125,20 +117,22 @@ def _reason(entry: Mapping[str, Any]) -> str:
         return f"{scheme}: URL"
     if entry["request"]["method"] in ("CONNECT", "OPTIONS"):
         return str(entry["request"]["method"])
-    return "" if response.get("status", 0) > 0 else _NO_ANSWER
+    return "" if (response.get("status") or 0) > 0 else _NO_ANSWER
 
 
 def _call(entry: Mapping[str, Any]) -> Call:
     request, response = entry["request"], entry["response"]
     content = response.get("content") or {}
+    method, url = request["method"].upper(), request["url"].partition("#")[0]
     start_s = datetime.fromisoformat(entry["startedDateTime"].replace("Z", "+00:00")).timestamp()
     response_headers = _headers(response.get("headers"))
     data = request.get("postData") or {}
     kind = data.get("mimeType") or _value(_headers(request.get("headers")), "content-type")
+    response_type = content.get("mimeType") or _value(response_headers, "content-type")
     located = _value(response_headers, "location") or response.get("redirectURL") or ""
     return Call(
-        method=request["method"].upper(),
-        url=request["url"].partition("#")[0],
+        method=method,
+        url=url,
         start_s=start_s,
         end_s=start_s + max(0.0, float(entry.get("time") or 0)) / MS_PER_S,
         headers=_headers(request.get("headers")),
@@ -147,8 +141,8 @@ def _call(entry: Mapping[str, Any]) -> Call:
         body_type=kind,
         status=int(response["status"]),
         response_headers=response_headers,
-        response_type=content.get("mimeType") or _value(response_headers, "content-type"),
-        response=_content(content),
+        response_type=response_type,
+        response="" if is_static(method, url, response_type) else _content(content),
         redirect=located if 300 <= response["status"] < 400 else "",
         page=entry.get("pageref") or "",
     )

@@ -14,12 +14,8 @@ from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
 from harness.plan.har.page import Form, is_typed, read_page
-from harness.plan.har.read import Call, Recording
+from harness.plan.har.read import Call, Recording, is_static
 
-_STATIC_TYPE = re.compile(r"image/|font/|audio/|video/|text/css|javascript|font-|/wasm|/manifest\+json", re.IGNORECASE)
-_STATIC_PATH = re.compile(
-    r"\.(?:css|m?js|map|png|jpe?g|gif|svg|ico|webp|avif|woff2?|ttf|eot|otf|mp[34]|webm|wasm)$", re.IGNORECASE
-)
 _NEW_PAGE_S = 2.0
 # Headers that JMeter sets itself, or that describe the browser and not the request.
 _NOT_SENT = re.compile(
@@ -125,7 +121,7 @@ def steps_of(recording: Recording, host: str = "") -> Steps:
         there = ", ".join(dict.fromkeys(call.host for call in recording.calls))
         raise UsageError(f"{recording.name}: no request to {host}", f"give one of its hosts as TARGET: {there}")
     hosts = Counter(call.host for call in recording.calls if call.host != host)
-    calls = [call for call in own if not _is_static(call)]
+    calls = [call for call in own if not is_static(call.method, call.url, call.response_type)]
     if not calls:
         raise UsageError(f"{recording.name}: only static files of {host}", "record the pages, too")
     parts = urlsplit(own[0].url)
@@ -135,16 +131,6 @@ def steps_of(recording: Recording, host: str = "") -> Steps:
 
 def _is_document(call: Call) -> bool:
     return "text/html" in call.response_type and call.header("sec-fetch-dest") in ("", "document")
-
-
-def _is_static(call: Call) -> bool:
-    is_page = "html" in call.response_type or "json" in call.response_type
-    path = urlsplit(call.url).path
-    return (
-        call.method in ("GET", "HEAD")
-        and not is_page
-        and bool(_STATIC_TYPE.search(call.response_type) or _STATIC_PATH.search(path))
-    )
 
 
 def _steps(calls: Sequence[Call], origin: str) -> Iterator[Step]:

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import yaml
 
 from harness.base.errors import UsageError
 
 _VERSIONS = ("3.0", "3.1")
+# The key of the other files in the document.
+_FILES = "x-files"
 # What is no text in YAML 1.2: a date, `yes`, `no` and 12:30 are texts. The tag, its pattern, its first characters.
 _RESOLVED = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -45,9 +47,11 @@ class Document:
     root: Mapping[str, Any]
 
     def at(self, reference: str) -> Any:
-        """Return what a reference such as #/components/schemas/Pet names. NotMadeError when it is not in this file."""
+        """Return what a reference such as #/components/schemas/Pet names. NotMadeError when it is in no local file."""
+        if "://" in reference:
+            raise NotMadeError(f"$ref {reference} is at another address: download it and refer to the file")
         if not reference.startswith("#/"):
-            raise NotMadeError(f"$ref {reference} is in another file: bundle the files into one first")
+            raise NotMadeError(f"$ref {reference} does not exist")
         node: Any = self.root
         for part in reference[2:].split("/"):
             key = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -71,16 +75,11 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return an OpenAPI file. UsageError when it cannot be read, or is of another version than 3.0 or 3.1."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        root = json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else getattr(error, "lineno", "")
-        causes = (getattr(error, name, None) for name in ("strerror", "problem", "msg"))
-        reason = next(filter(None, causes), str(error).partition("\n")[0])
-        raise UsageError(f"{path.name}{f':{line}' if line else ''}: cannot be read ({reason})", "repair it") from None
+    """Return an OpenAPI file with the local files that it refers to.
+
+    UsageError when one cannot be read, or the file is of another version than 3.0 or 3.1.
+    """
+    root = _parsed(path)
     if isinstance(root, Mapping) and "swagger" in root:
         raise UsageError(f"{path.name}: is Swagger {root['swagger']}", "convert it to OpenAPI 3: npx swagger2openapi")
     version = str(root.get("openapi", "")) if isinstance(root, Mapping) else ""
@@ -88,4 +87,46 @@ def read_document(path: Path) -> Document:
         raise UsageError(f"{path.name}: is no OpenAPI file", "give one with the key openapi")
     if version[:3] not in _VERSIONS:
         raise UsageError(f"{path.name}: OpenAPI {version} is not supported", f"give {' or '.join(_VERSIONS)}")
+    _add_files(root, path.resolve())
     return Document(path.name, root)
+
+
+def _add_files(root: dict[str, Any], path: Path) -> None:
+    """Add the contents of the local files that a document refers to, and make their references refer into it."""
+    added: dict[str, Any] = {}
+    prefixes = {path: "#"}
+    left: list[tuple[Path, Any]] = [(path, root)]
+    seen = set[int]()  # aliases of YAML give an object several places
+    while left:
+        file, node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        nodes = node.values() if isinstance(node, dict) else node
+        left += [(file, one) for one in nodes if isinstance(one, dict | list)]
+        reference = node.get("$ref") if isinstance(node, dict) else None
+        if not isinstance(reference, str) or "://" in reference:
+            continue
+        name, _, pointer = reference.partition("#")
+        target = (file.parent / unquote(name)).resolve() if name else file
+        if target not in prefixes and target.is_file():
+            key = target.name if target.name not in added else f"{len(added)}-{target.name}"
+            prefixes[target] = f"#/{_FILES}/{quote(key.replace('~', '~0'))}"
+            added[key] = _parsed(target)
+            left.append((target, [added[key]]))
+        if target in prefixes:
+            node["$ref"] = prefixes[target] + pointer
+    if added:
+        root[_FILES] = added
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        return json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else getattr(error, "lineno", "")
+        causes = (getattr(error, name, None) for name in ("strerror", "problem", "msg"))
+        reason = next(filter(None, causes), str(error).partition("\n")[0])
+        raise UsageError(f"{path.name}{f':{line}' if line else ''}: cannot be read ({reason})", "repair it") from None

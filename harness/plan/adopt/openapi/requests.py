@@ -20,6 +20,8 @@ from harness.plan.adopt.project_files import plan_name_of
 from harness.plan.headers import OF_JMETER, jmx_text
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+# Types of which only an example is sent: a schema does not say how such a text is written.
+_AS_WRITTEN = re.compile(r"text/(?!plain$).*|.*[/+]xml(?:;.*)?")
 # Parameters that OpenAPI ignores, since other parts of the file describe them, and those that JMeter sets.
 _IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
@@ -208,10 +210,16 @@ class _Maker:
             return OneRequest("")
         content = self.document.resolved(node).get("content") or {}
         kinds = [json_content(content), *(one for one in (_FORM, _MULTIPART, "text/plain") if one in content)]
+        kinds += [one for one in content if _AS_WRITTEN.fullmatch(one)]
         kind = next(filter(None, kinds), "application/json" if "*/*" in content else "")
         if not kind:
             raise NotMadeError(f"its body is {next(iter(content), 'of no type')}, which cannot be made")
         schema, examples = self._described(content.get(kind) or content["*/*"])
+        if _AS_WRITTEN.fullmatch(kind):
+            value = next((one for one in examples if isinstance(one, str)), None)
+            if value is None:
+                raise NotMadeError(f"its body is {kind} without an example")
+            return OneRequest("", headers={"Content-Type": kind}, body=_plain(value))
         value = self.samples.value(schema, examples, "body")
         if kind == _MULTIPART:
             for key, one in self.samples.flat(schema).get("properties", {}).items():

@@ -100,6 +100,38 @@ def test_bodies_are_examples_else_values_of_the_schema() -> None:
     assert "Authorization" not in note.headers
 
 
+def test_an_xml_body_is_its_example(tmp_path: Path) -> None:
+    content = {"application/xml": {"schema": {"type": "object"}, "examples": {"a": {"value": "<a>5</a>"}}}}
+    (one,) = made(written(tmp_path, {"/a": {"post": {**OK, "requestBody": {"content": content}}}}), "POST *").requests
+    assert (one.body, one.headers) == ("<a>5</a>", {"Content-Type": "application/xml"})
+
+
+def test_files_of_several_documents_are_one_plan_and_cycles_between_them_end(tmp_path: Path) -> None:
+    (tmp_path / "schemas").mkdir()
+    written(tmp_path, {"/pets": {"$ref": "pets%20of%20us.yaml"}, "/loop": get({"$ref": "schemas/loop.json"})["/a"]})
+    (tmp_path / "pets of us.yaml").write_text(
+        "get:\n  parameters: [{$ref: '#/shared/limit'}]\n  responses: {200: {description: ok}}\n"
+        "post:\n  requestBody: {content: {application/json: {schema: {$ref: schemas/pet.yaml#/Pet}}}}\n"
+        "shared:\n  limit: {name: limit, in: query, required: true, schema: {type: integer, minimum: 7}}\n"
+    )
+    (tmp_path / "schemas" / "pet.yaml").write_text(
+        "Pet:\n  type: object\n  properties:\n    name: {$ref: '#/Name'}\n    owner: {$ref: '../api.json#/info/x'}\n"
+        "    mother: {$ref: pet.yaml#/Pet}\nName: {type: string, example: Rex}\n"
+    )
+    (tmp_path / "schemas" / "loop.json").write_text('{"$ref": "loop.json"}')
+    path = tmp_path / "api.json"
+    path.write_text(path.read_text().replace('"version"', '"x": {"type": "boolean"}, "version"'))
+    plan = made(path, "GET *", "POST *")
+    assert [(one.url, one.body) for one in plan.requests] == [
+        ("http://127.0.0.1:8080/pets?limit=7", None),
+        ("http://127.0.0.1:8080/pets", '{"name": "Rex", "owner": true}'),
+    ]
+    assert plan.lines[0] == "left out: GET /loop: #/x-files/loop.json contains itself"
+    (tmp_path / "schemas" / "pet.yaml").write_text("a: b: c")
+    with pytest.raises(UsageError, match=r"^pet\.yaml:1: cannot be read \(mapping values"):
+        made(path)
+
+
 @pytest.mark.parametrize(
     ("target", "base"),
     [
@@ -184,7 +216,7 @@ def test_init_prints_the_choices_and_names_the_plan_after_the_file(home: Path, c
         ),
         (
             "openapi: 3.0.0\npaths: {/a: {$ref: b.yaml}}",
-            "api.yaml: /a: $ref b.yaml is in another file: bundle the files into one first; repair the file",
+            "api.yaml: /a: $ref b.yaml does not exist; repair the file",
         ),
         (
             "openapi: 3.0.0\npaths: {/a: {$ref: '#/paths/~1b'}, /b: {$ref: '#/paths/~1a'}}",
@@ -218,7 +250,15 @@ def test_a_file_that_is_absent_is_refused(tmp_path: Path) -> None:
     ("paths", "reason"),
     [
         (get({"$ref": "#/components/schemas/Loop"}), "#/components/schemas/Loop contains itself"),
-        (get({"$ref": "other.yaml#/a"}), "$ref other.yaml#/a is in another file: bundle the files into one first"),
+        (get({"$ref": "other.yaml#/a"}), "$ref other.yaml#/a does not exist"),
+        (
+            get({"$ref": "http://127.0.0.2/a.yaml#/b"}),
+            "$ref http://127.0.0.2/a.yaml#/b is at another address: download it and refer to the file",
+        ),
+        (
+            {"/a": {"get": {"requestBody": {"content": {"text/xml": {"schema": {"type": "object"}}}}}}},
+            "its body is text/xml without an example",
+        ),
         (get({"type": "strin"}), "a schema has the unknown type strin"),
         (get({"type": "integer", "minimum": 5, "maximum": 3}), "no value is known for the schema of q"),
         (get({"type": "string", "pattern": r"\p{L}"}), r"no text is known for the pattern \p{L}"),
