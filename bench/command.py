@@ -48,7 +48,10 @@ examples:
 exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
-=# The parts in the order in which they run: the module and what it measures.
+_BY_NAME = (
+    "verdicts", "correlation", "har", "generator", "memory", "one-user", "tools", "held-back", "soak", "scale",
+)  # fmt: skip
+# The parts in the order in which they run: the module and what it measures.
 _PARTS = {
     "run": ("runs.run", "a run: time until ready, time until the first sample, CPU"),
     "aggregate": ("readers.aggregate", "the aggregator next to other readers"),
