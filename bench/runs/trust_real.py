@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,11 +20,12 @@ from typing import Any
 
 from bench.results import Aim
 from bench.tables import print_aims
+from harness.ab.rule import PAIRS_MOST
 from harness.base.errors import EXIT_INTERRUPTED, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import parse_whole_number, percent_text
-from harness.compare.comparison import INVALID, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.experiment.record import FINISHED
 from harness.metrics.metric import compared_metrics, parse_metric
 from harness.report.tables import table
@@ -70,16 +72,18 @@ def bench(options: argparse.Namespace) -> int:
     trust = _run("trust", home / "reports", home, [*load, f"delay_ms={delay_ms} {_WARM_UP}"], 1)[0]
     found = next(one for one in trust["metrics"] if one["metric"] == metric.id)
     change = injected(found, delay_ms)
+    shutil.copy(SHIPPED / "plans" / "lb.jmx", home / "plans")
     plan = (SHIPPED / "plans" / f"{_PLAN}.toml").read_text(encoding="utf-8")
     limits = {one.name: 1.0 for one in compared_metrics()} | {metric.name: round(change.ratio, 6)}
     lines = "\n".join(f"{name} = {limit}" for name, limit in limits.items())
     (home / "plans" / f"{_PLAN}.toml").write_text(f"{plan}\n[compare]\n{lines}\n", encoding="utf-8")
     # nginx uses a handful of connections, so one more that it may open changes nothing but makes a side.
-    sides = {"changed": f"delay_ms={delay_ms + change.delay_ms}", "equal": "worker_connections=20001"}
+    base = f"delay_ms={delay_ms}"
+    sides = {"changed": f"delay_ms={delay_ms + change.delay_ms}", "equal": f"{base} worker_connections=20001"}
     done: dict[str, list[dict[str, Any]]] = {}
     for number in range(1, max(counts.values()) + 1):
         for name in (one for one, count in counts.items() if number <= count):
-            ab = [*load, f"delay_ms={delay_ms} {_WARM_UP}", "--a", f"delay_ms={delay_ms}", "--b", sides[name]]
+            ab = [*load, _WARM_UP, "--a", base, "--b", sides[name]]
             done[name] = _run("ab", home / name, home, ab, number)
     rows = [
         [name, str(len(tests)), str(hits), interval_text(hits, len(tests))]
@@ -110,6 +114,14 @@ def is_found(test: dict[str, Any], metric: str) -> bool:
     return bool(one and one["verdict"] == REGRESSED and one["baseline_n"] <= _PAIRS)
 
 
+def is_complete(stored: dict[str, Any]) -> bool:
+    """Return whether an experiment has an answer; an A/B test that ended because runs did not count has none."""
+    if stored["state"] != FINISHED or stored["verdict"] == INVALID:
+        return False
+    counted = [one for one in stored.get("pairs", ()) if not one["problem"]]
+    return "pairs" not in stored or stored["verdict"] != CANNOT_TELL or len(counted) >= PAIRS_MOST
+
+
 def interval_text(hits: int, count: int) -> str:
     """Return the exact 95 % interval of a share (Clopper-Pearson) in %."""
     low, high = _interval(hits, count)
@@ -137,7 +149,7 @@ def _run(verb: str, reports: Path, home: Path, arguments: list[str], count: int)
     for attempt in range(count + 1):
         paths = sorted(reports.glob(f"{verb}/*/{verb}-*.json"))
         stored = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-        complete = [one for one in stored if one["state"] == FINISHED and one["verdict"] != INVALID]
+        complete = [one for one in stored if is_complete(one)]
         if len(complete) >= count:
             return complete[:count]
         if attempt:
