@@ -49,6 +49,7 @@ from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.report.results import NextStep, write_result
 from harness.run import kinds
+from harness.run.arguments import make_command
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
 from harness.site.html_option import write_html
@@ -156,7 +157,10 @@ def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Na
     run = next((one.run for one in contender if one.run), None)
     if verdict == CANNOT_TELL and run:
         found = known(options.reports, run.plan, run.load, run.profile)
-        auto = "; PAIRS=auto gives its runs this length" if found and found.proposal else ""
+        if found is None:
+            yield NextStep("Measure which change runs of this plan can show", make_command("trust", {"plan": run.plan}))
+            return
+        auto = "; PAIRS=auto gives its runs this length" if found.proposal else ""
         yield NextStep(f"The cheapest A/B test: {known_text(found, run.plan)}{auto}")
 
 

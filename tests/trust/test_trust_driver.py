@@ -176,3 +176,12 @@ def test_the_page_over_all_plans_names_the_noisy_ones_and_since_when(home, tmp_p
     assert [row.split(" | ")[0] for row in rows] == ["| wild", "| calm"]
     assert " | not noisy | none |" in rows[1]
     assert re.search(r" \| 2026-01-01 \| none \|$", rows[0])
+
+
+def test_without_a_trust_test_cannot_tell_names_the_command_that_makes_one(tmp_path, capsys):
+    for number, elapsed_ms in ((1, 100), (2, 104)):
+        add_run(tmp_path / "reports", f"tiny/run-07_{number}", samples=90, elapsed_ms=elapsed_ms)
+    main(["compare", "tiny/run-07_1", "tiny/run-07_2", f"--reports={tmp_path / 'reports'}"], "aggregate.py")
+    out = capsys.readouterr().out
+    assert "**CANNOT TELL" in out
+    assert "- Measure which change runs of this plan can show: `make trust PLAN=tiny`\n" in out
