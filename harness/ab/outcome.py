@@ -24,7 +24,7 @@ from harness.metrics.figures import TOTAL
 from harness.report.first_screen import brief
 from harness.report.results import NextStep, Result
 from harness.report.verdict import INTERRUPTED
-from harness.run.arguments import changed_command
+from harness.run.arguments import changed_command, make_command
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
 _FAILED_IN_A_ROW = 2
@@ -156,6 +156,7 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep("Continue the test with more time", changed_command(record.resume_command, {"max": "2h"}))
     elif outcome.verdict == CANNOT_TELL:
         yield NextStep("Repeat it with longer runs", changed_command(record.command, {"duration": "10m"}))
+        yield NextStep("Or measure first how long they must be", make_command("trust", {"plan": record.plan}))
     elif outcome.verdict == REGRESSED and outcome.causes:
         yield NextStep("See below what grew inside the system")
     elif outcome.verdict == REGRESSED and "profile" not in record.command.lower():

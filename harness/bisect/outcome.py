@@ -11,10 +11,13 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.bisect.decision import OPENING, RUNS_MOST, Decision, decide
 from harness.bisect.posterior import Observation, Posterior, posterior
 from harness.bisect.record import BisectRecord, BisectRun
+from harness.compare.causes import Cause, causes
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED
+from harness.report.results import FOUND
+from harness.tune.effects import is_better
 
 # A candidate that leaves so many runs without numbers is skipped; so many runs in a row that do not count end it all.
 _FAILED_MOST, _FAILED_IN_A_ROW = 2, 3
@@ -82,6 +85,17 @@ class Outcome:
     def is_decided(self) -> bool:
         """Whether no further run is needed."""
         return self.verdict != CANNOT_TELL or len(self.counted) >= RUNS_MOST
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What grew inside the system with the named candidate, when it made the metric worse and was profiled."""
+        named, metric = self.decision.named, self.record.metric
+        if self.verdict != FOUND or not named or is_better(metric, named.change.ratio):
+            return ()
+        sides = (named.positions[0] - 1, named.positions[-1])
+        return causes(
+            *([one.result for one in self.counted if one.run.candidate == side and one.result] for side in sides)
+        )
 
     @property
     def exit_code(self) -> int:

@@ -9,7 +9,7 @@ from harness.base import units
 from harness.bisect.outcome import Outcome
 from harness.bisect.text import CHART, change_text, result_of
 from harness.compare.comparison_warnings import warnings_of
-from harness.compare.render import WEAKENED_BY_MOST, run_link
+from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, run_link
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis
 from harness.report.charts.chart import Chart
@@ -62,6 +62,7 @@ def bisect_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
             table=_suspect_table(outcome),
             weakened_by=warnings[:WEAKENED_BY_MOST],
         ),
+        cause_table=cause_table(outcome.causes, Heads("before", "after")),
         part_table=_part_table(outcome),
         candidate_table=_candidate_table(outcome),
         run_table=_run_table(outcome),

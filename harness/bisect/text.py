@@ -107,6 +107,8 @@ def result_of(outcome: Outcome) -> Result:
 
 def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
     record, named = outcome.record, outcome.decision.named
+    if outcome.causes:
+        yield NextStep("See below what grew inside the system")
     if record.state != FINISHED:
         yield NextStep("Continue the bisection", record.resume_command)
     elif outcome.verdict == INVALID:

@@ -45,7 +45,7 @@ from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.site.html_option import publish
-from harness.trust.files import Proposal, proposed
+from harness.trust.known import Proposal, known, known_text
 
 # Different orders of the pairs.
 _SEEDS = 1_000_000
@@ -173,16 +173,16 @@ def _proposal(sides: Mapping[str, ReadySide], load: Load, options: argparse.Name
     UsageError for --pairs auto without one.
     """
     request = sides[A].request
-    proposal = proposed(options.reports, request.plan.name, load_record(load, request.plan.load), request.profile.name)
+    plan = request.plan
+    found = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
+    proposal = found.proposal if found else None
     if options.pairs and options.duration:
         raise UsageError("--pairs auto chooses the length of the runs", "leave --duration out")
     if options.pairs and not proposal:
-        plan = request.plan.name
-        raise UsageError(
-            f"--pairs auto: no trust test of {plan} sees a change with this load", f"run: lth trust {plan}"
-        )
+        what = f"--pairs auto: no trust test of {plan.name} sees a change with this load"
+        raise UsageError(what, f"run: lth trust {plan.name}")
+    log(f"{'proposed' if proposal else 'length of the runs'}: {known_text(found, plan.name)}")
     if proposal:
-        log(f"proposed: {proposal.text}")
         options.duration = units.number_text(proposal.way.length_s) if options.pairs else options.duration
     return proposal
 

@@ -40,6 +40,7 @@ examples:
   scripts/bisect --good v1.4 --metric p95 --max 3h             which commit since v1.4
   scripts/bisect --good v1.4 --bad v1.5 --plan shop --duration 60
   scripts/bisect --set version=1.0,1.1,1.2,1.3                 which version, of a setting of the system
+  scripts/bisect --good v1.4 --profile                         also reports what grew inside the system
   scripts/bisect … --resume                                    resumes what was interrupted or killed
 
 Commits are those along first parents. Each is run as in scripts/ab: its plans/, env/ and systems/, with the profile's
@@ -56,7 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Report which commit, version or value changed a metric, and how sure that is."
     parser.epilog = _EPILOG
     take(
-        parser, "good bad set/bisect metric plan env header properties users rate ramp duration requests max note html"
+        parser,
+        "good bad set/bisect metric plan env header properties profile users rate ramp duration requests max note html",
     )
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
@@ -164,6 +166,9 @@ def _record(
     names = ("good", "bad", "set", "metric", "plan", *LENGTH, "max", "env")
     values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
     values |= {"header": "\n".join(fields["headers"])}
+    if options.profile:
+        fields["arguments"] += ("--profile",)
+        values["profile"] = "1"
     values["metric"] = None if options.metric == _METRIC else options.metric
     values["bad"] = options.bad if options.good else None
     return BisectRecord(

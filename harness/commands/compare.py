@@ -49,6 +49,7 @@ from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.report.results import NextStep, write_result
 from harness.run import kinds
+from harness.run.arguments import make_command
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
 from harness.site.html_option import write_html
@@ -58,7 +59,7 @@ from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
-from harness.trust.files import proposed
+from harness.trust.known import known, known_text
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
@@ -154,8 +155,13 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
 def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Namespace) -> Iterator[NextStep]:
     """Yield the cheapest A/B test that the newest trust test of the plan found, after CANNOT TELL."""
     run = next((one.run for one in contender if one.run), None)
-    if verdict == CANNOT_TELL and run and (found := proposed(options.reports, run.plan, run.load, run.profile)):
-        yield NextStep(f"The cheapest A/B test: {found.text}; PAIRS=auto gives its runs this length")
+    if verdict == CANNOT_TELL and run:
+        found = known(options.reports, run.plan, run.load, run.profile)
+        if found is None:
+            yield NextStep("Measure which change runs of this plan can show", make_command("trust", {"plan": run.plan}))
+            return
+        auto = "; PAIRS=auto gives its runs this length" if found.proposal else ""
+        yield NextStep(f"The cheapest A/B test: {known_text(found, run.plan)}{auto}")
 
 
 def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:

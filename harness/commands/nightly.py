@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     read_acceptances(options.home / ACCEPTED)  # reports an invalid line now, not after all runs
     needs_set_up()
     if options.dry_run:
-        _print_plan(suite, loads)
+        _print_plan(suite, loads, options.reports)
         if recipients:
             print(recipients.text)
         return EXIT_OK
@@ -202,8 +202,8 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
     return _CheckedLoad(nightly_load, request)
 
 
-def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
-    """Print the runs in their order with the planned seconds, and the total against the budget."""
+def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
+    """Print the runs in their order with the planned seconds, the total against the budget, and what they can see."""
     runs = order_of(loads)
     total_s = sum(loads[run.load].planned_s + FIRST_GUESS_S for run in runs)
     print(f"{suite.title}: {units.plural(len(runs), 'run')}, nothing is started")
@@ -218,3 +218,10 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...]) -> None:
     print(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
         print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
+    from harness.nightly.outcome import unseen  # deferred: it loads NumPy
+    from harness.trust.known import known_text
+
+    texts = [(load, unseen(load, suite.metrics, reports)) for load in loads]
+    lines = [known_text(None, load.plan) if text is None else text and f"{load.title}: {text}" for load, text in texts]
+    for line in dict.fromkeys(filter(None, lines)):
+        print(line)

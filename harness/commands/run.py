@@ -16,6 +16,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
@@ -167,6 +168,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     spec = resolve(options, request)
     check_request(request, spec.load)
     check_recording(options.jfr, request)
+    _log_proposal(options, spec)
     references = _references(options, spec)
     if not isinstance(spec.load, OpenLoad):
         allow_open_files(spec.load.users or 0)
@@ -227,6 +229,16 @@ def _compared(
     if len(contender.labels) >= _MANY_LABELS:
         context.log(f"comparing {units.plural(len(contender.labels), 'label')} with those of earlier runs")
     return compared_with(chosen, contender, spec.plan.thresholds, reports)
+
+
+def _log_proposal(options: argparse.Namespace, spec: RunSpec) -> None:
+    """Print for DURATION=auto, whose mean is precise, what the newest trust test says of comparisons of such runs."""
+    load = load_record(spec.load, spec.plan.load)
+    if load.is_auto:
+        from harness.trust.known import known, known_text  # deferred: it loads NumPy
+
+        found = known(options.reports, spec.plan.name, load, spec.profile.name)
+        log(f"DURATION=auto makes the mean of this run precise. To compare runs: {known_text(found, spec.plan.name)}")
 
 
 def _references(options: argparse.Namespace, spec: RunSpec) -> References:

@@ -12,6 +12,7 @@ from harness.experiment.files import Experiments
 from harness.live.watchers import watcher_options
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.plan.goal_input import goal_names
+from harness.plan.load import LoadArguments, parse_load
 from harness.run.arguments import names_of, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
@@ -29,6 +30,7 @@ _EPILOG = """\
 examples:
   scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
   scripts/trust lb-nginx --detect 2% --users 50 --duration 2m --max 1h
+  scripts/trust thruzero --rate 5                        of an open load: five new users per second
   scripts/trust lb-nginx --resume                        resumes what was interrupted or killed
   scripts/trust --all                                    a page over all plans with a history; runs nothing
 
@@ -45,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/trust`."""
     parser.description = "Report the smallest change that a benchmark sees, and the cheapest A/B test that sees it."
     parser.epilog = _EPILOG
-    take(parser, "plan env target set header properties users ramp duration requests detect max all/trust note html")
+    take(
+        parser, "plan env target set header properties users rate ramp duration requests detect max all/trust note html"
+    )
     take(parser, f"{FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
@@ -72,11 +76,14 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     detect_ratio = units.parse_percent_ratio(options.detect, "DETECT")
     if not 0 < detect_ratio <= _DETECT_MOST:
         raise UsageError(f"DETECT={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
-    sweep = new_record(options, request, "trust", ("users", "detect", *_OF_SWEEP))
+    sweep = new_record(options, request, "trust", ("users", "rate", "detect", *_OF_SWEEP))
     values = {one.name: getattr(sweep, one.name) for one in fields(sweep)}
     record = TrustRecord(**values, detect_ratio=detect_ratio, thresholds=request.plan.thresholds)
-    users = units.parse_whole_number(options.users, "USERS", 1, 1_000_000) if options.users else default_users(request)
-    record = replace(record, users=(users,))
+    load = parse_load(LoadArguments(users=options.users, rate=options.rate))
+    if load.users and load.rate_per_s:
+        raise UsageError(f"USERS={options.users} and RATE={options.rate}: a trust test has one of them", "give one")
+    users = 1 if load.rate_per_s else load.users or default_users(request)
+    record = replace(record, users=(users,), rate_per_s=load.rate_per_s)
     load_s = level_load(request, record, users).duration_s
     if load_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")

@@ -28,6 +28,7 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.history.trend import Gauge
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.options import FOLDERS, FOLLOWED, take, take_argument
@@ -35,9 +36,11 @@ from harness.plan.load import Load, load_record
 from harness.run.arguments import make_command, names_of, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
+from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.trust.files import proposed
-from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs
+from harness.trust.known import known, known_text
+from harness.trust.power import change_text
+from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs, repeat_that_finds
 from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
 from harness.tune.outcome import Outcome, outcome_of
 from harness.tune.record import TuneRecord, with_rest_apart
@@ -87,10 +90,6 @@ def run(options: argparse.Namespace) -> int:
         files = working_copy(options.home, options.build)
         sides = _checked_sides(factors, options, files)
         load = equal_load(sides[0].request.plan, options)
-        request = sides[0].request
-        plan, profile = request.plan, request.profile.name
-        if found := proposed(options.reports, plan.name, load_record(load, plan.load), profile):
-            log(f"proposed length of the runs: {units.duration_text(found.way.length_s)} ({found.test})")
         for side in sides:
             check_request(side.request, load)
             if side.request.target:
@@ -105,6 +104,7 @@ def run(options: argparse.Namespace) -> int:
         guardian = stack.enter_context(Guardian())
         needed_s = (design.run_count + 1) * (record.planned_s + guess_s)
         log(f"design: {_design_text(factors, design)}; about {units.duration_text(needed_s)}")
+        log(f"proposed: {_proposal(sides[0].request, load, _Experiment(factors, metric, design, repeat), options)}")
         for side in sides:
             build_side(side, guardian)
         requests = [side.request for side in sides]
@@ -188,6 +188,21 @@ def _design_text(factors: Sequence[Factor], design: Design) -> str:
     what = f"all {count} combinations" if count == all_count else f"{count} of {all_count:,} combinations"
     blocks = units.plural(len(design.blocks), "block")
     return f"{what}, {units.plural(design.repeat, 'time')}, {design.run_count} runs in {blocks}"
+
+
+def _proposal(request: Request, load: Load, experiment: _Experiment, options: argparse.Namespace) -> str:
+    """Return how often the combinations must run to see an effect as large as the metric's threshold, in words."""
+    plan, metric = request.plan, experiment.metric
+    found = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
+    assert load.duration_s is not None
+    variance = found.variance(metric, load.duration_s) if found else None
+    if not found or variance is None:
+        return known_text(found, plan.name)
+    threshold = plan.thresholds.of(metric)
+    distance, cells = Gauge(metric, threshold).least, len(experiment.design.cells)
+    repeat = repeat_that_finds(experiment.factors, cells, variance, distance, plan.thresholds.alpha)
+    seen = f"an effect of {change_text(threshold)} in {metric.name} ({found.test})"
+    return f"REPEAT={repeat} finds {seen}" if repeat else f"longer runs: no REPEAT up to {REPEAT_MOST} finds {seen}"
 
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:

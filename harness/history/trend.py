@@ -264,7 +264,12 @@ class _Baseline:
     def _limit(self, baseline: float, deviation: float, count: int) -> float:
         """Return the limit: the larger of the threshold and the usual differences between nightly values."""
         deviation = max(deviation, self._gauge.least_deviation(baseline))
-        return max(self._gauge.least, _DEVIATIONS * deviation * math.sqrt(1 + _MEDIAN_VARIANCE / count))
+        return max(self._gauge.least, usual_distance(deviation, count))
+
+
+def usual_distance(deviation: float, count: int = BASELINE_VALUES_MOST) -> float:
+    """Return the distance from the median of `count` values within which a value is usual; both in levels."""
+    return _DEVIATIONS * deviation * math.sqrt(1 + _MEDIAN_VARIANCE / count)
 
 
 def spread(values: Sequence[float]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.compare.causes import Cause, causes
@@ -20,6 +21,7 @@ from harness.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.nightly.record import Load, LoadRun, NightlyRecord
 from harness.report.goals import GoalResult
 from harness.report.verdict import DOUBTFUL, INVALID, VALID
+from harness.trust.known import known
 
 GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
 # A nightly run can also be INVALID (not everything was measured or stored) or DOUBTFUL (a run's numbers may not
@@ -61,7 +63,7 @@ class LoadResult:
 
     `others_count` runs of the same date do not belong to this nightly run, and count with it. `too_few` are the labels
     and metrics with too few samples to be judged. `growth` is None unless a metric is REGRESSED, and something grew
-    inside the system.
+    inside the system. `unseen` says which threshold the plan's trust test shows to be too small for these runs.
     """
 
     load: Load
@@ -71,6 +73,7 @@ class LoadResult:
     differences: tuple[Difference, ...]
     growth: Growth | None = None
     others_count: int = 0
+    unseen: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ def _load_result(
     load: Load, record: NightlyRecord, groups: Sequence[NightlyRuns], tonight: str, acceptances: Sequence[Acceptance]
 ) -> LoadResult:
     of_plan = [group for group in groups if group.plan == load.plan]
-    rules = GateRules(thresholds=load.thresholds, metrics=_metrics(record))
+    rules = GateRules(thresholds=load.thresholds, metrics=metrics_of(record))
     found = judge(of_plan, tonight, acceptances, rules) if of_plan else ()
     checks = tuple(check for check in found if _is_of(load, check.conditions) and _is_judged(record, check))
     alike = [group for group in of_plan if _is_of(load, group.conditions)]
@@ -188,7 +191,17 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
     return Growth(last_date, found) if found else None
 
 
-def _metrics(record: NightlyRecord) -> tuple[Metric, ...]:
+def unseen(load: Load, metrics: tuple[Metric, ...], reports: Path) -> str | None:
+    """Return which threshold the runs of a load cannot see, by the plan's newest trust test; empty when they see all.
+
+    None without such a test. `reports` is the folder of nightly runs.
+    """
+    found = known(reports, load.plan, load.load, load.profile)
+    return found.gate_text(load.thresholds, metrics, load.planned_s, load.repeats) if found else None
+
+
+def metrics_of(record: NightlyRecord) -> tuple[Metric, ...]:
+    """Return the metrics to judge."""
     return tuple(metric_of(name) for name in record.metrics)
 
 
@@ -201,7 +214,7 @@ def _too_few(record: NightlyRecord, now: Sequence[NightlyRuns], checks: Sequence
         return ()
     labels = dict.fromkeys(label for group in now for label in group.labels)
     requested = [label for label in labels if label not in explained and label in (record.labels or labels)]
-    pairs = ((label, metric) for label in requested for metric in _metrics(record))
+    pairs = ((label, metric) for label in requested for metric in metrics_of(record))
     return tuple(f"{label} {metric.title}" for label, metric in pairs if (label, metric) not in there)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -16,7 +17,16 @@ from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.files import read_catalogue
 from harness.nightly.answer import result_of
 from harness.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
-from harness.nightly.outcome import GOAL_MISSED, NOT_MEASURED, LoadResult, NightlyResult, Outcome, nightly_result
+from harness.nightly.outcome import (
+    GOAL_MISSED,
+    NOT_MEASURED,
+    LoadResult,
+    NightlyResult,
+    Outcome,
+    metrics_of,
+    nightly_result,
+    unseen,
+)
 from harness.nightly.record import NightlyRecord
 from harness.nightly.render import FILE_NAME, check_text, nightly_charts, nightly_report
 from harness.report.charts.chart import write_charts
@@ -36,7 +46,10 @@ def read_nightly_result(files: ExperimentFiles, home: Path) -> NightlyResult:
     """Return the result of a nightly run; `home` has the file of accepted changes."""
     reports = files.folder.parent
     record = Experiments(NightlyRecord, reports).read(files)
-    return nightly_result(record, read_catalogue(reports).entries, read_acceptances(home / ACCEPTED))
+    result = nightly_result(record, read_catalogue(reports).entries, read_acceptances(home / ACCEPTED))
+    metrics = metrics_of(record)
+    loads = (replace(one, unseen=unseen(one.load, metrics, reports) or "") for one in result.loads)
+    return replace(result, loads=tuple(loads))
 
 
 def verdict_before(files: ExperimentFiles, home: Path) -> str | None:

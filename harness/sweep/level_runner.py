@@ -38,7 +38,8 @@ Began = Callable[[RunDirectory, RunSpec], None]
 
 def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     """Return the load of a level. UsageError when the sweep's ramp, duration and loops are invalid for it."""
-    wanted = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
+    wanted = LoadRequest(None, sweep.ramp_s, sweep.duration_s, sweep.loops, sweep.rate_per_s, sweep.requests)
+    wanted = wanted if sweep.rate_per_s else replace(wanted, users=users)
     # All levels have the same length.
     load = resolve_load(wanted, replace(request.plan.load, auto_most_s=None))
     check_users(load, request.remotes)
@@ -166,8 +167,10 @@ def _warm_up_text(sweep: SweepRecord) -> str:
 def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
     """Return the command that measures only this level."""
     lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
+    lengths["rate"] = sweep.rate_per_s
     texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    values = {"plan": sweep.plan, "users": str(run.users), **texts, **sweep.given, "target": sweep.target}
+    users = None if sweep.rate_per_s else str(run.users)
+    values = {"plan": sweep.plan, "users": users, **texts, **sweep.given, "target": sweep.target}
     values |= {"properties": sweep.properties, "header": "\n".join(sweep.headers)}
     if run.setting:
         values["set"] = set_of_level(sweep.set_values, run.setting)

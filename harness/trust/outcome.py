@@ -17,7 +17,7 @@ from harness.compare.result import RunResult
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.history.catalogue import Entry
-from harness.metrics.metric import AVERAGE, MEDIAN, P95, P99, THROUGHPUT, Metric
+from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
@@ -27,7 +27,7 @@ from harness.trust.power import Costs, Way, change_text, false_alarms, least_cha
 from harness.trust.record import TrustRecord
 from harness.trust.variance import Part, Parts, between_days, parts_of, within_runs
 
-METRICS = (AVERAGE, MEDIAN, P95, P99, THROUGHPUT)
+METRICS = (AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT)
 # The metric of the answer is the first that may gate. The throughput is none: think times can decide it alone.
 _ANSWERS = (P95, MEDIAN, AVERAGE)
 PAIRS = (1, 4, 6, 8, 10)
@@ -165,8 +165,13 @@ def headline(outcome: Outcome) -> str:
     coarse = next((one for one in answers if one.parts and not one.ways), None)
     if coarse is None:
         return brief(f"{before}{verdict} {change}: {answers[0].metric.name} must not gate: {answers[0].gate_problem}.")
-    sees = f"ten pairs of these runs see {units.percent_text(coarse.seen_at(max(PAIRS)).ratio, 1)} %"
+    sees = f"ten pairs of these runs see {sees_text(coarse.seen_at(max(PAIRS)).ratio)}"
     return brief(f"{before}{verdict} {change} in {coarse.metric.name}: {sees}.")
+
+
+def sees_text(ratio: float | None) -> str:
+    """Return a smallest change in words, such as 9.1 %."""
+    return "over 100 %" if ratio and ratio > 1 else f"{units.percent_text(ratio, 1)} %"
 
 
 def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
@@ -259,5 +264,5 @@ def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:
         return "near the 1 ms clock resolution"
     least = trust.seen_at(_PAIRS_OF_GATE).ratio
     if least is not None and least > _TOO_COARSE * detect_ratio:
-        return f"{_PAIRS_OF_GATE} pairs see only {units.percent_text(least, 1)} %"
+        return f"{_PAIRS_OF_GATE} pairs see only {sees_text(least)}"
     return ""

@@ -85,14 +85,20 @@ def false_alarms(total: float, within: float, threshold: float) -> float:
     return normal.cdf(-(math.log1p(threshold) + reach) / math.sqrt(2 * total)) if total > 0 else 0.0
 
 
-def _way(pairs: int, between: float, within: float, costs: Costs, change: float, window_least_s: float) -> Way | None:
-    allowed = (change / DEVIATIONS_FOUND[pairs]) ** 2 / 2 - between
-    if change <= 0 or allowed <= 0:
+def length_of(allowed: float, between: float, within: float, costs: Costs, window_least_s: float = 0.0) -> float | None:
+    """Return the length in s of runs whose variance is at most `allowed`; None when that of no run up to an hour is."""
+    if allowed <= between:
         return None
-    window_s = max(within * costs.window_s / allowed, window_least_s)
+    window_s = max(within * costs.window_s / (allowed - between), window_least_s)
     length_s = window_s + costs.length_s - costs.window_s
     step_s = _SHORT_STEP_S if length_s <= _SHORT_S else _STEP_S
-    length_s = math.ceil(length_s / step_s) * step_s
-    if length_s > LENGTH_MOST_S:
+    length_s = float(math.ceil(length_s / step_s) * step_s)
+    return length_s if length_s <= LENGTH_MOST_S else None
+
+
+def _way(pairs: int, between: float, within: float, costs: Costs, change: float, window_least_s: float) -> Way | None:
+    if change <= 0:
         return None
-    return Way(pairs, float(length_s), (2 * pairs + 1) * (length_s + costs.overhead_s))
+    allowed = (change / DEVIATIONS_FOUND[pairs]) ** 2 / 2
+    length_s = length_of(allowed, between, within, costs, window_least_s)
+    return Way(pairs, length_s, (2 * pairs + 1) * (length_s + costs.overhead_s)) if length_s else None

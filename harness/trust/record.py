@@ -45,8 +45,9 @@ class TrustRecord(SweepRecord):
     @property
     def settings(self) -> tuple[object, ...]:
         """What must be unchanged to resume: all but the number of starts, which follows from the budget."""
-        load = (self.users, self.ramp_s, self.duration_s, self.requests, self.set_values, self.properties, self.headers)
-        return self.plan, self.profile, self.target, *load, self.note, self.detect_ratio, self.thresholds
+        load = (self.users, self.rate_per_s, self.ramp_s, self.duration_s, self.requests)
+        texts = (self.set_values, self.properties, self.headers, self.note)
+        return self.plan, self.profile, self.target, *load, *texts, self.detect_ratio, self.thresholds
 
     @property
     def measured(self) -> tuple[TrustRun, ...]:

@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.base.errors import UsageError
+from harness.metrics.distributions import student_t_quantile
 from harness.tune.factors import Cell, Factor, combination_count, combinations
 from harness.tune.model import Vector, row, term_count
 
@@ -31,6 +32,7 @@ _BLOCK_MOST = 12
 # scatter of each value alone has enough for an effect of 10 % to be found in 84 % of experiments or more.
 FREEDOM_LEAST, FREEDOM_WANTED = 3, 8
 REPEAT_MOST = 100
+_POWER = 0.80
 _STARTS, _EXCHANGES_MOST = 3, 500
 _ORDERS = 200
 _RIDGE = 1e-6
@@ -75,6 +77,24 @@ def freedom(factors: Sequence[Factor], cell_count: int, repeat: int) -> int:
     """Return the degrees of freedom of the scatter: runs less terms less blocks, plus the mean."""
     blocks = repeat * _parts(cell_count)
     return cell_count * repeat + blocks - term_count(factors) - (blocks - 1)
+
+
+def repeat_that_finds(
+    factors: Sequence[Factor], cell_count: int, variance: float, distance: float, alpha: float
+) -> int | None:
+    """Return how often each combination must run so that 80 % of experiments find an effect; None beyond REPEAT_MOST.
+
+    `variance` is that of a run's logarithm, `distance` the effect of a value as a difference of logarithms. It compares
+    two means of equally many runs; the level is that of `effects_of`, and its t is taken as shifted, not non-central.
+    """
+    values, effects = max(len(one.values) for one in factors), term_count(factors) - 1
+    for repeat in range(1, REPEAT_MOST + 1):
+        degrees = freedom(factors, cell_count, repeat)
+        if degrees >= FREEDOM_WANTED:
+            reach = student_t_quantile(degrees, 1 - alpha / (2 * effects)) + student_t_quantile(degrees, _POWER)
+            if reach**2 * 2 * variance * values <= distance**2 * cell_count * repeat:
+                return repeat
+    return None
 
 
 def _parts(cell_count: int) -> int:

@@ -15,6 +15,8 @@ STORED = Path(__file__).parents[1] / "data" / "experiments.tar.xz"
 KINDS = {
     "ab": ("ab", "tiny/ab-01", 1),
     "tune": ("tune", "tiny/tune-01", 0),
+    "bisect": ("bisect", "tiny/bisect-01", 0),
+    "trust": ("trust", "tiny/trust-01", 0),
     "nightly": ("nightly", "2026-11-24", 1),
     "sweep": ("sweep", "tiny/sweep-01", 0),
     "capacity": ("sweep", "tiny/sweep-01", 0),

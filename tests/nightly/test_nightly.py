@@ -2,6 +2,7 @@
 
 import json
 import re
+import tarfile
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 from harness.base.errors import UsageError
 from harness.base.git import Commits
 from harness.base.records import build, read_record, to_plain
+from harness.cli import main
 from harness.experiment.record import NOT_RUN, RUNNING, UNDER_WAY, RunTime
 from harness.history.acceptance import Acceptance
 from harness.nightly.answer import headline
@@ -23,6 +25,7 @@ from harness.run.record import HostRecord
 from harness.site.html_option import LIMIT_BYTES, step_summary
 from tests.support.factories import closed_load
 from tests.support.nightly_runs import ended, entries, entry, load, nightly_record, profiled
+from tests.support.paths import ROOT
 
 STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
 
@@ -413,3 +416,21 @@ def test_an_ok_headline_does_not_cover_loads_that_were_not_judged():
     loads = (load(), load(title="tiny, 5 users", load=closed_load(users=5)))
     found = result_of(nightly_record(ended(), ended(2, load=1), loads=loads), *entries(*STEADY), one, few)
     assert headline(found) == ("OK: 2 runs, no judged metric regressed. 1 load not judged: too few samples.")
+
+
+@pytest.mark.parametrize(("scatter", "is_named"), [(0.001, False), (0.05, True)])
+def test_a_report_names_a_gate_that_cannot_see_its_threshold_and_only_such_a_one(tmp_path, scatter, is_named):
+    with tarfile.open(ROOT / "tests" / "data" / "experiments.tar.xz") as archive:
+        archive.extractall(tmp_path, [one for one in archive if re.match("nightly|trust", one.name)], filter="data")
+    path = tmp_path / "trust" / "tiny" / "trust-01.json"
+    record, run = json.loads(path.read_text()), path.with_name("run-01_1.json")
+    for one in record["metrics"]:
+        one["parts"] = one["parts"] and {**one["parts"], "total": dict.fromkeys(one["parts"]["total"], scatter)}
+    path.write_text(json.dumps(record))
+    nightly = json.loads((tmp_path / "nightly" / "2026-11-24.json").read_text())
+    measured = json.loads(run.read_text())
+    measured["run"]["load"] = nightly["loads"][2]["load"]
+    run.write_text(json.dumps(measured))
+    main(["experiment", "2026-11-24", f"--reports={tmp_path / 'nightly'}"], "aggregate.py")
+    page = (tmp_path / "nightly" / "2026-11-24.md").read_text()
+    assert ("this gate asks for" in page) is is_named

@@ -100,6 +100,7 @@ def test_a_dry_run_prints_the_order_and_starts_nothing(home, tmp_path, capsys):
         "  3. tiny, profile local, round 2 of 2: 2 s\n"
         "  4. tiny, 4 users, profile local, round 2 of 2: 2 s\n"
         "about 48 s in total, including 10 s for each start; the budget is 10 min\n"
+        "not known yet which change runs of tiny see: lth trust tiny\n"
     )
     assert not reports_of(tmp_path).exists()
 

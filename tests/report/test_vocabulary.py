@@ -46,6 +46,9 @@ OF_SEVERAL = frozenset(
     system CPU %|generator CPU %|users ÷ req/s ms|variant|load %|at load %|offered/s|started/s|goodput/s|95 % interval
     good|late|rejected fast|rejected slowly|timed out|users scheduled|users started|users missing|kept %|peak goodput/s
     recovered after s|block|effect %|interval %|average %|throughput %|more %
+    probability %|what|average, 95 % interval|commit or value
+    run scatter %|8 pairs see %|cheapest test for 5 %|may gate|within a run %|between runs %|between starts %
+    between days %|second run %|1 pair|4 pairs|6 pairs|8 pairs|10 pairs|start|run of the start
     """.strip().replace("\n", "|").replace("    ", "").split("|")
 )  # fmt: skip
 _SIDE = re.compile(r"^(?:(?:tiny/)?sweep-\d+|baseline|contender)(?: |$)")

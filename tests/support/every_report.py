@@ -22,6 +22,8 @@ COMMANDS = {
 EXPERIMENTS = {
     "ab": ("tiny/ab-01", "REGRESSED"),
     "tune": ("tiny/tune-01", "FOUND"),
+    "bisect": ("tiny/bisect-01", "FOUND"),
+    "trust": ("tiny/trust-01", "FOUND"),
     "nightly": ("2026-11-24", "GOAL MISSED"),
     "sweep": ("tiny/sweep-01", "CANNOT TELL"),
     "capacity": ("tiny/sweep-01", "CANNOT TELL"),

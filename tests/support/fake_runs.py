@@ -101,8 +101,8 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 wait_for(lambda: interrupts.count)
         directory.path.rmdir()
         name = f"{record.plan}/{directory.name}"
-        failed = {"failures": 100} if behaviour == "fail" else {}
-        add_samples(reports, name, samples=100, seconds=100, interrupted=behaviour == "wait", **failed)
+        failed = {"failures": 400} if behaviour == "fail" else {}
+        add_samples(reports, name, samples=400, seconds=100, interrupted=behaviour == "wait", **failed)
         return Measured(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)

@@ -16,13 +16,13 @@ from harness.trust.overview import noise_of
 from harness.trust.record import TrustRecord, TrustRun
 from tests.support.factories import closed_load, record
 
-IDS = ("average", "50", "95", "99", "throughput")
+IDS = ("average", "50", "90", "95", "99", "throughput")
 
 
 def result_of(name: str, value_ms: float, samples: int = 10_000, **changes: object) -> RunResult:
     total = LabelResult(
         label="TOTAL", sample_count=samples, error_count=0, error_ratio=0.0, average_ms=value_ms,
-        percentiles_ms=dict.fromkeys(("50", "95", "99"), value_ms), min_ms=1.0, max_ms=9.0,
+        percentiles_ms=dict.fromkeys(("50", "90", "95", "99"), value_ms), min_ms=1.0, max_ms=9.0,
         rate_per_s=1000 / (value_ms or 1.0), received_bytes_per_s=None,
     )  # fmt: skip
     verdict = Verdict(VALID, (), (), ())

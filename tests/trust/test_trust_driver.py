@@ -14,7 +14,11 @@ from harness.cli import main
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.plan.load import OpenLoad
+from harness.run.request import Names, resolve_request
+from harness.sweep.level_runner import level_load
 from harness.trust.overview import PAGE_NAME
+from harness.trust.record import TrustRecord
 from tests.support.fake_runs import tiny_command, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
@@ -54,7 +58,7 @@ def test_the_system_is_restarted_before_every_other_run_and_the_page_has_the_ans
     assert_first_screen(page, "answer", "table", "doubts", "steps")
     metrics = {one["metric"]: one for one in record["metrics"]}
     assert [one["gate_problem"] for one in record["metrics"]] == [
-        "", "", "392 samples, 1,000 needed", "392 samples, 5,000 needed", "",
+        "", "", "392 samples, 500 needed", "392 samples, 1,000 needed", "392 samples, 5,000 needed", "",
     ]  # fmt: skip
     assert metrics["average"]["day"] is None
     assert metrics["average"]["parts"]["within"]["ratio"] < 0.001
@@ -114,8 +118,8 @@ def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
     record = json.loads((tmp_path / "reports" / "ab" / "tiny" / "ab-01.json").read_text())
     assert record["load"]["duration_s"] == 60
     assert "proposal" not in record
-    run("tune", "--set=delay_ms=0,20", "--users=2")
-    assert "proposed length of the runs: 1 min (tiny/trust-01)\n" in capsys.readouterr().out
+    run("tune", "--set=delay_ms=0,20", "--users=2", "--duration=120")
+    assert "proposed: REPEAT=5 finds an effect of 10 % in p90 (tiny/trust-01)\n" in capsys.readouterr().out
 
 
 def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, capsys):
@@ -140,6 +144,16 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
     assert re.search(rf"- The cheapest A/B test: {found}; PAIRS=auto gives its runs this length\n", out)
 
 
+def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
+    assert run("trust", "--rate=2", "--duration=60") == 0
+    tests = Experiments(TrustRecord, tmp_path / "reports")
+    record, request = tests.read(tests.find("trust-01")), resolve_request(Names("tiny", "local"), home, tmp_path)
+    assert level_load(request, record, record.users[0]) == OpenLoad(2.0, 0.0, 60.0)
+    assert " RATE=2 " in record.command
+    with pytest.raises(UsageError, match="USERS=2 and RATE=2: a trust test has one of them; give one"):
+        run("trust", "--rate=2", "--users=2")
+
+
 def test_the_page_over_all_plans_names_the_noisy_ones_and_since_when(home, tmp_path, capsys):
     reports = tmp_path / "reports"
     reports.mkdir()
@@ -155,3 +169,12 @@ def test_the_page_over_all_plans_names_the_noisy_ones_and_since_when(home, tmp_p
     assert [row.split(" | ")[0] for row in rows] == ["| wild", "| calm"]
     assert " | not noisy | none |" in rows[1]
     assert re.search(r" \| 2026-01-01 \| none \|$", rows[0])
+
+
+def test_without_a_trust_test_cannot_tell_names_the_command_that_makes_one(tmp_path, capsys):
+    for number, elapsed_ms in ((1, 100), (2, 104)):
+        add_run(tmp_path / "reports", f"tiny/run-07_{number}", samples=90, elapsed_ms=elapsed_ms)
+    main(["compare", "tiny/run-07_1", "tiny/run-07_2", f"--reports={tmp_path / 'reports'}"], "aggregate.py")
+    out = capsys.readouterr().out
+    assert "**CANNOT TELL" in out
+    assert "- Measure which change runs of this plan can show: `make trust PLAN=tiny`\n" in out
