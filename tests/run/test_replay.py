@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import main
-from harness.commands.record import record
+from harness.commands.record import add_forms, record
 from tests.support.correlated_apps import outcome_of
 from tests.support.django_admin import PASSWORD, USERS
 from tests.support.har import entry, write
@@ -161,6 +162,33 @@ def test_a_data_file_with_rows_of_its_own_is_kept(tmp_path):
     data.write_text("who\nbob\neve\n")
     assert init(tmp_path, "--har", str(har), "--no-replay", "--force") == 0
     assert data.read_text() == "who\nbob\neve\n"
+
+
+def test_a_form_with_a_file_that_the_recorder_kept_is_sent_with_the_same_bytes(tmp_path, capsys):
+    """Chromium's HAR has nothing of such a form."""
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    har = write(tmp_path / "v.har", entry("/", "<title>Photos</title>"),
+                entry("/up", method="POST", at_s=3, headers=headers))  # fmt: skip
+    assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    assert "POST /up: the recording lacks the form with a file that it sends" in capsys.readouterr().out
+    content = bytes(range(256))
+    file = {"name": "f", "fileName": "a.png", "contentType": "image/png", "base64": b64encode(content).decode()}
+    add_forms(har, [("http://127.0.0.1:8080/up", [{"name": "title", "value": "Photo"}, file])])
+    assert init(tmp_path, "--har", str(har), "--no-replay", "--force") == 0
+    assert "lacks" not in capsys.readouterr().out
+    assert (tmp_path / "plans" / "data" / "shop" / "a.png").read_bytes() == content
+    assert "data/shop/a.png" in (tmp_path / "plans" / "shop.jmx").read_text()
+
+
+@pytest.mark.parametrize(("origin", "cookie", "is_named"), [
+    ("http://127.0.0.1:8080", "sid=1; Path=/; Secure; SameSite=None", True),
+    ("https://127.0.0.1:8443", "sid=1; Path=/; Secure; SameSite=None", False),
+    ("http://127.0.0.1:8080", "secure=1; Path=/secure", False),
+])  # fmt: skip
+def test_cookies_that_jmeter_does_not_send_over_http_are_named(tmp_path, capsys, origin, cookie, is_named):
+    har = write(tmp_path / "v.har", entry(f"{origin}/", answer_headers={"Set-Cookie": cookie}))
+    assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    assert ("record the https address" in capsys.readouterr().out) == is_named
 
 
 @pytest.fixture
