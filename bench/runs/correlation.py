@@ -1,4 +1,4 @@
-"""`scripts/bench correlation`: makes plans of recordings of generated or real web applications, counts extractors."""
+"""`scripts/bench correlation`: makes plans of recordings of generated web applications, and counts their extractors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 from bench.results import Aim
 from bench.tables import print_aims
-from tests.support import real_applications
 from tests.support.correlated_apps import outcome_of
 
 _RECALL_LEAST_RATIO = 0.95
@@ -18,17 +17,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     parser.add_argument("--apps", type=int, default=30, help="applications, each from its own seed (30)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
-    parser.add_argument(
-        "--real", nargs="*", choices=list(real_applications.APPLICATIONS), metavar="NAME",
-        help="real applications instead, recorded by Chromium and run with 20 users: "
-        f"{', '.join(real_applications.APPLICATIONS)} (all)",
-    )  # fmt: skip
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the counts and the aims; return 1 when one is missed. Each second generated one is recorded twice."""
-    if options.real is not None:
-        return _bench_real(options.real or list(real_applications.APPLICATIONS))
+    """Print the counts and the aims; return 1 when one is missed. Each second application is recorded twice."""
     outcomes = []
     for seed in range(options.first, options.first + options.apps):
         with tempfile.TemporaryDirectory(prefix="correlation-") as folder:
@@ -49,21 +41,4 @@ def bench(options: argparse.Namespace) -> int:
         Aim("plans that the replay proved", f"{len(outcomes) - len(failed)} of {len(outcomes)}", "all", not failed),
     ]
     print()
-    return print_aims(aims, "correlation of")
-
-
-def _bench_real(names: list[str]) -> int:
-    aims, rows = [], []
-    for name in names:
-        application = real_applications.APPLICATIONS[name]
-        with tempfile.TemporaryDirectory(prefix="correlation-") as folder:
-            one = real_applications.outcome_of(application, Path(folder))
-        print(one.printed, flush=True)
-        found = one.extractors + one.dropped
-        rows.append(f"|{application.name}|{found}|{one.extractors}|{one.unexplained}|{len(one.columns)}|"
-                    f"{one.requests:,}|{one.errors}|")  # fmt: skip
-        is_met = one.code == 0 == one.errors < one.requests
-        aims.append(Aim(f"{application.name} with 20 users", f"{one.errors} errors", "0", is_met))
-    print("|application|values found|proven|unexplained|columns|requests of 20 users|errors|")
-    print("|---|---:|---:|---:|---:|---:|---:|", *rows, "", sep="\n")
     return print_aims(aims, "correlation of")
