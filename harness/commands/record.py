@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
@@ -16,12 +19,24 @@ from harness.base.paths import shown
 from harness.base.python_packages import ensure_playwright
 from harness.options import take, take_argument
 from harness.plan.adopt.project_files import new_home, write_project
+from harness.plan.allowed_targets import is_loopback
 from harness.plan.spec import parse_target
 from harness.run.recorded import make_har_plan
 
+# The address of a form, and its fields.
+Form = tuple[str, list[dict[str, str]]]
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = ("--no-first-run", "--disable-background-networking", "--disable-component-update")
 _PERIOD_MS = 200
+# Chromium's HAR has no form that sends files. The event comes when a form is sent, and when a script reads it.
+_FORM_SCRIPT = """addEventListener("formdata", async event => {
+  const entries = [...event.formData]
+  if (!entries.some(([, value]) => value instanceof File)) return
+  const binary = buffer => Array.from(new Uint8Array(buffer), byte => String.fromCharCode(byte)).join("")
+  const base64 = async file => btoa(binary(await file.arrayBuffer()))
+  lthForm(event.target.action, await Promise.all(entries.map(async ([name, value]) => value instanceof File
+    ? {name, fileName: value.name, contentType: value.type, base64: await base64(value)} : {name, value})))
+})"""
 _EPILOG = """\
 examples:
   lth record shop http://127.0.0.1:8080
@@ -85,7 +100,17 @@ def record(address: str, har: Path, visit: Callable[[Any], None], *, is_headless
             todo = "use a desktop session, ssh -X or xvfb-run"
             raise UsageError(f"{program} does not start, or there is no screen", todo) from None
         try:
-            context = browser.new_context(record_har_path=har, record_har_content="embed", no_viewport=not is_headless)
+            # JMeter accepts each certificate, too; a test system on this machine often signs its own.
+            is_own = is_loopback(urlsplit(address).hostname or "")
+            context = browser.new_context(
+                record_har_path=har,
+                record_har_content="embed",
+                no_viewport=not is_headless,
+                ignore_https_errors=is_own,
+            )
+            forms: list[Form] = []
+            context.expose_function("lthForm", lambda action, fields: forms.append((action, fields)))
+            context.add_init_script(_FORM_SCRIPT)
             page = context.new_page()
             page.goto(address)
             visit(page)
@@ -95,3 +120,24 @@ def record(address: str, har: Path, visit: Callable[[Any], None], *, is_headless
         finally:
             context.close()
             browser.close()
+            add_forms(har, forms)
+
+
+def add_forms(har: Path, forms: Sequence[Form]) -> None:
+    """Add the fields of forms to the first requests to their addresses that a HAR has without what they send."""
+    data = json.loads(har.read_text(encoding="utf-8"))
+    for action, fields in forms:
+        for entry in data["log"]["entries"]:
+            request = entry["request"]
+            if request["method"] == "POST" and request["url"] == action and "postData" not in request:
+                kind = next((one["value"] for one in request["headers"] if one["name"].lower() == "content-type"), "")
+                request["postData"] = {"mimeType": kind, "params": [_param(one) for one in fields]}
+                break
+    har.write_text(json.dumps(data), encoding="utf-8")
+
+
+def _param(one: dict[str, str]) -> dict[str, str]:
+    """Return a field as a HAR has it; bytes that are no UTF-8 are surrogates."""
+    if "base64" not in one:
+        return one
+    return {**one, "value": base64.b64decode(one.pop("base64")).decode(errors="surrogateescape")}

@@ -19,7 +19,7 @@ from harness.plan.adopt.toml_text import secrets_lines
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.har.correlate import aligned, correlate
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.read import Recording, read_har
+from harness.plan.har.read import Recording, has_secure_cookie, read_har
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
@@ -135,6 +135,13 @@ def _print_contents(
     for file in missing:
         log(f"plans/{file}: the recording lacks its content: copy the file there")
     labels = recorded.labels()
+    for label, step in zip(labels, recorded.steps, strict=True):
+        call = step.answers[0]
+        if "multipart" in call.body_type and not (call.params or call.body):
+            log(f"{label}: the recording lacks the form with a file that it sends: lth record keeps it")
+    answers = (answer for step in recorded.steps for answer in step.answers)
+    if all_steps[0].origin.startswith("http:") and any(has_secure_cookie(answer) for answer in answers):
+        log("the cookies are Secure: JMeter sends them over https only; record the https address of the target")
     if unmatched := recorded.found.unmatched:
         names = ", ".join(labels[number] for number in unmatched[:3])
         log(f"only in the first recording ({len(unmatched)}): {names}{' …' if len(unmatched) > 3 else ''}")

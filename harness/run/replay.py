@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
@@ -128,7 +129,7 @@ def _replays(
     found = _Replayed()
     for start in range(0, len(names), size):
         batch = {name: groups[name] for name in names[start : start + size]}
-        rows = _rows(recorded, len(batch)) if is_varied else ""
+        rows = varied_rows(recorded, len(batch)) if is_varied else ""
         exchanges = _pass(recorded, request, limit_s, batch, rows)
         proof.passes += len(batch)
         for name in batch:
@@ -143,14 +144,16 @@ def _replays(
     return found
 
 
-def _rows(recorded: Recorded, count: int) -> str:
-    """Return a data file with texts that no other user types: each ends with a number."""
-    number = randrange(_NUMBERS, 9 * _NUMBERS)
-    rows = [
-        {column: f"{text} {number + row}" if column in recorded.varied else text for column, text in columns.items()}
-        for row, columns in enumerate([recorded.columns] * count)
-    ]
-    return csv_text([list(recorded.columns), *(list(row.values()) for row in rows)])
+def varied_rows(recorded: Recorded, count: int) -> str:
+    """Return a data file with texts that no other user types: each ends with a number, a-slug with -number."""
+    first = randrange(_NUMBERS, 9 * _NUMBERS)
+
+    def varied(column: str, text: str, number: int) -> str:
+        joint = "-" if re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)+", text) else " "
+        return f"{text}{joint}{number}" if column in recorded.varied else text
+
+    rows = ([varied(*pair, number) for pair in recorded.columns.items()] for number in range(first, first + count))
+    return csv_text([list(recorded.columns), *rows])
 
 
 def _pass(

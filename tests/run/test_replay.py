@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -17,10 +18,12 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import main
-from harness.commands.record import record
+from harness.commands.record import add_forms, record
+from harness.plan.har.recorded import Recorded
+from harness.run.replay import varied_rows
 from tests.support.correlated_apps import outcome_of
 from tests.support.django_admin import PASSWORD, USERS
-from tests.support.har import entry, write
+from tests.support.har import correlated, entry, write
 from tests.support.local_server import serving
 from tests.support.paths import ROOT
 
@@ -163,6 +166,33 @@ def test_a_data_file_with_rows_of_its_own_is_kept(tmp_path):
     assert data.read_text() == "who\nbob\neve\n"
 
 
+def test_a_form_with_a_file_that_the_recorder_kept_is_sent_with_the_same_bytes(tmp_path, capsys):
+    """Chromium's HAR has nothing of such a form."""
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    har = write(tmp_path / "v.har", entry("/", "<title>Photos</title>"),
+                entry("/up", method="POST", at_s=3, headers=headers))  # fmt: skip
+    assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    assert "POST /up: the recording lacks the form with a file that it sends" in capsys.readouterr().out
+    content = bytes(range(256))
+    file = {"name": "f", "fileName": "a.png", "contentType": "image/png", "base64": b64encode(content).decode()}
+    add_forms(har, [("http://127.0.0.1:8080/up", [{"name": "title", "value": "Photo"}, file])])
+    assert init(tmp_path, "--har", str(har), "--no-replay", "--force") == 0
+    assert "lacks" not in capsys.readouterr().out
+    assert (tmp_path / "plans" / "data" / "shop" / "a.png").read_bytes() == content
+    assert "data/shop/a.png" in (tmp_path / "plans" / "shop.jmx").read_text()
+
+
+@pytest.mark.parametrize(("origin", "cookie", "is_named"), [
+    ("http://127.0.0.1:8080", "sid=1; Path=/; Secure; SameSite=None", True),
+    ("https://127.0.0.1:8443", "sid=1; Path=/; Secure; SameSite=None", False),
+    ("http://127.0.0.1:8080", "secure=1; Path=/secure", False),
+])  # fmt: skip
+def test_cookies_that_jmeter_does_not_send_over_http_are_named(tmp_path, capsys, origin, cookie, is_named):
+    har = write(tmp_path / "v.har", entry(f"{origin}/", answer_headers={"Set-Cookie": cookie}))
+    assert init(tmp_path, "--har", str(har), "--no-replay") == 0
+    assert ("record the https address" in capsys.readouterr().out) == is_named
+
+
 @pytest.fixture
 def admin(tmp_path: Path) -> Iterator[str]:
     """The address of Django's admin."""
@@ -206,3 +236,14 @@ def test_the_admin_of_django_recorded_by_chromium_passes_for_twenty_users(tmp_pa
     assert main(["run", "shop", "-t", admin, "-u", str(USERS), "-d", "20", *folders], "lth") == 0
     total = json.loads(next((tmp_path / "reports" / "shop").glob("run-01_1*.json")).read_text())["whole"]["total"]
     assert total["error_count"] == 0 < total["sample_count"]
+
+
+def test_the_texts_of_each_user_of_a_replay_end_with_a_number_of_its_own(tmp_path):
+    form = '<form method="post" action="/in"><input name="title"><input name="slug"></form>'
+    body = "title=Fresh+bread&slug=fresh-bread"
+    first, found = correlated(tmp_path, [entry("/", form), entry("/in", method="POST", body=body, at_s=3)])
+    head, *rows = varied_rows(Recorded("shop", first, found, [0.0, 1.0]), 2).splitlines()
+    assert head == "title,slug"
+    numbers = [re.fullmatch(r"Fresh bread (\d+),fresh-bread-(\d+)", row).groups() for row in rows]
+    assert [one == two for one, two in numbers] == [True, True]
+    assert numbers[0] != numbers[1]

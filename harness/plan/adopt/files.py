@@ -42,7 +42,7 @@ def write_data(plans: Path, data: Sequence[DataFile]) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if file.source is None:
-                path.write_text(file.text, encoding="utf-8")
+                path.write_bytes(file.text.encode(errors="surrogateescape"))
             elif file.source.resolve() != path.resolve():
                 shutil.copyfile(file.source, path)
         except OSError as error:

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import chain, product
 from typing import NamedTuple
 
 from harness.base.secrecy import is_secret_name
 from harness.base.spellings import LEAST_LENGTH
 from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
 from harness.plan.har.guess import guess_of
-from harness.plan.har.read import Call
-from harness.plan.har.steps import Field, FieldKey, Step, Where, json_leaves, typed_leaves
+from harness.plan.har.steps import Field, FieldKey, Step, Where, is_json, json_leaves, typed_leaves
 
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
 _LEAST_PART = 6
@@ -98,8 +98,7 @@ def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:
     found = Correlation(unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)])
     first = recordings[0]
     for number, steps in enumerate(together):
-        before = [call for step in first[:number] for call in step.answers]
-        for atom in _atoms(number, steps, before, found):
+        for atom in _atoms(number, steps, first, found):
             _explain(atom, together, found)
     for number, step in enumerate(first):
         for one in step.fields:
@@ -120,17 +119,22 @@ def aligned(recordings: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
     return together
 
 
-def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Correlation) -> Iterator[_Atom]:
+def _atoms(number: int, steps: Sequence[Step], first: Sequence[Step], found: Correlation) -> Iterator[_Atom]:
     """Yield the values of a step that may vary; those that a person typed go to `found`."""
+    before = [call for step in first[:number] for call in step.answers]
     others = [{one.key: one for one in step.fields} for step in steps[1:]]
     for one in steps[0].fields:
         if one.file or (one.where is Where.HEADER and one.name.lower() in _FOLLOWING):
             continue
-        known = next(
-            (typed for typed in found.typed if typed.value == one.text and not (typed.is_secret or one.is_secret)), None
-        )
-        if known and len(one.text) >= _LEAST_TYPED and one.where in (Where.FORM, Where.QUERY):
-            _type(found, number, one, known)  # a form repeats what was typed before
+        known = {
+            typed.value: typed for typed in found.typed if not typed.is_secret and len(typed.value) >= _LEAST_TYPED
+        }
+        if (
+            one.text in known
+            and not one.is_secret
+            and _may_repeat(one, first[: found.typed[known[one.text]][0].step + 1])
+        ):
+            _type(found, number, one, known[one.text])  # a form repeats what was typed before
             continue
         if one.typed:
             _type(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
@@ -139,11 +143,20 @@ def _atoms(number: int, steps: Sequence[Step], before: Sequence[Call], found: Co
         if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
             continue
         leaves = set()
-        if one.where is Where.BODY:
-            for column, value, is_secret in typed_leaves(one.text, before):
+        if is_json(one):
+            for column, value, is_secret in typed_leaves(one.text, before, {key: known[key].column for key in known}):
                 leaves.add(value)
-                _type(found, number, one, Typed(column, value, is_secret))
+                spelled = next((text for text in sorted(json_texts(value)) if text in one.text), value)
+                _type(found, number, one, Typed(column, spelled, is_secret, value in known and known[value].may_vary))
         yield from (atom for atom in _atoms_of(number, one, texts) if atom.values[0] not in leaves)
+
+
+def _may_repeat(one: Field, until_typed: Sequence[Step]) -> bool:
+    """Return whether a field may repeat what was typed: a segment that a path had before is one of the application."""
+    if one.where is not Where.PATH:
+        return one.where in (Where.FORM, Where.QUERY)
+    fields = (other for step in until_typed for other in step.fields)
+    return not any(other.where is Where.PATH and other.text == one.text for other in fields)
 
 
 def _atoms_of(number: int, one: Field, texts: Sequence[str]) -> Iterator[_Atom]:
@@ -226,15 +239,16 @@ def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Corre
     is_varying = len(set(atom.values)) > 1
     typed = [one.value for one in found.typed if len(one.value) >= _LEAST_TYPED]
     forms = [codings(value) for value in atom.values]
-    for source in range(atom.step):
+    sources = [source for source in range(atom.step) if len(aligned[source]) >= len(atom.values)]
+    for source, only_named in chain(product(sources, (True,)), product(sources, (False,))):
         steps = aligned[source]
-        if len(steps) < len(atom.values):
-            continue
         for index, (form, coding) in enumerate(forms[0]):
             wanted = [other[index][0] for other in forms]
             if not form or any(form == earlier for earlier, _ in forms[0][:index]):
                 continue
             for extractor in proposals(form, atom.field, steps[0].answers, is_varying=is_varying):
+                if only_named and not extractor.is_named(atom.field.name):
+                    continue  # a field of the same name is better than a text of an earlier page
                 if any(text in extractor.a for text in typed):
                     continue  # other users type other texts
                 pairs = zip(steps, wanted, strict=False)
@@ -266,7 +280,7 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correl
         if not any(use.step == atom.step and use.key == atom.key for use in _uses(found)):
             _type(found, atom.step, one, Typed(re.sub(r"\W+", "_", one.name).lower(), secret, True))
         return
-    guess, todo = guess_of(value, aligned[atom.step][0].answers[0].start_s)
+    guess, todo = guess_of(value, one.name, aligned[atom.step][0].answers[0].start_s)
     is_random = bool(guess) or (len(value) >= _LEAST_UNEXPLAINED and looks_dynamic(value))
     if not differs and not is_random:
         return
@@ -287,7 +301,7 @@ def _replace_known(number: int, one: Field, found: Correlation) -> None:
             variable.uses.append(Use(number, one.key, variable.values[0], variable.coding.call % variable.name))
 
 
-def json_texts(value: str) -> tuple[str, ...]:
-    """Return how a JSON text may have a value, longest first: as a text with quotes, as a number."""
+def json_texts(value: str) -> set[str]:
+    """Return how a JSON text may spell a value, without the quotes."""
     spelled = {json.dumps(value), json.dumps(value, ensure_ascii=False), json.dumps(value).replace("/", "\\/")}
-    return tuple(spelled)
+    return {one[1:-1] for one in spelled}

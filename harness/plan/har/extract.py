@@ -21,6 +21,8 @@ _SAFE = re.compile(r"[\w.:@ -]+")
 # A left boundary begins after what may be another value of the response.
 _OTHER_VALUE = re.compile(r"[^\s\"'<>=/?&:,{}()]*\d{2}[^\s\"'<>=/?&:,{}()]*")
 _LEFTS = (10, 16, 24, 40, 60)
+_NAME = re.compile(r"(?:\[name=\"|\$.*\.)([\w-]{3,})(?:\"\])?$")
+_ID = re.compile(r"(?i)id$|key$|no$|number")
 _MOST_PLACES = 20
 _FEW = 5
 
@@ -55,6 +57,11 @@ class Extractor:
         nth = f" #{self.number}" if self.number > 1 else ""
         more = {Kind.CSS: f"@{self.b}", Kind.BOUNDARY: f"…{self.b}"}.get(self.kind, "")
         return f"{self.kind} {self.a}{more}{nth}"
+
+    def is_named(self, name: str) -> bool:
+        """Return whether it reads an element or a JSON leaf whose name is, ends with, or ends that of a field."""
+        own = _NAME.search(self.a)
+        return own is not None and (own[1].endswith(name) or name.endswith(own[1]))
 
     def matches(self, answers: Sequence[Call]) -> list[str]:
         """Return all matches in the responses of a step."""
@@ -126,9 +133,19 @@ def proposals(value: str, field: Field, answers: tuple[Call, ...], *, is_varying
     if value not in _all_texts(answers):
         return
     is_long = len(value) > _FEW and (is_varying or looks_dynamic(value))
-    found = (*_of_elements(value, field, answers, is_long), *_of_json(value, field, answers, is_long),
-             *_of_headers(value, answers, is_long), *_of_text(value, field, answers, is_long))  # fmt: skip
+    found = [*_of_elements(value, field, answers, is_long), *_of_json(value, field, answers, is_long)]
+    if not _is_flag(value, field):
+        found += [*_of_headers(value, answers, is_long), *_of_text(value, field, answers, is_long)]
     yield from (one for one in found if one.finds(answers, value))
+
+
+def _is_flag(value: str, field: Field) -> bool:
+    """Return whether a value is a small number of a field that is not named as an id, such as page=1."""
+    return (
+        bool(re.fullmatch(r"\d{1,2}", value))
+        and field.where in (Where.QUERY, Where.FORM)
+        and not _ID.search(field.name)
+    )
 
 
 @lru_cache(maxsize=2048)
@@ -163,7 +180,8 @@ def _of_json(value: str, field: Field, answers: Sequence[Call], is_long: bool) -
         name = str(path[-1]) if path else ""
         if str(leaf) != value:
             continue
-        is_named = name == field.name or (looks_dynamic(value) and bool(re.search(r"(?i)id$|key$|no$|number", name)))
+        is_id = looks_dynamic(value) and not _is_flag(value, field) and bool(_ID.search(name))
+        is_named = is_id or (name == field.name and field.where is not Where.PATH)
         if is_long or is_named:
             yield Extractor(Kind.JSON, json_path(path))
 

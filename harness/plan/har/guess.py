@@ -18,8 +18,13 @@ class Guess(NamedTuple):
     todo: str = ""
 
 
-def guess_of(value: str, sent_s: float) -> Guess:
-    """Return what a value without a source may be and what to write instead; empty texts when it is not known."""
+def guess_of(value: str, name: str, sent_s: float) -> Guess:
+    """Return what a value without a source may be and what to write instead; empty texts when it is not known.
+
+    `name` is that of its field.
+    """
+    if name in ("code_challenge", "code_verifier"):
+        return Guess("PKCE, RFC 7636", "nothing to do: every user may send the recorded pair")
     if value.isdigit():
         if abs(int(value) / MS_PER_S - sent_s) < _DAY_S:
             return Guess("time in ms", "write ${__time()}")

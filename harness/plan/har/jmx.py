@@ -13,13 +13,12 @@ from harness.base.units import MS_PER_S
 from harness.plan.har.correlate import Use, Variable, json_texts
 from harness.plan.har.extract import Kind
 from harness.plan.har.recorded import Recorded
-from harness.plan.har.steps import Field, Where, path_shape
+from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
 from harness.plan.thread_groups import LOOPS
 
 NOT_FOUND = "NOT_FOUND"
 _LEAST_TYPED = 4
 _URL_SAFE = re.compile(r"[\w.~-]+")
-_ORIGIN = "${origin}"
 # Characters for private use mark the places of variables.
 _MARKERS, _MARKERS_END = 0xE000, 0xF8FF
 _PORT = "${__P(port,8080)}"
@@ -65,7 +64,7 @@ def _common(tree: Element, recorded: Recorded) -> None:
         ("contentEncoding", "UTF-8"), ("connect_timeout", "10000"), ("response_timeout", "60000"),
     ):  # fmt: skip
         _string(target, f"HTTPSampler.{name}", value)
-    if any(_ORIGIN in one.text for step in recorded.steps for one in step.fields if one.where is Where.HEADER):
+    if any(ORIGIN in one.text for step in recorded.steps for one in step.fields):
         variables = _leaf(tree, "Arguments", "ArgumentsPanel", "Address for headers")
         _collection(variables, "Arguments.arguments", "Argument", [(("Argument.name", "origin"),
                     ("Argument.value", _ORIGIN_VALUE), ("Argument.metadata", "="))])  # fmt: skip
@@ -96,7 +95,7 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
     for number, step in enumerate(recorded.steps):
         if step.title:
             count += 1
-            title = step.title
+            title = labels[number] if step.title.startswith(f"{step.method} /") else step.title
             for column, value in sorted(recorded.columns.items(), key=lambda pair: -len(pair[1])):
                 title = title.replace(value, column) if len(value) >= _LEAST_TYPED else title
             transaction = _add(tree, "TransactionController", "TransactionControllerGui", f"{count:02d} {title}")
@@ -187,13 +186,13 @@ def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) 
         read = f'${{__groovy(System.getenv("{recorded.secret_name(typed.column)}"))}}' if typed.is_secret else ""
         uses += [use._replace(expression=read or f"${{{typed.column}}}") for use in places]
     own = [use for use in uses if use.step == number and use.key == one.key]
-    if one.where is Where.HEADER and _ORIGIN in one.text:
-        own.append(Use(number, one.key, _ORIGIN, _ORIGIN))
     text, expressions = one.text, dict[str, str]()
+    if ORIGIN in text:
+        own.append(Use(number, one.key, ORIGIN, ORIGIN))
     is_in_url = one.where in (Where.PATH, Where.QUERY)
     for use in sorted(own, key=lambda use: -len(use.text)):
         marker = chr(_MARKERS + len(expressions))
-        pattern = _pattern(use.text, is_json=one.where is Where.BODY and one.text.lstrip()[:1] in ("{", "["))
+        pattern = _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
         text = re.sub(pattern, marker, text)
         needs_encoding = is_in_url and not _URL_SAFE.fullmatch(use.text)
         expressions[marker] = f"${{__urlencode({use.expression})}}" if needs_encoding else use.expression
@@ -210,7 +209,7 @@ def _pattern(text: str, *, is_json: bool) -> str:
     """Return the regular expression for a value; in JSON it is a whole text or number."""
     if not is_json:
         return re.escape(text)
-    texts = "|".join(re.escape(spelled[1:-1]) for spelled in sorted(json_texts(text)))
+    texts = "|".join(re.escape(spelled) for spelled in sorted({text, *json_texts(text)}))
     return rf'(?<=")(?:{texts})(?=")|(?<![\w.\"]){re.escape(text)}(?![\w.\"])'
 
 

@@ -59,9 +59,11 @@ class Page(HTMLParser):
         if self._form < 0:
             return
         form = self.forms[self._form]
-        if tag == "button":
+        if tag == "button" and kind not in ("button", "reset"):
             self._button = (name, attributes.get("value", ""))
-            form.buttons.setdefault(self._button, "")
+            if self._button in form.buttons:
+                self._button = (name, f"{len(form.buttons)}")  # buttons without names
+            form.buttons[self._button] = ""
         elif tag == "input" and kind == "submit":
             form.buttons[name, attributes.get("value", "")] = attributes.get("value", "")
         elif tag in ("input", "textarea", "select") and name:

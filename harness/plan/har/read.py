@@ -107,6 +107,12 @@ def is_static(method: str, url: str, response_type: str) -> bool:
     )
 
 
+def has_secure_cookie(call: Call) -> bool:
+    """Return whether a response sets a cookie for https only; Chromium also sends it to http://127.0.0.1."""
+    cookies = "\n".join(value for name, value in call.response_headers if name.lower() == "set-cookie")
+    return bool(re.search(r"(?im);\s*secure\s*(?:;|$)", cookies))
+
+
 def _reason(entry: Mapping[str, Any]) -> str:
     """Return why an entry is no request of a plan; empty when it is one."""
     url, response = entry["request"]["url"], entry.get("response") or {}
@@ -190,7 +196,7 @@ def _parts(text: str, kind: str) -> Iterator[Param]:
     for part in message.iter_parts() if message.is_multipart() else ():
         name = part.get_param("name", header="content-disposition")
         body = part.get_payload(decode=True)
-        text = body.decode("utf-8", errors="replace") if isinstance(body, bytes) else ""
+        text = body.decode(errors="surrogateescape") if isinstance(body, bytes) else ""
         is_file = part.get_filename() is not None
         shown_type = part.get_content_type() if is_file else ""
         # The name "file" distinguishes an upload without a name from a field.

@@ -17,6 +17,8 @@ from harness.plan.har.page import Form, is_typed, read_page
 from harness.plan.har.read import Call, Recording, is_static
 
 _NEW_PAGE_S = 2.0
+# What replaces the address of the target in what is sent.
+ORIGIN = "${origin}"
 # Headers that JMeter sets itself, or that describe the browser and not the request.
 _NOT_SENT = re.compile(
     r"host|connection|content-length|cookie|accept-encoding|accept-language|user-agent|upgrade-insecure-requests|"
@@ -25,7 +27,8 @@ _NOT_SENT = re.compile(
 )
 _PERSONAL = re.compile(
     r"(?i)(?:.*[_.\[-])?(?:user_?name|user|e?mail|login|account|pass\w*|pin|query|search|q|term|keyword|phone|"
-    r"(?:first|last|full)?_?name|title|comment|message|text|subject|street|city|address|zip|postcode)\]?"
+    r"(?:first|last|full)?_?name|title|comment|message|text|subject|description|summary|note|"
+    r"street|city|address|zip|postcode)\]?"
 )
 
 
@@ -189,11 +192,12 @@ def _title(first: Call, last: Call, form: Form | None, fields: Sequence[Field]) 
     buttons = form.buttons if form and first.method == "POST" else {}
     pressed = next((text for key, text in buttons.items() if key in sent and text), "")
     plain = next((text for (name, _), text in buttons.items() if not name and text), "")
-    button = pressed or plain or (next(iter(buttons.values()), "") if len(buttons) == 1 else "")
+    only = next(iter(buttons.values()), "") if len(buttons) == 1 else ""
+    button = pressed or (plain if first.header("sec-fetch-mode") in ("", "navigate") else "") or only
     title = read_page(last.response).title if "html" in last.response_type else ""
     path = urlsplit(first.url).path or "/"
     name = button or (title if first.method == "GET" else "") or f"{first.method} {path}"
-    return re.sub(r"[^\w ./&+'-]+", " ", name).strip()[:50] or path
+    return " ".join(re.sub(r"[^\w ./&+'-]+", " ", name).split())[:50] or path
 
 
 def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) -> Iterator[Field]:
@@ -212,13 +216,14 @@ def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) 
         key = name if number == 1 else f"{name}#{number}"
         typed, is_secret = _Typed() if file else _typed(name, value, form, before)
         may_vary = bool(typed) and where is Where.FORM and _may_vary(name, value, form)
-        yield Field(where, key, value, file, content_type, typed, is_secret, may_vary)
+        text = value if file else value.replace(origin, ORIGIN)
+        yield Field(where, key, text, file, content_type, typed, is_secret, may_vary)
     if call.body and not call.params:
-        yield Field(Where.BODY, "", call.body)
+        yield Field(Where.BODY, "", call.body.replace(origin, ORIGIN))
     for name, value in call.headers:
         is_form_type = name.lower() == "content-type" and (call.params or not call.body)
         if not _NOT_SENT.fullmatch(name) and not is_form_type:
-            yield Field(Where.HEADER, name, value.replace(origin, "${origin}"))
+            yield Field(Where.HEADER, name, value.replace(origin, ORIGIN))
 
 
 class _Typed(NamedTuple):
@@ -254,13 +259,21 @@ def _column(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_").lower() or "value"
 
 
-def typed_leaves(body: str, before: Sequence[Call]) -> Iterator[tuple[str, str, bool]]:
-    """Yield column, value and whether it is a secret of each leaf of a JSON body that a person typed."""
+def is_json(one: Field) -> bool:
+    """Return whether a raw body or a field of a form is a JSON text."""
+    return one.where in (Where.BODY, Where.FORM) and one.text.lstrip()[:1] in ("{", "[") and any(json_leaves(one.text))
+
+
+def typed_leaves(body: str, before: Sequence[Call], known: Mapping[str, str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield column, value and whether it is a secret of each leaf of a JSON text that a person typed.
+
+    A value that is `known` was typed before.
+    """
     for path, value in json_leaves(body):
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         is_new = isinstance(value, str) and value and not any(value in call.response for call in before)
-        if is_new and (is_password(name) or _PERSONAL.fullmatch(name)):
-            yield _column(name), str(value), is_password(name)
+        if value in known or (is_new and (is_password(name) or _PERSONAL.fullmatch(name))):
+            yield known.get(str(value)) or _column(name), str(value), is_password(name)
 
 
 def json_leaves(text: str) -> Iterator[tuple[tuple[str | int, ...], str | int | float]]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -217,3 +218,46 @@ def test_the_values_of_thirty_generated_applications_are_found(tmp_path: Path, r
     assert needed > 130
     assert len(missed) <= 0.05 * needed, missed
     assert wrong == []
+
+
+def test_a_typed_text_in_json_is_spelled_as_in_json_also_in_a_field_of_a_form(tmp_path):
+    rich = '{"blocks": [{"key": "ib4ko", "text": "Bread & \\"butter\\"", "type": "unstyled"}]}'
+    page = '<form method="post" action="/in"><input type="hidden" name="body" value="null"></form>'
+    _, correlation = correlated(tmp_path, [entry("/", page), post(urlencode({"body": rich}))])
+    assert [(typed.column, typed.value) for typed in correlation.typed] == [("text", r"Bread & \"butter\"")]
+    assert correlation.unexplained == []
+
+
+def test_a_typed_name_in_a_path_is_its_column_but_a_word_of_the_application_is_not(tmp_path):
+    body = json.dumps({"username": "admin", "name": "baker"})
+    visit = [entry("/admin/"), post(body, body_type=JSON), entry("/admin/roles/baker", at_s=9)]
+    _, correlation = correlated(tmp_path, visit)
+    uses = {typed.column: [(use.step, use.key) for use in uses] for typed, uses in correlation.typed.items()}
+    assert uses == {"username": [(1, ("body", ""))], "name": [(1, ("body", "")), (2, ("path", "2"))]}
+
+
+def test_a_small_number_is_read_for_a_field_that_is_named_as_an_id_only(tmp_path):
+    answer = entry("/", '{"revision_id": 1}', kind=JSON)
+    _, flag = correlated(tmp_path, [answer, entry("/x?hydrate=1", at_s=1)])
+    _, key = correlated(tmp_path, [answer, entry("/x?loaded_revision_id=1", at_s=1)])
+    assert (found(flag), found(key)) == ([], [("loaded_revision_id", Kind.JSON, "$.revision_id")])
+
+
+def test_a_field_of_the_same_name_is_better_than_a_text_of_an_earlier_page(tmp_path):
+    listing = f"<script>newest = '{TOKEN}';</script>"
+    _, correlation = correlated(tmp_path, [entry("/", listing), entry("/edit", form(TOKEN, "last")),
+                                           post(f"loaded_last={TOKEN}")])  # fmt: skip
+    assert [(one.source, one.extractor.a) for one in correlation.variables] == [(1, 'input[name="last"]')]
+
+
+def test_the_index_of_a_segment_is_no_name_of_a_leaf(tmp_path):
+    _, correlation = correlated(tmp_path, [entry("/", '["a", "roles"]', kind=JSON), entry("/x/roles", at_s=1)])
+    assert correlation.variables == []
+
+
+def test_a_pair_of_pkce_needs_nothing(tmp_path):
+    address = "/auth?code_challenge=WpQNmK2GEmn8l4jtf6UDgZuZUE491xwMRP86pIQmQiY"
+    _, correlation = correlated(tmp_path, [entry("/"), entry(address, at_s=1)])
+    assert [(one.guess, one.todo) for one in correlation.unexplained] == [
+        ("PKCE, RFC 7636", "nothing to do: every user may send the recorded pair")
+    ]

@@ -88,7 +88,7 @@ def test_values_in_a_url_are_encoded(tmp_path):
 
 
 def test_json_is_sent_raw_and_only_whole_values_are_replaced(tmp_path):
-    body = json.dumps({"id": 4711, "note": "4711 is no id", "list": [4711], "key": TOKEN, "path": "c:\\x"})
+    body = json.dumps({"id": 4711, "about": "4711 is no id", "list": [4711], "key": TOKEN, "path": "c:\\x"})
     answer = json.dumps({"id": 4711, "key": TOKEN})
     tree = root(
         recorded(
@@ -97,7 +97,7 @@ def test_json_is_sent_raw_and_only_whole_values_are_replaced(tmp_path):
         )
     )  # fmt: skip
     sent = [fields for _, _, fields in samplers(tree)][1][""]
-    assert sent == ('{"id": ${id}, "note": "4711 is no id", "list": [${id}], "key": "${key}", "path": "c:\\\\\\\\x"}')
+    assert sent == ('{"id": ${id}, "about": "4711 is no id", "list": [${id}], "key": "${key}", "path": "c:\\\\\\\\x"}')
 
 
 def test_a_text_that_looks_like_a_variable_is_sent_as_it_is(tmp_path):
@@ -135,3 +135,16 @@ def test_labels_are_unique_and_name_what_varies(tmp_path):
         entry("/items/4711", at_s=0.2), entry("/items/4711/edit", at_s=5), entry("/new", method="POST", at_s=9),
     )  # fmt: skip
     assert found.labels() == ["POST /new", "GET /items/{items_id}/edit", "POST /new #2"]
+
+
+def test_a_transaction_that_is_named_by_its_path_has_the_names_of_ids(tmp_path):
+    new = entry("/new", method="POST", body="a=b", status=303, answer_headers={"Location": "/items/4711"})
+    tree = root(recorded(tmp_path, new, entry("/items/4711", at_s=0.2), entry("/items/4711/edit", at_s=5)))
+    names = [one.get("testname") for one in tree.iter("TransactionController")]
+    assert names == ["01 POST /new", "02 GET /items/{items_id}/edit"]
+
+
+def test_the_address_of_the_target_in_a_parameter_is_encoded(tmp_path):
+    tree = root(recorded(tmp_path, entry("/?to=http%3A%2F%2F127.0.0.1%3A8080%2Fa")))
+    assert [path for _, path, _ in samplers(tree)] == ["${__P(base_path,)}/?to=${__urlencode(${origin})}%2Fa"]
+    assert texts(tree, "Argument.value")[0].startswith("${__P(scheme,http)}://")

@@ -117,3 +117,24 @@ def test_fields_with_one_name_are_all_sent(tmp_path):
     assert [(one.name, one.text) for one in step.fields if one.where is Where.QUERY] == [
         ("tag", "a"), ("tag#2", "b c"), ("x", ""),
     ]  # fmt: skip
+
+
+BUTTONS = (
+    '<form action="/in" method="post"><input name="user"><button type="button">Show password</button>'
+    "<button>Save  draft</button><button>Publish</button></form>"
+)
+
+
+@pytest.mark.parametrize(("headers", "title"), [(OWN_PAGE, "Save draft"), (OF_SCRIPT, "POST /in")])
+def test_what_a_script_sends_is_not_named_by_one_of_several_buttons(tmp_path, headers, title):
+    sent = entry("/in", method="POST", body="user=ann", at_s=9, headers=headers)
+    assert steps(tmp_path, entry("/", BUTTONS), sent).steps[1].title == title
+
+
+def test_the_address_of_the_target_is_replaced_in_all_that_is_sent(tmp_path):
+    here = "http://127.0.0.1:8080"
+    (step,) = steps(tmp_path, entry(f"/?to={here}/a", method="POST", body=f"back={here}%2Fb")).steps
+    (raw,) = steps(tmp_path, entry("/", method="POST", body=f'{{"u": "{here}"}}', body_type="application/json")).steps
+    assert [one.text for one in (*step.fields, *raw.fields) if one.where is not Where.PATH] == [
+        "${origin}/a", "${origin}/b", '{"u": "${origin}"}',
+    ]  # fmt: skip
