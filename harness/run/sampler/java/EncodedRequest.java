@@ -1,0 +1,108 @@
+package harness.sampler;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.List;
+import org.apache.http.Header;
+import org.apache.http.HttpEntity;
+import org.apache.http.HttpEntityEnclosingRequest;
+import org.apache.http.HttpException;
+import org.apache.http.HttpHeaders;
+import org.apache.http.HttpHost;
+import org.apache.http.HttpRequest;
+import org.apache.http.client.methods.HttpRequestBase;
+import org.apache.http.client.methods.HttpRequestWrapper;
+import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.client.protocol.RequestClientConnControl;
+import org.apache.http.client.protocol.RequestExpectContinue;
+import org.apache.http.client.utils.URIUtils;
+import org.apache.http.conn.routing.HttpRoute;
+import org.apache.http.impl.conn.DefaultRoutePlanner;
+import org.apache.http.impl.conn.DefaultSchemePortResolver;
+import org.apache.http.impl.io.DefaultHttpRequestWriter;
+import org.apache.http.impl.io.HttpTransportMetricsImpl;
+import org.apache.http.impl.io.SessionOutputBufferImpl;
+import org.apache.http.protocol.HttpCoreContext;
+import org.apache.http.protocol.HttpProcessor;
+import org.apache.http.protocol.ImmutableHttpProcessor;
+import org.apache.http.protocol.RequestContent;
+import org.apache.http.protocol.RequestTargetHost;
+import org.apache.http.protocol.RequestUserAgent;
+import org.apache.http.util.VersionInfo;
+
+/**
+ * A request as HttpClient would send it: built by its own processors and writer, in the order of HttpClientBuilder and
+ * ProtocolExec (4.5.14).
+ *
+ * `inputs` are the values it was made from, `headers` its headers as JMeter shows them, without cookies.
+ */
+record EncodedRequest(
+        List<Object> inputs,
+        HttpRequest request,
+        HttpRoute route,
+        byte[] bytes,
+        String headers,
+        String cookies,
+        String body) {
+    private static final int BUFFER = 8 * 1024;
+    private static final String AGENT = Internals.HAS_DEFAULT_USER_AGENT
+            ? VersionInfo.getUserAgent("Apache-HttpClient", "org.apache.http.client", EncodedRequest.class)
+            : null;
+    private static final HttpProcessor PROCESSOR = new ImmutableHttpProcessor(
+            new RequestContent(),
+            new RequestTargetHost(),
+            new RequestClientConnControl(),
+            new RequestUserAgent(AGENT),
+            new RequestExpectContinue());
+    private static final DefaultRoutePlanner ROUTES = new DefaultRoutePlanner(DefaultSchemePortResolver.INSTANCE);
+
+    /** Returns the request with its body; null when only HttpClient can send it. */
+    static EncodedRequest of(List<Object> inputs, HttpRequestBase original, String cookies, String body)
+            throws IOException, HttpException, URISyntaxException {
+        URI uri = original.getURI();
+        HttpHost host = URIUtils.extractHost(uri);
+        if (host == null || original.containsHeader(HttpHeaders.EXPECT) || original.containsHeader(HttpHeaders.TRANSFER_ENCODING)) {
+            return null;
+        }
+        HttpRequestWrapper request = HttpRequestWrapper.wrap(original, host);
+        HttpClientContext context = HttpClientContext.create();
+        context.setRequestConfig(original.getConfig());
+        HttpRoute route = ROUTES.determineRoute(host, request, context);
+        request.setURI(URIUtils.rewriteURIForRoute(uri, route, original.getConfig().isNormalizeUri()));
+        boolean isNamed = uri.isAbsolute() && uri.getHost() != null;
+        context.setTargetHost(isNamed ? new HttpHost(uri.getHost(), uri.getPort(), uri.getScheme()) : host);
+        context.setAttribute(HttpClientContext.HTTP_ROUTE, route);
+        context.setAttribute(HttpCoreContext.HTTP_REQUEST, request);
+        PROCESSOR.process(request, context);
+        byte[] bytes = bytes(request);
+        return bytes == null ? null : new EncodedRequest(inputs, request, route, bytes, text(request), cookies, body);
+    }
+
+    private static byte[] bytes(HttpRequest request) throws IOException, HttpException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(BUFFER);
+        SessionOutputBufferImpl buffer = new SessionOutputBufferImpl(new HttpTransportMetricsImpl(), BUFFER);
+        buffer.bind(bytes);
+        new DefaultHttpRequestWriter(buffer).write(request);
+        buffer.flush();
+        HttpEntity entity = request instanceof HttpEntityEnclosingRequest enclosing ? enclosing.getEntity() : null;
+        if (entity != null) {
+            if (entity.isChunked() || entity.getContentLength() < 0) {
+                return null;
+            }
+            entity.writeTo(bytes);
+        }
+        return bytes.toByteArray();
+    }
+
+    private static String text(HttpRequest request) {
+        StringBuilder text = new StringBuilder(150);
+        for (Header header : request.getAllHeaders()) {
+            if (!"Cookie".equalsIgnoreCase(header.getName())) {
+                text.append(header.getName()).append(": ").append(header.getValue()).append('\n');
+            }
+        }
+        return text.toString();
+    }
+}

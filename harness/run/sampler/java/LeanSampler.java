@@ -1,0 +1,341 @@
+package harness.sampler;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URISyntaxException;
+import java.net.URL;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.http.Header;
+import org.apache.http.HttpEntity;
+import org.apache.http.HttpException;
+import org.apache.http.HttpResponse;
+import org.apache.http.client.ClientProtocolException;
+import org.apache.http.client.methods.HttpRequestBase;
+import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.conn.EofSensorInputStream;
+import org.apache.http.conn.HttpClientConnectionManager;
+import org.apache.http.entity.HttpEntityWrapper;
+import org.apache.http.message.BufferedHeader;
+import org.apache.http.protocol.HttpCoreContext;
+import org.apache.http.util.CharArrayBuffer;
+import org.apache.jmeter.protocol.http.control.CacheManager;
+import org.apache.jmeter.protocol.http.control.CookieManager;
+import org.apache.jmeter.protocol.http.control.HeaderManager;
+import org.apache.jmeter.protocol.http.sampler.HTTPAbstractImpl;
+import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
+import org.apache.jmeter.protocol.http.sampler.HTTPSampleResult;
+import org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase;
+import org.apache.jmeter.protocol.http.sampler.HTTPSamplerFactory;
+import org.apache.jmeter.protocol.http.util.HTTPArgument;
+import org.apache.jmeter.testelement.property.JMeterProperty;
+import org.apache.jmeter.threads.JMeterContextService;
+import org.apache.jmeter.threads.JMeterVariables;
+
+/**
+ * JMeter's HTTP sampler with a shorter way to the connection: requests and results are those of HTTPHC4Impl (5.6.3).
+ *
+ * A request is encoded when one of its values changed, and sent over a connection of JMeter's own pool, without HttpClient's
+ * chain of executors. A request that needs more than {@link #isSupported} lists goes through JMeter's own sampler, over the
+ * same connections.
+ */
+public final class LeanSampler extends HTTPHC4Impl {
+    private static final Set<String> METHODS = Set.of("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS");
+    private static final Set<String> WITHOUT_BODY = Set.of("HEAD", "OPTIONS");
+    /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT: the result whose connect time is set. */
+    private static final String RESULT = "__jmeter.S_R__";
+    /** HTTPHC4Impl.JMETER_VARIABLE_USER_TOKEN. */
+    private static final String USER = "__jmeter.U_T__";
+    /** The requests that were sent this way, and through JMeter's own sampler. */
+    static final LongAdder LEAN = new LongAdder();
+    static final LongAdder OTHER = new LongAdder();
+
+    private final HttpClientContext context = HttpClientContext.create();
+    private EncodedRequest encoded;
+    private HttpClientConnectionManager pool;
+    private String poolScheme;
+    private String poolAuthority;
+    private volatile Exchange current;
+
+    public LeanSampler(HTTPSamplerBase element) {
+        super(element);
+    }
+
+    /** Returns the sampler for an HTTPSamplerProxy; null when it asks for another one than HttpClient's. */
+    public static Object create(Object proxy) {
+        HTTPSamplerBase element = (HTTPSamplerBase) proxy;
+        try {
+            HTTPAbstractImpl own = HTTPSamplerFactory.getImplementation(element.getImplementation(), element);
+            return own.getClass() == HTTPHC4Impl.class ? new LeanSampler(element) : null;
+        } catch (IllegalArgumentException error) { // JMeter reports it with each sample
+            return null;
+        }
+    }
+
+    @Override
+    protected HTTPSampleResult sample(URL url, String method, boolean isRedirect, int depth) {
+        EncodedRequest request = null;
+        try {
+            if (isSupported(url, method)) {
+                request = request(url, method, isRedirect);
+            }
+        } catch (Exception error) {
+            // JMeter's own sampler makes the result of a request that cannot be sent.
+        }
+        if (request == null) {
+            OTHER.increment();
+            return super.sample(url, method, isRedirect, depth);
+        }
+        LEAN.increment();
+        HTTPSampleResult result = createSampleResult(url, method);
+        result.setCookies(request.cookies());
+        result.setQueryString(request.body());
+        JMeterVariables variables = JMeterContextService.getContext().getVariables();
+        try {
+            findPool(url, variables);
+        } catch (Throwable error) {
+            return errorResult(error, started(result));
+        }
+        Object user = variables.getObject(USER);
+        if (user == null) {
+            user = Thread.currentThread().getName();
+        }
+        Exchange exchange = new Exchange(pool, request);
+        result.sampleStart();
+        try {
+            current = exchange;
+            HttpResponse response = send(exchange, request, user, result);
+            variables.putObject(USER, user);
+            result.setRequestHeaders(request.headers());
+            read(response, exchange, result);
+            result.sampleEnd();
+            current = null;
+            fill(result, response, request, exchange);
+            saveCookies(response, result.getURL());
+            return resultProcessing(isRedirect, depth, result);
+        } catch (IOException error) {
+            if (result.getEndTime() == 0) {
+                result.sampleEnd();
+            }
+            result.setRequestHeaders(request.headers());
+            return errorResult(error, result);
+        } catch (RuntimeException error) {
+            if (result.getEndTime() == 0) {
+                result.sampleEnd();
+            }
+            return errorResult(error, result);
+        } finally {
+            exchange.end();
+            current = null;
+        }
+    }
+
+    private static HTTPSampleResult started(HTTPSampleResult result) {
+        result.sampleStart();
+        result.sampleEnd();
+        return result;
+    }
+
+    /** Returns whether a request needs nothing that only HttpClient's executors do. */
+    private boolean isSupported(URL url, String method) {
+        return METHODS.contains(method)
+                && url.getUserInfo() == null
+                && !getAutoRedirects()
+                && !testElement.isImageParser()
+                && getAuthManager() == null
+                && getCacheManager() == null
+                && localAddress == null
+                && getIpSource().isBlank()
+                && Internals.RETRY_COUNT == 0
+                && CPS_HTTP == 0
+                && !isStaticProxy(url.getHost())
+                && !isDynamicProxy(getProxyHost(), getProxyPortInt());
+    }
+
+    /** Returns the request, encoded anew if one of its values changed; null when only HttpClient can send it. */
+    private EncodedRequest request(URL url, String method, boolean isRedirect) throws IOException, HttpException, URISyntaxException {
+        List<Object> inputs = new ArrayList<>(24);
+        inputs.add(method);
+        inputs.add(url.getProtocol());
+        inputs.add(url.getAuthority());
+        inputs.add(url.getFile());
+        inputs.add(url.getRef());
+        inputs.add(isRedirect);
+        inputs.add(getUseKeepAlive());
+        HeaderManager headers = getHeaderManager();
+        if (headers != null) {
+            for (JMeterProperty property : headers.getHeaders()) {
+                var header = (org.apache.jmeter.protocol.http.control.Header) property.getObjectValue();
+                inputs.add(header.getName());
+                inputs.add(header.getValue());
+            }
+        }
+        CookieManager cookies = getCookieManager();
+        inputs.add(cookies == null ? null : cookies.getCookieHeaderForURL(url));
+        if (!addBody(inputs, method)) {
+            return null;
+        }
+        if (encoded == null || !encoded.inputs().equals(inputs)) {
+            encoded = encode(inputs, url, method, isRedirect);
+            if (encoded != null) {
+                context.setAttribute(HttpCoreContext.HTTP_REQUEST, encoded.request());
+            }
+        }
+        return encoded;
+    }
+
+    /** Adds the values from which JMeter makes the body; returns false for files and parts. */
+    private boolean addBody(List<Object> inputs, String method) {
+        if (WITHOUT_BODY.contains(method)) {
+            return true;
+        }
+        if (testElement.getHTTPFileCount() > 0 || getUseMultipart()) {
+            return false;
+        }
+        inputs.add(getContentEncoding());
+        inputs.add(testElement.getPostBodyRaw());
+        for (JMeterProperty property : getArguments()) {
+            if (!(property.getObjectValue() instanceof HTTPArgument argument)) {
+                return false;
+            }
+            inputs.add(argument.getName());
+            inputs.add(argument.getValue());
+            inputs.add(argument.isAlwaysEncoded());
+        }
+        return true;
+    }
+
+    private EncodedRequest encode(List<Object> inputs, URL url, String method, boolean isRedirect)
+            throws IOException, HttpException, URISyntaxException {
+        HttpRequestBase request;
+        try {
+            request = Internals.request(this, url.toURI(), method, isRedirect);
+        } catch (IOException | RuntimeException | URISyntaxException error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+        HTTPSampleResult shown = new HTTPSampleResult();
+        setupRequest(url, request, shown);
+        handleMethod(method, shown, request, context);
+        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString());
+    }
+
+    /** Finds the pool of the address; the first sample of a new user asks JMeter, which closes connections then. */
+    private void findPool(URL url, JMeterVariables variables) throws Throwable {
+        if (pool == null
+                || resetStateOnThreadGroupIteration.get()
+                || !url.getProtocol().equals(poolScheme)
+                || !url.getAuthority().equals(poolAuthority)) {
+            pool = Internals.pool(this, url, variables, HttpClientContext.create());
+            poolScheme = url.getProtocol();
+            poolAuthority = url.getAuthority();
+        }
+    }
+
+    private HttpResponse send(Exchange exchange, EncodedRequest request, Object user, HTTPSampleResult result)
+            throws IOException {
+        context.setAttribute(RESULT, result);
+        return exchange.send(user, Math.max(0, getConnectTimeout()), Math.max(0, getResponseTimeout()), context);
+    }
+
+    private void read(HttpResponse response, Exchange exchange, HTTPSampleResult result) throws IOException {
+        HttpEntity entity = response.getEntity();
+        if (entity != null && entity.isStreaming()) {
+            if (entity.getContentEncoding() != null) {
+                unpack(response, exchange);
+            } else {
+                type(response, result);
+                result.setResponseData(
+                        readResponse(result, new EofSensorInputStream(entity.getContent(), exchange), entity.getContentLength()));
+                return;
+            }
+        }
+        type(response, result);
+        entity = response.getEntity();
+        if (entity != null) {
+            result.setResponseData(readResponse(result, entity.getContent(), entity.getContentLength()));
+        }
+    }
+
+    private void unpack(HttpResponse response, Exchange exchange) throws IOException {
+        response.setEntity(new HttpEntityWrapper(response.getEntity()) {
+            @Override
+            public InputStream getContent() throws IOException {
+                return new EofSensorInputStream(super.getContent(), exchange);
+            }
+        });
+        try {
+            Internals.UNPACK.process(response, context);
+        } catch (HttpException error) {
+            throw new ClientProtocolException(error);
+        }
+    }
+
+    private static void type(HttpResponse response, HTTPSampleResult result) {
+        Header type = response.getLastHeader("Content-Type");
+        if (type != null) {
+            result.setContentType(type.getValue());
+            result.setEncodingAndType(type.getValue());
+        }
+    }
+
+    private void fill(HTTPSampleResult result, HttpResponse response, EncodedRequest request, Exchange exchange) {
+        int code = response.getStatusLine().getStatusCode();
+        result.setResponseCode(Integer.toString(code));
+        result.setResponseMessage(response.getStatusLine().getReasonPhrase());
+        result.setSuccessful(isSuccessCode(code));
+        Header[] headers = response.getAllHeaders();
+        String text = text(response, headers);
+        result.setResponseHeaders(text);
+        if (result.isRedirect()) {
+            Header location = response.getLastHeader("Location");
+            if (location == null) {
+                throw new IllegalArgumentException(
+                        "Missing location header in redirect for " + request.request().getRequestLine());
+            }
+            result.setRedirectLocation(location.getValue());
+        }
+        // As JMeter counts: the carriage returns that its text does not have, and the empty line.
+        long headerBytes = (long) text.length() + headers.length + 1L + 2L;
+        result.setHeadersSize((int) headerBytes);
+        result.setBodySize(exchange.receivedBytes() - headerBytes);
+        result.setSentBytes(request.bytes().length);
+    }
+
+    private static String text(HttpResponse response, Header[] headers) {
+        StringBuilder text = new StringBuilder(40 * (headers.length + 1));
+        text.append(response.getStatusLine()).append('\n');
+        for (Header header : headers) {
+            if (header instanceof BufferedHeader buffered) {
+                CharArrayBuffer line = buffered.getBuffer();
+                text.append(line.buffer(), 0, line.length()).append('\n');
+            } else {
+                text.append(header.getName()).append(": ").append(header.getValue()).append('\n');
+            }
+        }
+        return text.toString();
+    }
+
+    private void saveCookies(HttpResponse response, URL url) {
+        CookieManager cookies = getCookieManager();
+        if (cookies != null) {
+            for (Header header : response.getHeaders("Set-Cookie")) {
+                cookies.addCookieFromHeader(header.getValue(), url);
+            }
+        }
+    }
+
+    @Override
+    public boolean interrupt() {
+        Exchange exchange = current;
+        if (exchange == null) {
+            return super.interrupt();
+        }
+        current = null;
+        exchange.interrupt();
+        return true;
+    }
+}
