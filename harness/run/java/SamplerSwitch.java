@@ -16,6 +16,7 @@ import java.nio.file.Path;
 public final class SamplerSwitch {
     private static final String FOLDER = System.getProperty("harness.sampler", "");
     private static final String PROXY = "org/apache/jmeter/protocol/http/sampler/HTTPSamplerProxy";
+    private static final String ELEMENT = "org/apache/jmeter/testelement/AbstractTestElement";
     private static volatile boolean isOn = !FOLDER.isEmpty();
     /** The class of the first sampler, which knows JMeter's class loader. */
     private static volatile Class<?> proxyClass;
@@ -28,6 +29,8 @@ public final class SamplerSwitch {
             MethodPatch patch =
                     new MethodPatch("sample", MethodPatch.THIS, false, "SamplerSwitch", "see", "Ljava/lang/Object;");
             patch.install(instrumentation, PROXY, "JMeter's own HTTP sampler is used: it cannot be patched");
+            MethodPatch.instead("recoverRunningVersion", "SamplerSwitch", "isRecovered")
+                    .install(instrumentation, ELEMENT, "properties are recovered as JMeter does: it cannot be patched");
         }
     }
 
@@ -35,6 +38,7 @@ public final class SamplerSwitch {
     private static final class Access {
         static final VarHandle IMPLEMENTATION;
         static final MethodHandle CREATE;
+        static final MethodHandle IS_RECOVERED;
 
         static {
             try {
@@ -49,6 +53,9 @@ public final class SamplerSwitch {
                 CREATE = MethodHandles.publicLookup()
                         .unreflect(sampler.getMethod("create", Object.class))
                         .asType(MethodType.methodType(Object.class, Object.class));
+                Class<?> recovery = Class.forName("harness.sampler.Recovery", true, loader);
+                IS_RECOVERED = MethodHandles.publicLookup()
+                        .unreflect(recovery.getMethod("isDone", Object.class));
             } catch (ReflectiveOperationException | java.net.MalformedURLException error) {
                 throw new IllegalStateException(error);
             }
@@ -75,6 +82,20 @@ public final class SamplerSwitch {
         } catch (Throwable error) {
             isOn = false;
             System.err.println("JMeter's own HTTP sampler is used: " + error);
+        }
+    }
+
+    /** Called by each element of the plan that is about to recover its properties after a sample: whether it is done. */
+    public static boolean isRecovered(Object element) {
+        if (!isOn || proxyClass == null) {
+            return false;
+        }
+        try {
+            return (boolean) Access.IS_RECOVERED.invokeExact(element);
+        } catch (RuntimeException | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
         }
     }
 }

@@ -12,6 +12,9 @@ import org.apache.http.HttpException;
 import org.apache.http.HttpHeaders;
 import org.apache.http.HttpHost;
 import org.apache.http.HttpRequest;
+import org.apache.http.HttpResponse;
+import org.apache.http.HttpStatus;
+import org.apache.http.HttpVersion;
 import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.methods.HttpRequestWrapper;
 import org.apache.http.client.protocol.HttpClientContext;
@@ -19,11 +22,15 @@ import org.apache.http.client.protocol.RequestClientConnControl;
 import org.apache.http.client.protocol.RequestExpectContinue;
 import org.apache.http.client.utils.URIUtils;
 import org.apache.http.conn.routing.HttpRoute;
+import org.apache.http.impl.client.DefaultClientConnectionReuseStrategy;
 import org.apache.http.impl.conn.DefaultRoutePlanner;
 import org.apache.http.impl.conn.DefaultSchemePortResolver;
 import org.apache.http.impl.io.DefaultHttpRequestWriter;
 import org.apache.http.impl.io.HttpTransportMetricsImpl;
 import org.apache.http.impl.io.SessionOutputBufferImpl;
+import org.apache.http.message.BasicHttpResponse;
+import org.apache.http.protocol.BasicHttpContext;
+import org.apache.http.protocol.HttpContext;
 import org.apache.http.protocol.HttpCoreContext;
 import org.apache.http.protocol.HttpProcessor;
 import org.apache.http.protocol.ImmutableHttpProcessor;
@@ -36,7 +43,8 @@ import org.apache.http.util.VersionInfo;
  * A request as HttpClient would send it: built by its own processors and writer, in the order of HttpClientBuilder and
  * ProtocolExec (4.5.14).
  *
- * `inputs` are the values it was made from, `headers` its headers as JMeter shows them, without cookies.
+ * `inputs` are the values it was made from, `headers` its headers as JMeter shows them, without cookies. `isKept` is whether
+ * the request itself allows to keep the connection, and `reuse` what else of it decides that: whether it is a HEAD.
  */
 record EncodedRequest(
         List<Object> inputs,
@@ -45,7 +53,10 @@ record EncodedRequest(
         byte[] bytes,
         String headers,
         String cookies,
-        String body) {
+        String body,
+        boolean isKept,
+        HttpContext reuse) {
+    private static final HttpContext WITH_BODY = new BasicHttpContext();
     private static final int BUFFER = 8 * 1024;
     private static final String AGENT = Internals.HAS_DEFAULT_USER_AGENT
             ? VersionInfo.getUserAgent("Apache-HttpClient", "org.apache.http.client", EncodedRequest.class)
@@ -56,6 +67,7 @@ record EncodedRequest(
             new RequestClientConnControl(),
             new RequestUserAgent(AGENT),
             new RequestExpectContinue());
+    private static final HttpResponse KEPT = new BasicHttpResponse(HttpVersion.HTTP_1_1, HttpStatus.SC_NOT_MODIFIED, "");
     private static final DefaultRoutePlanner ROUTES = new DefaultRoutePlanner(DefaultSchemePortResolver.INSTANCE);
 
     /** Returns the request with its body; null when only HttpClient can send it. */
@@ -77,7 +89,14 @@ record EncodedRequest(
         context.setAttribute(HttpCoreContext.HTTP_REQUEST, request);
         PROCESSOR.process(request, context);
         byte[] bytes = bytes(request);
-        return bytes == null ? null : new EncodedRequest(inputs, request, route, bytes, text(request), cookies, body);
+        if (bytes == null) {
+            return null;
+        }
+        // A response that always allows it shows what the request allows.
+        boolean isKept = DefaultClientConnectionReuseStrategy.INSTANCE.keepAlive(KEPT, context);
+        boolean isHead = "HEAD".equals(original.getMethod());
+        return new EncodedRequest(
+                inputs, request, route, bytes, text(request), cookies, body, isKept, isHead ? context : WITH_BODY);
     }
 
     private static byte[] bytes(HttpRequest request) throws IOException, HttpException {

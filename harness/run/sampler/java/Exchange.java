@@ -19,7 +19,7 @@ import org.apache.http.conn.ConnectionRequest;
 import org.apache.http.conn.EofSensorWatcher;
 import org.apache.http.conn.HttpClientConnectionManager;
 import org.apache.http.conn.ManagedHttpClientConnection;
-import org.apache.http.impl.client.DefaultClientConnectionReuseStrategy;
+import org.apache.http.impl.DefaultConnectionReuseStrategy;
 import org.apache.http.impl.conn.ConnectionShutdownException;
 import org.apache.http.impl.execchain.RequestAbortedException;
 import org.apache.http.protocol.HttpRequestExecutor;
@@ -74,7 +74,7 @@ final class Exchange implements EofSensorWatcher {
             metrics = connection.getMetrics();
             metrics.reset();
             HttpResponse response = RECEIVER.receive(encoded.request(), connection, context);
-            isReusable = DefaultClientConnectionReuseStrategy.INSTANCE.keepAlive(response, context);
+            isReusable = encoded.isKept() && DefaultConnectionReuseStrategy.INSTANCE.keepAlive(response, encoded.reuse());
             keptMs = isReusable ? Internals.KEEP_ALIVE.getKeepAliveDuration(response, context) : 0;
             state = user;
             if (response.getEntity() == null || !response.getEntity().isStreaming()) {

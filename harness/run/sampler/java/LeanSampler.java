@@ -33,6 +33,7 @@ import org.apache.jmeter.protocol.http.util.HTTPArgument;
 import org.apache.jmeter.testelement.property.JMeterProperty;
 import org.apache.jmeter.threads.JMeterContextService;
 import org.apache.jmeter.threads.JMeterVariables;
+import org.apache.jmeter.util.JMeterUtils;
 
 /**
  * JMeter's HTTP sampler with a shorter way to the connection: requests and results are those of HTTPHC4Impl (5.6.3).
@@ -44,6 +45,9 @@ import org.apache.jmeter.threads.JMeterVariables;
 public final class LeanSampler extends HTTPHC4Impl {
     private static final Set<String> METHODS = Set.of("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS");
     private static final Set<String> WITHOUT_BODY = Set.of("HEAD", "OPTIONS");
+    /** Up to this length the first bytes of a body may be all: HTTPSamplerBase reads 8 KB at once. */
+    private static final int MOST_SMALL =
+            JMeterUtils.getPropDefault("httpsampler.max_bytes_to_store_per_request", 0) > 0 ? 0 : 8192;
     /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT: the result whose connect time is set. */
     private static final String RESULT = "__jmeter.S_R__";
     /** HTTPHC4Impl.JMETER_VARIABLE_USER_TOKEN. */
@@ -98,16 +102,16 @@ public final class LeanSampler extends HTTPHC4Impl {
         } catch (Throwable error) {
             return errorResult(error, started(result));
         }
-        Object user = variables.getObject(USER);
-        if (user == null) {
-            user = Thread.currentThread().getName();
-        }
+        Object known = variables.getObject(USER);
+        Object user = known == null ? Thread.currentThread().getName() : known;
         Exchange exchange = new Exchange(pool, request);
         result.sampleStart();
         try {
             current = exchange;
             HttpResponse response = send(exchange, request, user, result);
-            variables.putObject(USER, user);
+            if (known == null) {
+                variables.putObject(USER, user);
+            }
             result.setRequestHeaders(request.headers());
             read(response, exchange, result);
             result.sampleEnd();
@@ -248,8 +252,10 @@ public final class LeanSampler extends HTTPHC4Impl {
                 unpack(response, exchange);
             } else {
                 type(response, result);
-                result.setResponseData(
-                        readResponse(result, new EofSensorInputStream(entity.getContent(), exchange), entity.getContentLength()));
+                InputStream body = new EofSensorInputStream(entity.getContent(), exchange);
+                long length = entity.getContentLength();
+                boolean isSmall = 0 < length && length <= MOST_SMALL && !testElement.useMD5();
+                result.setResponseData(isSmall ? small(result, body, (int) length) : readResponse(result, body, length));
                 return;
             }
         }
@@ -257,6 +263,21 @@ public final class LeanSampler extends HTTPHC4Impl {
         entity = response.getEntity();
         if (entity != null) {
             result.setResponseData(readResponse(result, entity.getContent(), entity.getContentLength()));
+        }
+    }
+
+    /** Returns a body of known length, as HTTPSamplerBase.readResponse does, in an array of that length. */
+    private static byte[] small(HTTPSampleResult result, InputStream in, int length) throws IOException {
+        try (in) {
+            byte[] body = new byte[length];
+            int filled = 0;
+            for (int count; (count = in.read(body, filled, length - filled)) > 0; filled += count) {
+                if (filled == 0) {
+                    result.latencyEnd();
+                }
+            }
+            in.read(); // its end: the connection is free
+            return body;
         }
     }
 
