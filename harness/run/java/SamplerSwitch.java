@@ -18,6 +18,7 @@ public final class SamplerSwitch {
     private static final String PROXY = "org/apache/jmeter/protocol/http/sampler/HTTPSamplerProxy";
     private static final String ELEMENT = "org/apache/jmeter/testelement/AbstractTestElement";
     private static volatile boolean isOn = !FOLDER.isEmpty();
+    private static volatile boolean isReady;
     /** The class of the first sampler, which knows JMeter's class loader. */
     private static volatile Class<?> proxyClass;
 
@@ -72,6 +73,7 @@ public final class SamplerSwitch {
                 proxyClass = proxy.getClass();
             }
             if ((Object) Access.IMPLEMENTATION.get(proxy) == null) {
+                isReady = true;
                 Object implementation = (Object) Access.CREATE.invokeExact(proxy);
                 if (implementation != null) {
                     Access.IMPLEMENTATION.set(proxy, implementation);
@@ -81,17 +83,15 @@ public final class SamplerSwitch {
             throw error;
         } catch (Throwable error) {
             isOn = false;
-            System.err.println("JMeter's own HTTP sampler is used: " + error);
+            Throwable cause = error.getCause() == null ? error : error.getCause();
+            System.err.println("JMeter's own HTTP sampler is used: " + cause);
         }
     }
 
     /** Called by each element of the plan that is about to recover its properties after a sample: whether it is done. */
     public static boolean isRecovered(Object element) {
-        if (!isOn || proxyClass == null) {
-            return false;
-        }
         try {
-            return (boolean) Access.IS_RECOVERED.invokeExact(element);
+            return isReady && (boolean) Access.IS_RECOVERED.invokeExact(element);
         } catch (RuntimeException | Error error) {
             throw error;
         } catch (Throwable error) {

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Collection;
 import java.util.Map;
+import java.util.Set;
 import org.apache.jmeter.engine.util.NoThreadClone;
 import org.apache.jmeter.testelement.AbstractTestElement;
 import org.apache.jmeter.testelement.property.JMeterProperty;
@@ -21,7 +22,7 @@ public final class Recovery {
         try {
             MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(AbstractTestElement.class, MethodHandles.lookup());
             PROPERTIES = lookup.findVarHandle(AbstractTestElement.class, "propMap", Map.class);
-            TEMPORARY = lookup.findVarHandle(AbstractTestElement.class, "temporaryProperties", Collection.class);
+            TEMPORARY = lookup.findVarHandle(AbstractTestElement.class, "temporaryProperties", Set.class);
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException(error);
         }
