@@ -5,9 +5,12 @@ from __future__ import annotations
 from harness.base import units
 from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, MIXED, OPEN, LoadRecord
+from harness.plan.spec import JMETERS, LEAN
+from harness.run.jmeter import SAMPLER
 from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
+_SAMPLERS = {LEAN: "lean HTTP sampler", JMETERS: "JMeter's own HTTP sampler"}
 _PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the start"
 
 
@@ -117,6 +120,8 @@ def _several_text(load: LoadRecord) -> str:
 def _generator_text(run: RunRecord) -> str:
     java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
     jmeter = f"JMeter {run.versions['jmeter']}"
+    if SAMPLER in run.versions:
+        jmeter += f" ({_SAMPLERS[run.versions[SAMPLER]]})"
     if not run.generators:
         return f"{jmeter}, {heap}, {java}"
     others = [one.java for one in run.generators if one.java != run.versions["java"]]

@@ -43,11 +43,12 @@ import org.apache.http.util.VersionInfo;
  * A request as HttpClient would send it: built by its own processors and writer, in the order of HttpClientBuilder and
  * ProtocolExec (4.5.14).
  *
- * `inputs` are the values it was made from, `headers` its headers as JMeter shows them, without cookies. `isKept` is whether
+ * `inputs` are the values it was made from, `line` its first line with the whole URL, `headers` its headers as JMeter shows them, without cookies. `isKept` is whether
  * the request itself allows to keep the connection, and `reuse` what else of it decides that: whether it is a HEAD.
  */
 record EncodedRequest(
         List<Object> inputs,
+        String line,
         HttpRequest request,
         HttpRoute route,
         byte[] bytes,
@@ -96,7 +97,7 @@ record EncodedRequest(
         boolean isKept = DefaultClientConnectionReuseStrategy.INSTANCE.keepAlive(KEPT, context);
         boolean isHead = "HEAD".equals(original.getMethod());
         return new EncodedRequest(
-                inputs, request, route, bytes, text(request), cookies, body, isKept, isHead ? context : WITH_BODY);
+                inputs, original.getRequestLine().toString(), request, route, bytes, text(request), cookies, body, isKept, isHead ? context : WITH_BODY);
     }
 
     private static byte[] bytes(HttpRequest request) throws IOException, HttpException {

@@ -315,7 +315,7 @@ public final class LeanSampler extends HTTPHC4Impl {
             Header location = response.getLastHeader("Location");
             if (location == null) {
                 throw new IllegalArgumentException(
-                        "Missing location header in redirect for " + request.request().getRequestLine());
+                        "Missing location header in redirect for " + request.line());
             }
             result.setRedirectLocation(location.getValue());
         }
