@@ -95,9 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
     take(parser, f"plan env users rate {LENGTH} max target header curl port set properties {GOALS} stop sure base")
-    take(
-        parser, f"compare series note html remotes keys profile trace sampler soak jfr {FOLLOWED} s3 {FOLDERS} result overload"
-    )
+    take(parser, "compare series note html remotes keys profile trace sampler soak jfr")
+    take(parser, f"{FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
 

@@ -185,7 +185,13 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     check_keys(data, {**_KEYS, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
-    check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float), "sampler": str}, f"{where} [generator]")
+    known: dict[str, type | tuple[type, ...]] = {
+        "heap_mb": int,
+        "jvm_args": str,
+        "overrun_s": (int, float),
+        "sampler": str,
+    }
+    check_keys(generator, known, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int, "pack_mb": int}, f"{where} [reports]")
     for table, key, least, most in (
         (generator, "heap_mb", 16, HEAP_MAX_MB),

@@ -29,8 +29,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.jvm_options import check_jvm_options
-from harness.plan.spec import Target
-from harness.plan.spec import LEAN
+from harness.plan.spec import LEAN, Target
 from harness.run.connections import agent_option
 from harness.run.directory import check_space
 from harness.run.interim import ShowInterim

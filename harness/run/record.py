@@ -108,6 +108,8 @@ class RunRecord:
     `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.
     `headers` are those that all requests carried, with the names of environment variables.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
+    `http_requests` are the numbers of HTTP requests by the sampler that sent them, lean or jmeter; empty when JMeter
+    was killed, or had only its own.
     `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
@@ -166,6 +168,7 @@ class RunRecord:
     packed_samples: PackedSamples | None = None
     source_hashes: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    http_requests: Mapping[str, int] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

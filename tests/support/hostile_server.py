@@ -40,6 +40,7 @@ _CASES: dict[str, Script] = {
     "slow head": [_SIMPLE[:20], 0.2, _SIMPLE[20:]],
     "slow body": [_SIMPLE[:-5], 0.2, b"hel", 0.2, b"lo"],
     "too slow": [_SIMPLE[:-2], 1.5, b"lo", CLOSE],
+    "never": [5.0, CLOSE],
     "no response": [CLOSE],
     "no body": [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"],
     "no length, closed": [b"HTTP/1.1 200 OK\r\n\r\nuntil the end", CLOSE],
@@ -104,7 +105,7 @@ _CASES: dict[str, Script] = {
     "huge header": [_sized(b"hello", b"X-Huge: " + b"h" * 70_000)],
     "many headers": [_sized(b"hello", *(b"X-%d: %d" % (number, number) for number in range(300)))],
     "latin header": [_sized(b"hello", b"X-Name: M\xfcller")],
-    "cookies": [_sized(b"hello", b"Set-Cookie: a=1; Path=/", b"Set-Cookie: b=2; Max-Age=0", b"Set-Cookie: c=3")],
+    "cookies": [_sized(b"hello", b"Set-Cookie: a=1; Path=/", b"Set-Cookie: b=2; Max-Age=600", b"Set-Cookie: c=3")],
     "cookie of another host": [_sized(b"hello", b"Set-Cookie: d=4; Domain=example.com")],
     "gzip": [_sized(_PACKED, b"Content-Encoding: gzip", b"Content-Type: text/plain; charset=utf-8")],
     "gzip, chunked": [
@@ -118,7 +119,7 @@ _CASES: dict[str, Script] = {
     "deflate": [_sized(zlib.compress(b"deflated " * 9), b"Content-Encoding: deflate")],
     "unknown encoding": [_sized(b"hello", b"Content-Encoding: zap")],
     "identity encoding": [_sized(b"hello", b"Content-Encoding: identity")],
-    "html": [_sized(b'<meta http-equiv="content-type" content="text/html; charset=latin1">', b"Content-Type: text/html")],
+    "html": [_sized(b'<meta http-equiv="content-type" content="text/html; charset=x">', b"Content-Type: text/html")],
     "binary": [_sized(bytes(range(256)), b"Content-Type: image/png")],
     "bad type": [_sized(b"hello", b"Content-Type: ;;charset=none")],
 }  # fmt: skip
@@ -193,7 +194,7 @@ def hostile_server(certificate: Path | None = None) -> Iterator[HostileServer]:
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
-            listener = context.wrap_socket(plain, server_side=True)
+            listener = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
         server = HostileServer(listener)
         threading.Thread(target=server.serve, daemon=True).start()
         yield server

@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.URISyntaxException;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -52,9 +54,14 @@ public final class LeanSampler extends HTTPHC4Impl {
     private static final String RESULT = "__jmeter.S_R__";
     /** HTTPHC4Impl.JMETER_VARIABLE_USER_TOKEN. */
     private static final String USER = "__jmeter.U_T__";
-    /** The requests that were sent this way, and through JMeter's own sampler. */
-    static final LongAdder LEAN = new LongAdder();
-    static final LongAdder OTHER = new LongAdder();
+    /** In the current folder when JMeter ends: the numbers of requests that were sent this way, and by JMeter's own sampler. */
+    private static final Path COUNTS = Path.of(".http-requests.json");
+    private static final LongAdder LEAN = new LongAdder();
+    private static final LongAdder OTHER = new LongAdder();
+
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(LeanSampler::writeCounts));
+    }
 
     private final HttpClientContext context = HttpClientContext.create();
     private EncodedRequest encoded;
@@ -133,6 +140,14 @@ public final class LeanSampler extends HTTPHC4Impl {
         } finally {
             exchange.end();
             current = null;
+        }
+    }
+
+    private static void writeCounts() {
+        try {
+            Files.writeString(COUNTS, String.format("{\"lean\": %d, \"jmeter\": %d}%n", LEAN.sum(), OTHER.sum()));
+        } catch (IOException error) {
+            System.err.println("the requests of the lean HTTP sampler are not counted: " + error);
         }
     }
 
