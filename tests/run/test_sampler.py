@@ -15,9 +15,14 @@ from xml.sax.saxutils import escape
 import pytest
 
 from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.report.setup import setup_lines
 from harness.run.connections import agent_option, sampler_option
+from harness.run.jmeter import SAMPLER
+from tests.support.factories import record
 from tests.support.hostile_server import CASES, hostile_server
-from tests.support.paths import jmeter_home
+from tests.support.paths import FAKE_JMETER, jmeter_home
 
 _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "url", "bytes", "sent_bytes", "encoding")
 # Times, which differ between any two runs.
@@ -273,3 +278,29 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
     assert len(ours.results) == len(requests) + 4 + 1
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
     assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
+
+
+@pytest.mark.parametrize(
+    ("sampler", "counts", "shown"),
+    [
+        ("lean", {"lean": 3, "jmeter": 0}, "JMeter 5.6.3 (lean HTTP sampler), "),
+        ("lean", {"lean": 3, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 3 of 5 HTTP requests), "),
+        ("lean", {"lean": 0, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 0 of 2 HTTP requests), "),
+        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler), "),  # JMeter was killed
+        ("jmeter", {}, "JMeter 5.6.3 (JMeter's own HTTP sampler), "),
+        (None, {}, "JMeter 5.6.3, "),  # a run of an earlier version
+    ],
+)
+def test_the_set_up_of_a_report_says_what_sent_the_requests(sampler, counts, shown):
+    versions = {"java": "17", "jmeter": "5.6.3", **({SAMPLER: sampler} if sampler else {})}
+    assert dict(setup_lines(record(versions=versions, http_requests=counts)))["generator"].startswith(shown)
+
+
+def test_another_jmeter_uses_its_own_sampler():
+    assert toolchain.ensure_sampler(FAKE_JMETER) is None
+    assert sampler_option(None) == ""
+
+
+def test_an_unknown_sampler_is_refused():
+    with pytest.raises(UsageError, match="^SAMPLER=fast: no HTTP sampler; give lean or jmeter$"):
+        main(["run", "lb-direct", "--sampler", "fast"], "lth")

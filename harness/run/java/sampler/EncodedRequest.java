@@ -43,8 +43,9 @@ import org.apache.http.util.VersionInfo;
  * A request as HttpClient would send it: built by its own processors and writer, in the order of HttpClientBuilder and
  * ProtocolExec (4.5.14).
  *
- * `inputs` are the values it was made from, `line` its first line with the whole URL, `headers` its headers as JMeter shows them, without cookies. `isKept` is whether
- * the request itself allows to keep the connection, and `reuse` what else of it decides that: whether it is a HEAD.
+ * `inputs` are the values it was made from, `line` its first line with the whole URL, `headers` its headers as JMeter shows
+ * them, without cookies. `isKept` is whether the request itself allows to keep the connection, and `reuse` what else of it
+ * decides that: whether it is a HEAD.
  */
 record EncodedRequest(
         List<Object> inputs,
@@ -76,7 +77,9 @@ record EncodedRequest(
             throws IOException, HttpException, URISyntaxException {
         URI uri = original.getURI();
         HttpHost host = URIUtils.extractHost(uri);
-        if (host == null || original.containsHeader(HttpHeaders.EXPECT) || original.containsHeader(HttpHeaders.TRANSFER_ENCODING)) {
+        if (host == null
+                || original.containsHeader(HttpHeaders.EXPECT)
+                || original.containsHeader(HttpHeaders.TRANSFER_ENCODING)) {
             return null;
         }
         HttpRequestWrapper request = HttpRequestWrapper.wrap(original, host);
@@ -96,8 +99,9 @@ record EncodedRequest(
         // A response that always allows it shows what the request allows.
         boolean isKept = DefaultClientConnectionReuseStrategy.INSTANCE.keepAlive(KEPT, context);
         boolean isHead = "HEAD".equals(original.getMethod());
-        return new EncodedRequest(
-                inputs, original.getRequestLine().toString(), request, route, bytes, text(request), cookies, body, isKept, isHead ? context : WITH_BODY);
+        String line = original.getRequestLine().toString();
+        HttpContext reuse = isHead ? context : WITH_BODY;
+        return new EncodedRequest(inputs, line, request, route, bytes, text(request), cookies, body, isKept, reuse);
     }
 
     private static byte[] bytes(HttpRequest request) throws IOException, HttpException {

@@ -23,6 +23,7 @@ import org.apache.http.impl.DefaultConnectionReuseStrategy;
 import org.apache.http.impl.conn.ConnectionShutdownException;
 import org.apache.http.impl.execchain.RequestAbortedException;
 import org.apache.http.protocol.HttpRequestExecutor;
+import org.apache.jmeter.samplers.SampleResult;
 
 /**
  * One request and its response over a connection of JMeter's pool.
@@ -39,6 +40,8 @@ final class Exchange implements EofSensorWatcher {
         }
     }
 
+    /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT. */
+    private static final String RESULT = "__jmeter.S_R__";
     private static final Receiver RECEIVER = new Receiver();
 
     private final HttpClientConnectionManager pool;
@@ -56,14 +59,17 @@ final class Exchange implements EofSensorWatcher {
         this.encoded = encoded;
     }
 
-    /** Returns the response, whose body is not read yet; `connectMs` and `readMs` are time limits, 0 for none. */
-    HttpResponse send(Object user, int connectMs, int readMs, HttpClientContext context) throws IOException {
+    /**
+     * Returns the response, whose body is not read yet. JMeter sets the connect time of the result; `connectMs` and `readMs`
+     * are time limits if they are positive.
+     */
+    HttpResponse send(Object user, SampleResult result, int connectMs, int readMs, HttpClientContext context)
+            throws IOException {
         try {
             lease(user);
             if (!connection.isOpen()) {
                 checkAborted();
-                pool.connect(connection, encoded.route(), connectMs, context);
-                pool.routeComplete(connection, encoded.route(), context);
+                connect(result, Math.max(0, connectMs), context);
             }
             if (readMs > 0) {
                 connection.setSocketTimeout(readMs);
@@ -97,6 +103,16 @@ final class Exchange implements EofSensorWatcher {
         } catch (IOException | RuntimeException error) {
             abort();
             throw error;
+        }
+    }
+
+    private void connect(SampleResult result, int connectMs, HttpClientContext context) throws IOException {
+        context.setAttribute(RESULT, result);
+        try {
+            pool.connect(connection, encoded.route(), connectMs, context);
+            pool.routeComplete(connection, encoded.route(), context);
+        } finally {
+            context.removeAttribute(RESULT);
         }
     }
 

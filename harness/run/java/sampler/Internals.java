@@ -35,14 +35,24 @@ final class Internals {
      * closes connections first when the user is a new one.
      */
     static HttpClientConnectionManager pool(
-            HTTPHC4Impl sampler, URL url, JMeterVariables variables, HttpClientContext context) throws Throwable {
-        Object triple = CLIENT.invoke(sampler, KEY.invoke(sampler, url), variables, context);
+            HTTPHC4Impl sampler, URL url, JMeterVariables variables, HttpClientContext context) throws Exception {
+        Object triple = call(CLIENT, sampler, call(KEY, sampler, url), variables, context);
         return (HttpClientConnectionManager) ((MutableTriple<?, ?, ?>) triple).getRight();
     }
 
     /** Returns the request without headers and body. */
-    static HttpRequestBase request(HTTPHC4Impl sampler, URI uri, String method, boolean isRedirect) throws Throwable {
-        return (HttpRequestBase) REQUEST.invoke(sampler, uri, method, isRedirect);
+    static HttpRequestBase request(HTTPHC4Impl sampler, URI uri, String method, boolean isRedirect) throws Exception {
+        return (HttpRequestBase) call(REQUEST, sampler, uri, method, isRedirect);
+    }
+
+    private static Object call(MethodHandle method, Object... arguments) throws Exception {
+        try {
+            return method.invokeWithArguments(arguments);
+        } catch (Exception | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
     }
 
     private static MethodHandle method(String name) {

@@ -2,13 +2,14 @@ package harness.sampler;
 
 import java.io.IOException;
 import java.io.InputStream;
-import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.http.Header;
 import org.apache.http.HttpEntity;
@@ -20,9 +21,6 @@ import org.apache.http.client.protocol.HttpClientContext;
 import org.apache.http.conn.EofSensorInputStream;
 import org.apache.http.conn.HttpClientConnectionManager;
 import org.apache.http.entity.HttpEntityWrapper;
-import org.apache.http.message.BufferedHeader;
-import org.apache.http.protocol.HttpCoreContext;
-import org.apache.http.util.CharArrayBuffer;
 import org.apache.jmeter.protocol.http.control.CacheManager;
 import org.apache.jmeter.protocol.http.control.CookieManager;
 import org.apache.jmeter.protocol.http.control.HeaderManager;
@@ -50,11 +48,9 @@ public final class LeanSampler extends HTTPHC4Impl {
     /** Up to this length the first bytes of a body may be all: HTTPSamplerBase reads 8 KB at once. */
     private static final int MOST_SMALL =
             JMeterUtils.getPropDefault("httpsampler.max_bytes_to_store_per_request", 0) > 0 ? 0 : 8192;
-    /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT: the result whose connect time is set. */
-    private static final String RESULT = "__jmeter.S_R__";
     /** HTTPHC4Impl.JMETER_VARIABLE_USER_TOKEN. */
     private static final String USER = "__jmeter.U_T__";
-    /** In the current folder when JMeter ends: the numbers of requests that were sent this way, and by JMeter's own sampler. */
+    /** Has the numbers of requests that were sent this way, and by JMeter's own sampler; written when JMeter ends. */
     private static final Path COUNTS = Path.of(".http-requests.json");
     private static final LongAdder LEAN = new LongAdder();
     private static final LongAdder OTHER = new LongAdder();
@@ -63,8 +59,15 @@ public final class LeanSampler extends HTTPHC4Impl {
         Runtime.getRuntime().addShutdownHook(new Thread(LeanSampler::writeCounts));
     }
 
+    /** Requests that users may have in common. */
+    private static final Map<List<Object>, EncodedRequest> SHARED = new ConcurrentHashMap<>();
+    private static final int MOST_SHARED = 1000;
+    private static final int MOST_MISSES = 3;
+
     private final HttpClientContext context = HttpClientContext.create();
+    /** The latest request; null for a sampler whose requests differ each time: it would only take memory. */
     private EncodedRequest encoded;
+    private int missCount;
     private HttpClientConnectionManager pool;
     private String poolScheme;
     private String poolAuthority;
@@ -87,9 +90,10 @@ public final class LeanSampler extends HTTPHC4Impl {
 
     @Override
     protected HTTPSampleResult sample(URL url, String method, boolean isRedirect, int depth) {
+        JMeterVariables variables = JMeterContextService.getContext().getVariables();
         EncodedRequest request = null;
         try {
-            if (isSupported(url, method)) {
+            if (variables != null && isSupported(url, method)) {
                 request = request(url, method, isRedirect);
             }
         } catch (Exception error) {
@@ -103,10 +107,9 @@ public final class LeanSampler extends HTTPHC4Impl {
         HTTPSampleResult result = createSampleResult(url, method);
         result.setCookies(request.cookies());
         result.setQueryString(request.body());
-        JMeterVariables variables = JMeterContextService.getContext().getVariables();
         try {
             findPool(url, variables);
-        } catch (Throwable error) {
+        } catch (Exception error) {
             return errorResult(error, started(result));
         }
         Object known = variables.getObject(USER);
@@ -115,7 +118,7 @@ public final class LeanSampler extends HTTPHC4Impl {
         result.sampleStart();
         try {
             current = exchange;
-            HttpResponse response = send(exchange, request, user, result);
+            HttpResponse response = exchange.send(user, result, getConnectTimeout(), getResponseTimeout(), context);
             if (known == null) {
                 variables.putObject(USER, user);
             }
@@ -123,7 +126,7 @@ public final class LeanSampler extends HTTPHC4Impl {
             read(response, exchange, result);
             result.sampleEnd();
             current = null;
-            fill(result, response, request, exchange);
+            Results.fill(result, response, request, exchange.receivedBytes(), this::isSuccessCode);
             saveCookies(response, result.getURL());
             return resultProcessing(isRedirect, depth, result);
         } catch (IOException error) {
@@ -174,7 +177,7 @@ public final class LeanSampler extends HTTPHC4Impl {
     }
 
     /** Returns the request, encoded anew if one of its values changed; null when only HttpClient can send it. */
-    private EncodedRequest request(URL url, String method, boolean isRedirect) throws IOException, HttpException, URISyntaxException {
+    private EncodedRequest request(URL url, String method, boolean isRedirect) throws Exception {
         List<Object> inputs = new ArrayList<>(24);
         inputs.add(method);
         inputs.add(url.getProtocol());
@@ -196,13 +199,19 @@ public final class LeanSampler extends HTTPHC4Impl {
         if (!addBody(inputs, method)) {
             return null;
         }
-        if (encoded == null || !encoded.inputs().equals(inputs)) {
-            encoded = encode(inputs, url, method, isRedirect);
-            if (encoded != null) {
-                context.setAttribute(HttpCoreContext.HTTP_REQUEST, encoded.request());
+        if (encoded != null && encoded.inputs().equals(inputs)) {
+            missCount = 0;
+            return encoded;
+        }
+        EncodedRequest request = missCount == 0 ? SHARED.get(inputs) : null;
+        if (request == null) {
+            request = encode(inputs, url, method, isRedirect);
+            if (request != null && SHARED.size() < MOST_SHARED && request.bytes().length <= MOST_SMALL && missCount == 0) {
+                SHARED.put(inputs, request);
             }
         }
-        return encoded;
+        encoded = ++missCount > MOST_MISSES ? null : request;
+        return request;
     }
 
     /** Adds the values from which JMeter makes the body; returns false for files and parts. */
@@ -227,15 +236,8 @@ public final class LeanSampler extends HTTPHC4Impl {
     }
 
     private EncodedRequest encode(List<Object> inputs, URL url, String method, boolean isRedirect)
-            throws IOException, HttpException, URISyntaxException {
-        HttpRequestBase request;
-        try {
-            request = Internals.request(this, url.toURI(), method, isRedirect);
-        } catch (IOException | RuntimeException | URISyntaxException error) {
-            throw error;
-        } catch (Throwable error) {
-            throw new IllegalStateException(error);
-        }
+            throws Exception {
+        HttpRequestBase request = Internals.request(this, url.toURI(), method, isRedirect);
         HTTPSampleResult shown = new HTTPSampleResult();
         setupRequest(url, request, shown);
         handleMethod(method, shown, request, context);
@@ -243,7 +245,7 @@ public final class LeanSampler extends HTTPHC4Impl {
     }
 
     /** Finds the pool of the address; the first sample of a new user asks JMeter, which closes connections then. */
-    private void findPool(URL url, JMeterVariables variables) throws Throwable {
+    private void findPool(URL url, JMeterVariables variables) throws Exception {
         if (pool == null
                 || resetStateOnThreadGroupIteration.get()
                 || !url.getProtocol().equals(poolScheme)
@@ -254,45 +256,25 @@ public final class LeanSampler extends HTTPHC4Impl {
         }
     }
 
-    private HttpResponse send(Exchange exchange, EncodedRequest request, Object user, HTTPSampleResult result)
-            throws IOException {
-        context.setAttribute(RESULT, result);
-        return exchange.send(user, Math.max(0, getConnectTimeout()), Math.max(0, getResponseTimeout()), context);
-    }
-
     private void read(HttpResponse response, Exchange exchange, HTTPSampleResult result) throws IOException {
         HttpEntity entity = response.getEntity();
         if (entity != null && entity.isStreaming()) {
             if (entity.getContentEncoding() != null) {
                 unpack(response, exchange);
             } else {
-                type(response, result);
+                Results.setType(result, response);
                 InputStream body = new EofSensorInputStream(entity.getContent(), exchange);
                 long length = entity.getContentLength();
                 boolean isSmall = 0 < length && length <= MOST_SMALL && !testElement.useMD5();
-                result.setResponseData(isSmall ? small(result, body, (int) length) : readResponse(result, body, length));
+                result.setResponseData(
+                        isSmall ? Results.small(result, body, (int) length) : readResponse(result, body, length));
                 return;
             }
         }
-        type(response, result);
+        Results.setType(result, response);
         entity = response.getEntity();
         if (entity != null) {
             result.setResponseData(readResponse(result, entity.getContent(), entity.getContentLength()));
-        }
-    }
-
-    /** Returns a body of known length, as HTTPSamplerBase.readResponse does, in an array of that length. */
-    private static byte[] small(HTTPSampleResult result, InputStream in, int length) throws IOException {
-        try (in) {
-            byte[] body = new byte[length];
-            int filled = 0;
-            for (int count; (count = in.read(body, filled, length - filled)) > 0; filled += count) {
-                if (filled == 0) {
-                    result.latencyEnd();
-                }
-            }
-            in.read(); // its end: the connection is free
-            return body;
         }
     }
 
@@ -308,51 +290,6 @@ public final class LeanSampler extends HTTPHC4Impl {
         } catch (HttpException error) {
             throw new ClientProtocolException(error);
         }
-    }
-
-    private static void type(HttpResponse response, HTTPSampleResult result) {
-        Header type = response.getLastHeader("Content-Type");
-        if (type != null) {
-            result.setContentType(type.getValue());
-            result.setEncodingAndType(type.getValue());
-        }
-    }
-
-    private void fill(HTTPSampleResult result, HttpResponse response, EncodedRequest request, Exchange exchange) {
-        int code = response.getStatusLine().getStatusCode();
-        result.setResponseCode(Integer.toString(code));
-        result.setResponseMessage(response.getStatusLine().getReasonPhrase());
-        result.setSuccessful(isSuccessCode(code));
-        Header[] headers = response.getAllHeaders();
-        String text = text(response, headers);
-        result.setResponseHeaders(text);
-        if (result.isRedirect()) {
-            Header location = response.getLastHeader("Location");
-            if (location == null) {
-                throw new IllegalArgumentException(
-                        "Missing location header in redirect for " + request.line());
-            }
-            result.setRedirectLocation(location.getValue());
-        }
-        // As JMeter counts: the carriage returns that its text does not have, and the empty line.
-        long headerBytes = (long) text.length() + headers.length + 1L + 2L;
-        result.setHeadersSize((int) headerBytes);
-        result.setBodySize(exchange.receivedBytes() - headerBytes);
-        result.setSentBytes(request.bytes().length);
-    }
-
-    private static String text(HttpResponse response, Header[] headers) {
-        StringBuilder text = new StringBuilder(40 * (headers.length + 1));
-        text.append(response.getStatusLine()).append('\n');
-        for (Header header : headers) {
-            if (header instanceof BufferedHeader buffered) {
-                CharArrayBuffer line = buffered.getBuffer();
-                text.append(line.buffer(), 0, line.length()).append('\n');
-            } else {
-                text.append(header.getName()).append(": ").append(header.getValue()).append('\n');
-            }
-        }
-        return text.toString();
     }
 
     private void saveCookies(HttpResponse response, URL url) {
