@@ -36,23 +36,28 @@ final class Internals {
      */
     static HttpClientConnectionManager pool(
             HTTPHC4Impl sampler, URL url, JMeterVariables variables, HttpClientContext context) throws Exception {
-        Object triple = call(CLIENT, sampler, call(KEY, sampler, url), variables, context);
-        return (HttpClientConnectionManager) ((MutableTriple<?, ?, ?>) triple).getRight();
+        try {
+            Object triple = CLIENT.invoke(sampler, KEY.invoke(sampler, url), variables, context);
+            return (HttpClientConnectionManager) ((MutableTriple<?, ?, ?>) triple).getRight();
+        } catch (Throwable error) {
+            throw unchecked(error);
+        }
     }
 
     /** Returns the request without headers and body. */
     static HttpRequestBase request(HTTPHC4Impl sampler, URI uri, String method, boolean isRedirect) throws Exception {
-        return (HttpRequestBase) call(REQUEST, sampler, uri, method, isRedirect);
+        try {
+            return (HttpRequestBase) REQUEST.invoke(sampler, uri, method, isRedirect);
+        } catch (Throwable error) {
+            throw unchecked(error);
+        }
     }
 
-    private static Object call(MethodHandle method, Object... arguments) throws Exception {
-        try {
-            return method.invokeWithArguments(arguments);
-        } catch (Exception | Error error) {
-            throw error;
-        } catch (Throwable error) {
-            throw new IllegalStateException(error);
+    private static Exception unchecked(Throwable error) {
+        if (error instanceof Error serious) {
+            throw serious;
         }
+        return error instanceof Exception exception ? exception : new IllegalStateException(error);
     }
 
     private static MethodHandle method(String name) {
