@@ -186,6 +186,7 @@ OPTIONS = {
     # What is recorded and followed.
     "profile": Option("profile the system's JVMs: methods, locks, allocations (docs/profile.md)"),
     "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report"),
+    "sampler": Option("what sends HTTP requests: lean, or jmeter, JMeter's own (the profile's, else lean)", "NAME"),
     "jfr": Option("with --target: flight recording of its JVM, for heap, pauses and CPU", "FILE.jfr", type=Path),
     "live": Option("a page with the current values: 1 or a port; host:port for all who have its token", "ADDRESS"),
     "metrics": Option("metrics for Prometheus while runs last: 1 (port 9464), a port, or IP:port", "ADDRESS"),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.results import Aim
 from bench.runs.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed_in, jmeter_load
-from bench.runs.paired_change import paired_change
+from bench.runs.paired_change import PairedChange, paired_change
 from bench.runs.run import StartedSystem
 from bench.tables import print_aims
 from harness.base.errors import EXIT_INTERRUPTED
@@ -32,7 +32,8 @@ _SUMMARISED = {"summariser.name": "summary", "summariser.out": "false", "summari
 # The current settings of the harness, its earlier ones, and the current ones with one difference.
 VARIANTS = {
     "current settings": Variant(),
-    "before: G1, a write per row, a summariser": Variant(_G1, properties={**_FLUSHED, **_SUMMARISED}),
+    "JMeter's own HTTP sampler": Variant(is_lean=False),
+    "before: G1, a write per row, a summariser": Variant(_G1, is_lean=False, properties={**_FLUSHED, **_SUMMARISED}),
     "with G1": Variant(_G1),
     "with SerialGC": Variant("-XX:+UseSerialGC"),
     "with ZGC": Variant("-XX:+UseZGC"),
@@ -52,10 +53,11 @@ VARIANTS = {
     "no body assertion": Variant(properties={"expected_text": ""}),
 }
 
-CURRENT, BEFORE = tuple(VARIANTS)[:2]
+CURRENT, OWN, BEFORE = tuple(VARIANTS)[:3]
 _SETTLE_S = 0.5
 _ROUNDS_LEAST = 2
 _RATE_LEAST_RATIO = 1.3
+_CPU_MOST_RATIO = 0.65
 _US_PER_S = 1_000_000
 _NS_PER_MS = 1_000_000
 
@@ -77,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     option("--slices", type=int, default=3, help="slices of each JMeter (3)")
     option("--duration", type=float, default=3.0, help="seconds of each slice (3)")
     option(
-        "--only", default="", help="besides the first two only variants with one of these texts, separated by commas"
+        "--only", default="", help="besides the first three only variants with one of these texts, separated by commas"
     )
 
 
@@ -89,7 +91,7 @@ def bench(options: argparse.Namespace) -> int:
     the same settings differ, too. Ctrl-C ends the rounds. StartError when a JMeter ends.
     """
     wanted = options.only.split(",")
-    names = [name for name in VARIANTS if name in (CURRENT, BEFORE) or any(text in name for text in wanted)]
+    names = [name for name in VARIANTS if name in (CURRENT, OWN, BEFORE) or any(text in name for text in wanted)]
     speeds: dict[str, list[Speed]] = {name: [] for name in names}
     try:
         for number in range(1, options.repeat + 1):
@@ -101,9 +103,12 @@ def bench(options: argparse.Namespace) -> int:
     if len(speeds[CURRENT]) < _ROUNDS_LEAST:
         return EXIT_INTERRUPTED
     print(speeds_table(speeds))
-    aim = rate_aim(speeds[CURRENT], speeds[BEFORE])
+    aims = [
+        rate_aim(speeds[CURRENT], speeds[BEFORE], "before"),
+        rate_aim(speeds[CURRENT], speeds[OWN], "JMeter's sampler"),
+    ]
     print()
-    return print_aims([aim], "the generator")
+    return print_aims([*aims, cpu_aim(speeds[CURRENT], speeds[OWN])], "the generator")
 
 
 def _round(names: Sequence[str], options: argparse.Namespace) -> dict[str, Speed]:
@@ -158,9 +163,20 @@ def speeds_table(speeds: Mapping[str, Sequence[Speed]]) -> str:
     return table(("JMeter", "CPU µs per request", "change", "req/s", "change"), rows)
 
 
-def rate_aim(current: Sequence[Speed], before: Sequence[Speed]) -> Aim:
-    """Return the aim of the throughput of the current settings ÷ that of the earlier ones."""
-    change = paired_change([one.rate_per_s for one in before], [one.rate_per_s for one in current])
-    low, ratio, high = 1 + change.low_ratio, 1 + change.change_ratio, 1 + change.high_ratio
-    measured = f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
-    return Aim("req/s of the current settings ÷ before", measured, f"≥ {_RATE_LEAST_RATIO}", ratio >= _RATE_LEAST_RATIO)
+def rate_aim(current: Sequence[Speed], other: Sequence[Speed], name: str) -> Aim:
+    """Return the aim of the throughput of the current settings ÷ that of others."""
+    change = paired_change([one.rate_per_s for one in other], [one.rate_per_s for one in current])
+    is_met = 1 + change.change_ratio >= _RATE_LEAST_RATIO
+    return Aim(f"req/s of the current settings ÷ {name}", _ratio_text(change), f"≥ {_RATE_LEAST_RATIO}", is_met)
+
+
+def cpu_aim(current: Sequence[Speed], own: Sequence[Speed]) -> Aim:
+    """Return the aim of the CPU time per request with the lean sampler ÷ that with JMeter's own."""
+    change = paired_change([one.cpu_us for one in own], [one.cpu_us for one in current])
+    is_met = 1 + change.change_ratio <= _CPU_MOST_RATIO
+    return Aim("CPU per request ÷ JMeter's sampler", _ratio_text(change), f"≤ {_CPU_MOST_RATIO}", is_met)
+
+
+def _ratio_text(change: PairedChange) -> str:
+    low, ratio, high = (1 + one for one in (change.low_ratio, change.change_ratio, change.high_ratio))
+    return f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"

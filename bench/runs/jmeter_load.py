@@ -20,7 +20,7 @@ from harness.base.errors import StartError
 from harness.base.process import stop
 from harness.base.project import SHIPPED
 from harness.metrics.interval import IntervalMs
-from harness.run.connections import FOREIGN_NAME, agent_argument
+from harness.run.connections import FOREIGN_NAME, agent_argument, sampler_option
 from harness.run.exchanges import STORE_FAILURES
 
 if TYPE_CHECKING:
@@ -33,12 +33,16 @@ _PERIOD_S = 0.5
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings of JMeter: its garbage collector, heap and other options of the JVM, and JMeter properties."""
+    """Settings of JMeter: its garbage collector, heap and other options of the JVM, and JMeter properties.
+
+    `is_lean` means that it uses the lean HTTP sampler, which needs the agent.
+    """
 
     gc: str = ""
     heap: str = "-Xms1g -Xmx1g"
     options: str = ""
     has_agent: bool = True
+    is_lean: bool = True
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -87,6 +91,8 @@ def _environment(variant: Variant, folder: Path) -> dict[str, str]:
         if variant.has_agent
         else ""
     )
+    if variant.has_agent and variant.is_lean:
+        agent += f" {sampler_option(toolchain.ensure_sampler(toolchain.ensure_jmeter()))}"
     return {
         **os.environ,
         "TMPDIR": str(folder),

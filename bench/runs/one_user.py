@@ -27,7 +27,7 @@ from harness.report.tables import table
 
 _log = stderr_log("bench: ")
 
-_ADDED_MOST_US = 40.0
+_ADDED_MOST_US = 20.0
 _US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _LATENCY = re.compile(r"Latency\s+([\d.]+)(us|ms|s)\b")
 _RATE = re.compile(r"Requests/sec:\s+([\d.]+)")

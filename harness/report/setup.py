@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from harness.base import units
 from harness.plan.group_load import length_text
 from harness.plan.load import CLOSED, MIXED, OPEN, LoadRecord
+from harness.plan.spec import JMETERS, LEAN
+from harness.run.jmeter import SAMPLER
 from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
@@ -117,12 +121,23 @@ def _several_text(load: LoadRecord) -> str:
 def _generator_text(run: RunRecord) -> str:
     java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
     jmeter = f"JMeter {run.versions['jmeter']}"
+    if sampler := run.versions.get(SAMPLER):
+        jmeter += f" ({_sampler_text(sampler, run.http_requests)})"
     if not run.generators:
         return f"{jmeter}, {heap}, {java}"
     others = [one.java for one in run.generators if one.java != run.versions["java"]]
     apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
     parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
     return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"
+
+
+def _sampler_text(sampler: str, counts: Mapping[str, int]) -> str:
+    if sampler == JMETERS:
+        return "JMeter's own HTTP sampler"
+    every = sum(counts.values())
+    if not every or counts[LEAN] == every:
+        return "lean HTTP sampler"
+    return f"lean HTTP sampler for {counts[LEAN]} of {units.plural(every, 'HTTP request')}"
 
 
 def _hosts(run: RunRecord) -> list[tuple[str, str]]:

@@ -50,14 +50,21 @@ def agent_argument(agent: Path, listed: Path, allowed: Sequence[str] = ()) -> st
 
 def agent_option(agent: Path, listed: Path, allowed: Sequence[str]) -> str:
     """Return `agent_argument` as an option of JDK_JAVA_OPTIONS; UsageError for paths that Java cannot read there."""
-    argument = agent_argument(agent, listed, allowed)
     if "=" in str(agent):
         raise UsageError(f"{agent.parent}: Java cannot load its agent from a folder with = in its path", _TODO)
+    return _quoted(agent_argument(agent, listed, allowed), agent.parent)
+
+
+def sampler_option(classes: Path | None) -> str:
+    """Return the option of JDK_JAVA_OPTIONS for the lean HTTP sampler; empty without its classes."""
+    return _quoted(f"-Dharness.sampler={classes}", classes) if classes else ""
+
+
+def _quoted(argument: str, folder: Path) -> str:
     if '"' not in argument:
         return f'"{argument}"'
     if "'" in argument:
-        what = f"{agent.parent}: Java cannot read a path with both kinds of quotation marks"
-        raise UsageError(what, _TODO)
+        raise UsageError(f"{folder}: Java cannot read a path with both kinds of quotation marks", _TODO)
     return f"'{argument}'"
 
 

@@ -29,7 +29,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.jvm_options import check_jvm_options
-from harness.plan.spec import Target
+from harness.plan.spec import LEAN, Target
 from harness.run.connections import agent_option
 from harness.run.directory import check_space
 from harness.run.interim import ShowInterim
@@ -93,7 +93,9 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
     if not request.remotes:  # load generators start without them
         want_class_data(home, agent, java)
-    return JMeterHome(home, java, agent, plugins)
+    # Load generators elsewhere use JMeter's own sampler.
+    is_lean = request.sampler == LEAN and not request.remotes
+    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home) if is_lean else None)
 
 
 def check_target(target: Target) -> None:

@@ -17,9 +17,12 @@ from harness.base.ports import LOOPBACK
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, TEARDOWN, group_of
+from harness.plan.spec import JMETERS, LEAN
 from harness.run.connections import ACTIVE_USERS_NAME
 from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME, JMeterCommand
 
+# In the versions of a run: which HTTP sampler JMeter used.
+SAMPLER = "HTTP sampler"
 _ASK_AGAIN_S = 0.5
 # The kernel reports at once that nothing listens at a port of the loopback interface.
 _REFUSAL_S = 0.05
@@ -43,13 +46,15 @@ _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|
 class JMeterHome:
     """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections.
 
-    `plugin_folder` has the jars of the plan's own plugins, if any.
+    `plugin_folder` has the jars of the plan's own plugins, if any, and `sampler` the classes of the lean HTTP sampler;
+    without it JMeter uses its own.
     """
 
     path: Path
     java: str
     agent: Path = Path()
     plugin_folder: Path | None = None
+    sampler: Path | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -58,7 +63,7 @@ class JMeterHome:
 
     def versions(self) -> dict[str, str]:
         """Return the versions of Java, JMeter and its plugins, as found in the names of the jars."""
-        versions = {"java": self.java, "jmeter": "unknown"}
+        versions = {"java": self.java, "jmeter": "unknown", SAMPLER: LEAN if self.sampler else JMETERS}
         for jar in sorted((self.path / "lib" / "ext").glob("*.jar")):
             match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
             if match:

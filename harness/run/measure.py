@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 REMOVED = "the run's folder was removed while it ran"
 # A file system without so many free bytes takes no more rows.
 _FULL_BYTES = 64 * 1024
+_COUNTS_NAME = ".http-requests.json"
 _RAW_OF_GENERATORS = exchanges.generator_exchanges(0).replace("0", "*")
 
 
@@ -93,6 +94,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     unknown = stored({**started, **driven.recorders}, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
+    http_requests = _taken_counts(directory)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
@@ -113,9 +115,21 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         left_out_arrivals=left_out_arrivals,
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
+        http_requests=http_requests,
     )
     directory.write_run(record)
     return record
+
+
+def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
+    """Return and remove the numbers that LeanSampler.java writes when JMeter ends; nothing without them."""
+    path = directory.path / _COUNTS_NAME
+    try:
+        counts: dict[str, int] = json.loads(path.read_text())
+        path.unlink()
+    except (OSError, ValueError):
+        return {}
+    return counts
 
 
 class _Driven(NamedTuple):

@@ -30,7 +30,7 @@ from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
-from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections
+from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections, sampler_option
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
@@ -117,6 +117,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
     if most := _users_most(spec, context):
         own += f" -Dharness.users_most={most}"
+    own += f" {sampler_option(context.jmeter.sampler)}".rstrip()
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()

@@ -109,6 +109,8 @@ class RunRecord:
     `headers` are those that all requests carried, with the names of environment variables.
     `left_out_arrivals` are those of an open load at which `users_most` users were active, or their memory was full.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
+    `http_requests` are the numbers of HTTP requests by the sampler that sent them, lean or jmeter; empty when JMeter
+    was killed, or had only its own.
     `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
@@ -169,6 +171,7 @@ class RunRecord:
     headers: Mapping[str, str] = field(default_factory=dict)
     users_most: int | None = None
     left_out_arrivals: int = 0
+    http_requests: Mapping[str, int] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

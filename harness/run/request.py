@@ -44,6 +44,7 @@ class Names:
     set_values: str | None = None
     is_traced: bool = False
     is_soak: bool = False
+    sampler: str | None = None
     headers: tuple[str, ...] = ()
     curl: str | None = None
 
@@ -70,6 +71,7 @@ class Request:
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
     is_soak: bool = False
+    sampler: str = specs.LEAN
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -147,6 +149,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
         set_values=given,
         is_traced=is_traced,
+        sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
         is_soak=names.is_soak,
     )
 

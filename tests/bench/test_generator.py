@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.runs.generator import BEFORE, CURRENT, Speed, rate_aim, slice_speed, speeds_table
+from bench.runs.generator import BEFORE, CURRENT, Speed, cpu_aim, rate_aim, slice_speed, speeds_table
 from bench.runs.jmeter_load import Slice
 from harness.metrics.interval import IntervalMs
 
@@ -28,7 +28,13 @@ def test_changes_are_those_within_a_round(speeds):
 @pytest.mark.parametrize(("factor", "is_met"), [(1.0, False), (1.1, True)])
 def test_the_aim_is_the_ratio_of_the_throughputs(speeds, factor, is_met):
     current = [Speed(one.cpu_us, factor * one.rate_per_s) for one in speeds[CURRENT]]
-    assert rate_aim(current, speeds[BEFORE]).is_met is is_met
+    assert rate_aim(current, speeds[BEFORE], "before").is_met is is_met
+
+
+@pytest.mark.parametrize(("factor", "is_met"), [(0.8, False), (0.6, True)])
+def test_the_aim_of_the_cpu_time_is_a_ratio_too(speeds, factor, is_met):
+    current = [Speed(factor * one.cpu_us, one.rate_per_s) for one in speeds[BEFORE]]
+    assert cpu_aim(current, speeds[BEFORE]).is_met is is_met
 
 
 def test_a_slice_has_the_requests_that_end_in_it(tmp_path):

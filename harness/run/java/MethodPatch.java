@@ -19,7 +19,7 @@ final class MethodPatch {
     static final String THIS = "this";
 
     /** The length of the call in bytes: a multiple of four, so that the padding of switch tables stays valid. */
-    private static final int CALL = 8;
+    private final int length;
 
     private final String method;
     private final String parameter;
@@ -27,6 +27,7 @@ final class MethodPatch {
     private final String callee;
     private final String called;
     private final String passedAs;
+    private final boolean isInstead;
 
     private DataInputStream in;
     private DataOutputStream out;
@@ -36,11 +37,23 @@ final class MethodPatch {
 
     /** Patches each `method` that has code and a parameter with the descriptor `parameter`: it calls callee.called. */
     MethodPatch(String method, String parameter, boolean withInt, String callee, String called) {
-        this(method, parameter, withInt, callee, called, parameter);
+        this(method, parameter, withInt, callee, called, parameter, false);
     }
 
     /** The same for a called method whose parameter has the descriptor `passedAs`, a supertype. */
     MethodPatch(String method, String parameter, boolean withInt, String callee, String called, String passedAs) {
+        this(method, parameter, withInt, callee, called, passedAs, false);
+    }
+
+    /** Patches a void method: it calls callee.called with its object, and returns at once when that returns true. */
+    static MethodPatch instead(String method, String callee, String called) {
+        return new MethodPatch(method, THIS, false, callee, called, "Ljava/lang/Object;", true);
+    }
+
+    private MethodPatch(
+            String method, String parameter, boolean withInt, String callee, String called, String passedAs, boolean isInstead) {
+        this.isInstead = isInstead;
+        this.length = isInstead ? 12 : 8;
         this.passedAs = passedAs;
         this.method = method;
         this.parameter = parameter;
@@ -115,7 +128,7 @@ final class MethodPatch {
         text(callee);
         reference(7, count);
         text(called);
-        text("(" + passedAs + (withInt ? "I" : "") + ")V");
+        text("(" + passedAs + (withInt ? "I" : "") + (isInstead ? ")Z" : ")V"));
         reference(12, count + 2, count + 3);
         reference(10, count + 1, count + 4);
         calleeIndex = count + 5;
@@ -179,29 +192,34 @@ final class MethodPatch {
     /** Returns a Code attribute that starts with the call; tables for debuggers are dropped. */
     private byte[] code(byte[] attribute, int slot) throws IOException {
         DataInputStream from = new DataInputStream(new ByteArrayInputStream(attribute));
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(attribute.length + CALL);
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(attribute.length + length);
         DataOutputStream to = new DataOutputStream(bytes);
         to.writeShort(Math.max(from.readUnsignedShort(), 2)); // the stack
         to.writeShort(from.readUnsignedShort()); // the local variables
-        int length = from.readInt();
-        to.writeInt(length + CALL);
+        int size = from.readInt();
+        to.writeInt(size + length);
         to.writeByte(0x19); // aload
         to.writeByte(slot);
         if (withInt) {
             to.writeByte(0x15); // iload
             to.writeByte(slot + 1);
         }
-        to.writeByte(0xb8); // invokestatic
-        to.writeShort(calleeIndex);
-        for (int left = CALL - (withInt ? 7 : 5); left > 0; left--) {
+        for (int left = length - (withInt ? 7 : 5) - (isInstead ? 4 : 0); left > 0; left--) {
             to.writeByte(0); // nop
         }
-        to.write(from.readNBytes(length));
+        to.writeByte(0xb8); // invokestatic
+        to.writeShort(calleeIndex);
+        if (isInstead) {
+            to.writeByte(0x99); // ifeq: to the method's own code
+            to.writeShort(4);
+            to.writeByte(0xb1); // return
+        }
+        to.write(from.readNBytes(size));
         int handlers = from.readUnsignedShort();
         to.writeShort(handlers);
         for (int left = handlers; left > 0; left--) {
             for (int position = 0; position < 3; position++) {
-                to.writeShort(from.readUnsignedShort() + CALL);
+                to.writeShort(from.readUnsignedShort() + length);
             }
             to.writeShort(from.readUnsignedShort());
         }
@@ -215,6 +233,9 @@ final class MethodPatch {
                 frames = frames(content);
             }
         }
+        if (isInstead && frames == null) {
+            throw new IOException(method + " has no branches: the table of a new one is not written");
+        }
         to.writeShort(frames == null ? 0 : 1);
         if (frames != null) {
             to.writeShort(framesName);
@@ -224,18 +245,27 @@ final class MethodPatch {
         return bytes.toByteArray();
     }
 
-    /** Returns a StackMapTable whose first frame moves by CALL bytes; the others are relative to the previous frame. */
-    private static byte[] frames(byte[] table) throws IOException {
+    /**
+     * Returns a StackMapTable whose first frame moves by the length of the call; the others are relative to the previous
+     * frame. A call with a branch adds a frame at its end, with the variables at the start of the method.
+     */
+    private byte[] frames(byte[] table) throws IOException {
         DataInputStream from = new DataInputStream(new ByteArrayInputStream(table));
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(table.length + 2);
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream(table.length + 3);
         DataOutputStream to = new DataOutputStream(bytes);
         int count = from.readUnsignedShort();
-        to.writeShort(count);
+        to.writeShort(count + (isInstead ? 1 : 0));
+        if (isInstead) {
+            to.writeByte(length); // same_frame
+        }
         for (int frame = 0; frame < count; frame++) {
-            int shift = frame == 0 ? CALL : 0;
+            int shift = frame > 0 ? 0 : isInstead ? -1 : length;
             int kind = from.readUnsignedByte();
             boolean isShort = kind < 128;
             int delta = shift + (isShort ? kind & 63 : from.readUnsignedShort());
+            if (delta < 0) {
+                throw new IOException(method + " begins with the target of a branch");
+            }
             boolean hasItem = kind >= 64 && kind < 128 || kind == 247;
             if (isShort && delta < 64) {
                 to.writeByte(hasItem ? 64 + delta : delta);
@@ -255,14 +285,14 @@ final class MethodPatch {
         return bytes.toByteArray();
     }
 
-    private static void types(DataInputStream from, DataOutputStream to, int count) throws IOException {
+    private void types(DataInputStream from, DataOutputStream to, int count) throws IOException {
         for (int left = count; left > 0; left--) {
             int tag = from.readUnsignedByte();
             to.writeByte(tag);
             if (tag == 7) { // an object, by its class
                 to.writeShort(from.readUnsignedShort());
             } else if (tag == 8) { // an object that is not initialised yet, by the offset of its `new`
-                to.writeShort(from.readUnsignedShort() + CALL);
+                to.writeShort(from.readUnsignedShort() + length);
             }
         }
     }

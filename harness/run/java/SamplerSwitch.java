@@ -1,0 +1,101 @@
+import java.lang.instrument.Instrumentation;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.invoke.VarHandle;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+
+/**
+ * Lets JMeter's HTTP requests use the lean sampler, with {@code -Dharness.sampler=FOLDER}, where its classes are.
+ *
+ * The patched {@code HTTPSamplerProxy.sample} calls {@link #see} before it looks for its implementation. The lean
+ * sampler needs JMeter's classes, which this one, in the boot class path, does not see: a class loader below JMeter's has it.
+ */
+public final class SamplerSwitch {
+    private static final String FOLDER = System.getProperty("harness.sampler", "");
+    private static final String PROXY = "org/apache/jmeter/protocol/http/sampler/HTTPSamplerProxy";
+    private static final String ELEMENT = "org/apache/jmeter/testelement/AbstractTestElement";
+    private static volatile boolean isOn = !FOLDER.isEmpty();
+    private static volatile boolean isReady;
+    /** The class of the first sampler, which knows JMeter's class loader. */
+    private static volatile Class<?> proxyClass;
+
+    private SamplerSwitch() {}
+
+    /** Patches the sampler when it is loaded. */
+    static void install(Instrumentation instrumentation) {
+        if (isOn) {
+            MethodPatch patch =
+                    new MethodPatch("sample", MethodPatch.THIS, false, "SamplerSwitch", "see", "Ljava/lang/Object;");
+            patch.install(instrumentation, PROXY, "JMeter's own HTTP sampler is used: it cannot be patched");
+            MethodPatch.instead("recoverRunningVersion", "SamplerSwitch", "isRecovered")
+                    .install(instrumentation, ELEMENT, "properties are recovered as JMeter does: it cannot be patched");
+        }
+    }
+
+    /** As constants of a class they are compiled like direct accesses. */
+    private static final class Access {
+        static final VarHandle IMPLEMENTATION;
+        static final MethodHandle CREATE;
+        static final MethodHandle IS_RECOVERED;
+
+        static {
+            try {
+                Class<?> type = Class.forName(
+                        "org.apache.jmeter.protocol.http.sampler.HTTPAbstractImpl", true, proxyClass.getClassLoader());
+                IMPLEMENTATION = MethodHandles.privateLookupIn(proxyClass, MethodHandles.lookup())
+                        .findVarHandle(proxyClass, "impl", type)
+                        .withInvokeBehavior();
+                ClassLoader loader = new URLClassLoader(
+                        new URL[] {Path.of(FOLDER).toUri().toURL()}, proxyClass.getClassLoader());
+                Class<?> sampler = Class.forName("harness.sampler.LeanSampler", true, loader);
+                CREATE = MethodHandles.publicLookup()
+                        .unreflect(sampler.getMethod("create", Object.class))
+                        .asType(MethodType.methodType(Object.class, Object.class));
+                Class<?> recovery = Class.forName("harness.sampler.Recovery", true, loader);
+                IS_RECOVERED = MethodHandles.publicLookup()
+                        .unreflect(recovery.getMethod("isDone", Object.class));
+            } catch (ReflectiveOperationException | java.net.MalformedURLException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+
+    /** Called by the patched method for each request; it never throws. */
+    public static void see(Object proxy) {
+        if (!isOn) {
+            return;
+        }
+        try {
+            if (proxyClass == null) {
+                proxyClass = proxy.getClass();
+            }
+            if ((Object) Access.IMPLEMENTATION.get(proxy) == null) {
+                isReady = true;
+                Object implementation = (Object) Access.CREATE.invokeExact(proxy);
+                if (implementation != null) {
+                    Access.IMPLEMENTATION.set(proxy, implementation);
+                }
+            }
+        } catch (VirtualMachineError error) {
+            throw error;
+        } catch (Throwable error) {
+            isOn = false;
+            Throwable cause = error.getCause() == null ? error : error.getCause();
+            System.err.println("JMeter's own HTTP sampler is used: " + cause);
+        }
+    }
+
+    /** Called by each element of the plan that is about to recover its properties after a sample: whether it is done. */
+    public static boolean isRecovered(Object element) {
+        try {
+            return isReady && (boolean) Access.IS_RECOVERED.invokeExact(element);
+        } catch (RuntimeException | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+    }
+}

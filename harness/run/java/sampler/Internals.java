@@ -1,0 +1,85 @@
+package harness.sampler;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.net.URL;
+import java.security.GeneralSecurityException;
+import java.util.Arrays;
+import org.apache.commons.lang3.tuple.MutableTriple;
+import org.apache.http.HttpResponseInterceptor;
+import org.apache.http.client.methods.HttpRequestBase;
+import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.conn.ConnectionKeepAliveStrategy;
+import org.apache.http.conn.HttpClientConnectionManager;
+import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
+import org.apache.jmeter.threads.JMeterVariables;
+
+/** The private parts of JMeter's HTTP sampler that {@link LeanSampler} uses as they are. */
+final class Internals {
+    private static final MethodHandle KEY = method("createHttpClientKey");
+    private static final MethodHandle CLIENT = method("setupClient");
+    private static final MethodHandle REQUEST = method("createHttpRequest");
+    /** Unpacks gzip, deflate and br, and keeps the headers that say so. */
+    static final HttpResponseInterceptor UNPACK = (HttpResponseInterceptor) field("RESPONSE_CONTENT_ENCODING");
+    static final ConnectionKeepAliveStrategy KEEP_ALIVE = (ConnectionKeepAliveStrategy) field("IDLE_STRATEGY");
+    static final int RETRY_COUNT = (Integer) field("RETRY_COUNT");
+    static final boolean HAS_DEFAULT_USER_AGENT = !(Boolean) field("DISABLE_DEFAULT_UA");
+
+    private Internals() {}
+
+    /**
+     * Returns the pool of the thread's connections to an address, which JMeter's own requests share; JMeter creates it, and
+     * closes connections first when the user is a new one.
+     */
+    static HttpClientConnectionManager pool(
+            HTTPHC4Impl sampler, URL url, JMeterVariables variables, HttpClientContext context) throws Exception {
+        try {
+            Object triple = CLIENT.invoke(sampler, KEY.invoke(sampler, url), variables, context);
+            return (HttpClientConnectionManager) ((MutableTriple<?, ?, ?>) triple).getRight();
+        } catch (Throwable error) {
+            throw unchecked(error);
+        }
+    }
+
+    /** Returns the request without headers and body. */
+    static HttpRequestBase request(HTTPHC4Impl sampler, URI uri, String method, boolean isRedirect) throws Exception {
+        try {
+            return (HttpRequestBase) REQUEST.invoke(sampler, uri, method, isRedirect);
+        } catch (Throwable error) {
+            throw unchecked(error);
+        }
+    }
+
+    private static Exception unchecked(Throwable error) {
+        if (error instanceof Error serious) {
+            throw serious;
+        }
+        return error instanceof Exception exception ? exception : new IllegalStateException(error);
+    }
+
+    private static MethodHandle method(String name) {
+        Method method = Arrays.stream(HTTPHC4Impl.class.getDeclaredMethods())
+                .filter(one -> one.getName().equals(name))
+                .findFirst()
+                .orElseThrow(() -> new IllegalStateException("this JMeter has no HTTPHC4Impl." + name));
+        method.setAccessible(true);
+        try {
+            return MethodHandles.lookup().unreflect(method);
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static Object field(String name) {
+        try {
+            Field field = HTTPHC4Impl.class.getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(null);
+        } catch (ReflectiveOperationException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+package harness.sampler;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+import org.apache.http.Header;
+import org.apache.http.HttpEntity;
+import org.apache.http.HttpException;
+import org.apache.http.HttpResponse;
+import org.apache.http.client.ClientProtocolException;
+import org.apache.http.client.methods.HttpRequestBase;
+import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.conn.EofSensorInputStream;
+import org.apache.http.conn.HttpClientConnectionManager;
+import org.apache.http.entity.HttpEntityWrapper;
+import org.apache.jmeter.protocol.http.control.CacheManager;
+import org.apache.jmeter.protocol.http.control.CookieManager;
+import org.apache.jmeter.protocol.http.control.HeaderManager;
+import org.apache.jmeter.protocol.http.sampler.HTTPAbstractImpl;
+import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
+import org.apache.jmeter.protocol.http.sampler.HTTPSampleResult;
+import org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase;
+import org.apache.jmeter.protocol.http.sampler.HTTPSamplerFactory;
+import org.apache.jmeter.protocol.http.util.HTTPArgument;
+import org.apache.jmeter.testelement.property.JMeterProperty;
+import org.apache.jmeter.threads.JMeterContextService;
+import org.apache.jmeter.threads.JMeterVariables;
+import org.apache.jmeter.util.JMeterUtils;
+
+/**
+ * JMeter's HTTP sampler with a shorter way to the connection: requests and results are those of HTTPHC4Impl (5.6.3).
+ *
+ * A request is encoded when one of its values changed, and sent over a connection of JMeter's own pool, without HttpClient's
+ * chain of executors. A request that needs more than {@link #isSupported} lists goes through JMeter's own sampler, over the
+ * same connections.
+ */
+public final class LeanSampler extends HTTPHC4Impl {
+    private static final Set<String> METHODS = Set.of("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS");
+    private static final Set<String> WITHOUT_BODY = Set.of("HEAD", "OPTIONS");
+    /** Up to this length the first bytes of a body may be all: HTTPSamplerBase reads 8 KB at once. */
+    private static final int MOST_SMALL =
+            JMeterUtils.getPropDefault("httpsampler.max_bytes_to_store_per_request", 0) > 0 ? 0 : 8192;
+    /** HTTPHC4Impl.JMETER_VARIABLE_USER_TOKEN. */
+    private static final String USER = "__jmeter.U_T__";
+    /** Has the numbers of requests that were sent this way, and by JMeter's own sampler; written when JMeter ends. */
+    private static final Path COUNTS = Path.of(".http-requests.json");
+    private static final LongAdder LEAN = new LongAdder();
+    private static final LongAdder OTHER = new LongAdder();
+
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(LeanSampler::writeCounts));
+    }
+
+    /** Requests that users may have in common. */
+    private static final Map<List<Object>, EncodedRequest> SHARED = new ConcurrentHashMap<>();
+    private static final int MOST_SHARED = 1000;
+    private static final int MOST_MISSES = 3;
+
+    private final HttpClientContext context = HttpClientContext.create();
+    /** The latest request; null for a sampler whose requests differ each time: it would only take memory. */
+    private EncodedRequest encoded;
+    private int missCount;
+    private HttpClientConnectionManager pool;
+    private String poolScheme;
+    private String poolAuthority;
+    private volatile Exchange current;
+
+    public LeanSampler(HTTPSamplerBase element) {
+        super(element);
+    }
+
+    /** Returns the sampler for an HTTPSamplerProxy; null when it asks for another one than HttpClient's. */
+    public static Object create(Object proxy) {
+        HTTPSamplerBase element = (HTTPSamplerBase) proxy;
+        try {
+            HTTPAbstractImpl own = HTTPSamplerFactory.getImplementation(element.getImplementation(), element);
+            return own.getClass() == HTTPHC4Impl.class ? new LeanSampler(element) : null;
+        } catch (IllegalArgumentException error) { // JMeter reports it with each sample
+            return null;
+        }
+    }
+
+    @Override
+    protected HTTPSampleResult sample(URL url, String method, boolean isRedirect, int depth) {
+        JMeterVariables variables = JMeterContextService.getContext().getVariables();
+        EncodedRequest request = null;
+        try {
+            if (variables != null && isSupported(url, method)) {
+                request = request(url, method, isRedirect);
+            }
+        } catch (Exception error) {
+            // JMeter's own sampler makes the result of a request that cannot be sent.
+        }
+        if (request == null) {
+            OTHER.increment();
+            return super.sample(url, method, isRedirect, depth);
+        }
+        LEAN.increment();
+        HTTPSampleResult result = createSampleResult(url, method);
+        result.setCookies(request.cookies());
+        result.setQueryString(request.body());
+        try {
+            findPool(url, variables);
+        } catch (Exception error) {
+            return errorResult(error, started(result));
+        }
+        Object known = variables.getObject(USER);
+        Object user = known == null ? Thread.currentThread().getName() : known;
+        Exchange exchange = new Exchange(pool, request);
+        result.sampleStart();
+        try {
+            current = exchange;
+            HttpResponse response = exchange.send(user, result, getConnectTimeout(), getResponseTimeout(), context);
+            if (known == null) {
+                variables.putObject(USER, user);
+            }
+            result.setRequestHeaders(request.headers());
+            read(response, exchange, result);
+            result.sampleEnd();
+            current = null;
+            Results.fill(result, response, request, exchange.receivedBytes(), this::isSuccessCode);
+            saveCookies(response, result.getURL());
+            return resultProcessing(isRedirect, depth, result);
+        } catch (IOException error) {
+            if (result.getEndTime() == 0) {
+                result.sampleEnd();
+            }
+            result.setRequestHeaders(request.headers());
+            return errorResult(error, result);
+        } catch (RuntimeException error) {
+            if (result.getEndTime() == 0) {
+                result.sampleEnd();
+            }
+            return errorResult(error, result);
+        } finally {
+            exchange.end();
+            current = null;
+        }
+    }
+
+    private static void writeCounts() {
+        try {
+            Files.writeString(COUNTS, String.format("{\"lean\": %d, \"jmeter\": %d}%n", LEAN.sum(), OTHER.sum()));
+        } catch (IOException error) {
+            System.err.println("the requests of the lean HTTP sampler are not counted: " + error);
+        }
+    }
+
+    private static HTTPSampleResult started(HTTPSampleResult result) {
+        result.sampleStart();
+        result.sampleEnd();
+        return result;
+    }
+
+    /** Returns whether a request needs nothing that only HttpClient's executors do. */
+    private boolean isSupported(URL url, String method) {
+        return METHODS.contains(method)
+                && url.getUserInfo() == null
+                && !getAutoRedirects()
+                && !testElement.isImageParser()
+                && getAuthManager() == null
+                && getCacheManager() == null
+                && localAddress == null
+                && getIpSource().isBlank()
+                && Internals.RETRY_COUNT == 0
+                && CPS_HTTP == 0
+                && !isStaticProxy(url.getHost())
+                && !isDynamicProxy(getProxyHost(), getProxyPortInt());
+    }
+
+    /** Returns the request, encoded anew if one of its values changed; null when only HttpClient can send it. */
+    private EncodedRequest request(URL url, String method, boolean isRedirect) throws Exception {
+        List<Object> inputs = new ArrayList<>(24);
+        inputs.add(method);
+        inputs.add(url.getProtocol());
+        inputs.add(url.getAuthority());
+        inputs.add(url.getFile());
+        inputs.add(url.getRef());
+        inputs.add(isRedirect);
+        inputs.add(getUseKeepAlive());
+        HeaderManager headers = getHeaderManager();
+        if (headers != null) {
+            for (JMeterProperty property : headers.getHeaders()) {
+                var header = (org.apache.jmeter.protocol.http.control.Header) property.getObjectValue();
+                inputs.add(header.getName());
+                inputs.add(header.getValue());
+            }
+        }
+        CookieManager cookies = getCookieManager();
+        inputs.add(cookies == null ? null : cookies.getCookieHeaderForURL(url));
+        if (!addBody(inputs, method)) {
+            return null;
+        }
+        if (encoded != null && encoded.inputs().equals(inputs)) {
+            missCount = 0;
+            return encoded;
+        }
+        EncodedRequest request = missCount == 0 ? SHARED.get(inputs) : null;
+        if (request == null) {
+            request = encode(inputs, url, method, isRedirect);
+            if (request != null && SHARED.size() < MOST_SHARED && request.bytes().length <= MOST_SMALL && missCount == 0) {
+                SHARED.put(inputs, request);
+            }
+        }
+        encoded = ++missCount > MOST_MISSES ? null : request;
+        return request;
+    }
+
+    /** Adds the values from which JMeter makes the body; returns false for files and parts. */
+    private boolean addBody(List<Object> inputs, String method) {
+        if (WITHOUT_BODY.contains(method)) {
+            return true;
+        }
+        if (testElement.getHTTPFileCount() > 0 || getUseMultipart()) {
+            return false;
+        }
+        inputs.add(getContentEncoding());
+        inputs.add(testElement.getPostBodyRaw());
+        for (JMeterProperty property : getArguments()) {
+            if (!(property.getObjectValue() instanceof HTTPArgument argument)) {
+                return false;
+            }
+            inputs.add(argument.getName());
+            inputs.add(argument.getValue());
+            inputs.add(argument.isAlwaysEncoded());
+        }
+        return true;
+    }
+
+    private EncodedRequest encode(List<Object> inputs, URL url, String method, boolean isRedirect)
+            throws Exception {
+        HttpRequestBase request = Internals.request(this, url.toURI(), method, isRedirect);
+        HTTPSampleResult shown = new HTTPSampleResult();
+        setupRequest(url, request, shown);
+        handleMethod(method, shown, request, context);
+        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString());
+    }
+
+    /** Finds the pool of the address; the first sample of a new user asks JMeter, which closes connections then. */
+    private void findPool(URL url, JMeterVariables variables) throws Exception {
+        if (pool == null
+                || resetStateOnThreadGroupIteration.get()
+                || !url.getProtocol().equals(poolScheme)
+                || !url.getAuthority().equals(poolAuthority)) {
+            pool = Internals.pool(this, url, variables, HttpClientContext.create());
+            poolScheme = url.getProtocol();
+            poolAuthority = url.getAuthority();
+        }
+    }
+
+    private void read(HttpResponse response, Exchange exchange, HTTPSampleResult result) throws IOException {
+        HttpEntity entity = response.getEntity();
+        if (entity != null && entity.isStreaming()) {
+            if (entity.getContentEncoding() != null) {
+                unpack(response, exchange);
+            } else {
+                Results.setType(result, response);
+                InputStream body = new EofSensorInputStream(entity.getContent(), exchange);
+                long length = entity.getContentLength();
+                boolean isSmall = 0 < length && length <= MOST_SMALL && !testElement.useMD5();
+                result.setResponseData(
+                        isSmall ? Results.small(result, body, (int) length) : readResponse(result, body, length));
+                return;
+            }
+        }
+        Results.setType(result, response);
+        entity = response.getEntity();
+        if (entity != null) {
+            result.setResponseData(readResponse(result, entity.getContent(), entity.getContentLength()));
+        }
+    }
+
+    private void unpack(HttpResponse response, Exchange exchange) throws IOException {
+        response.setEntity(new HttpEntityWrapper(response.getEntity()) {
+            @Override
+            public InputStream getContent() throws IOException {
+                return new EofSensorInputStream(super.getContent(), exchange);
+            }
+        });
+        try {
+            Internals.UNPACK.process(response, context);
+        } catch (HttpException error) {
+            throw new ClientProtocolException(error);
+        }
+    }
+
+    private void saveCookies(HttpResponse response, URL url) {
+        CookieManager cookies = getCookieManager();
+        if (cookies != null) {
+            for (Header header : response.getHeaders("Set-Cookie")) {
+                cookies.addCookieFromHeader(header.getValue(), url);
+            }
+        }
+    }
+
+    @Override
+    public boolean interrupt() {
+        Exchange exchange = current;
+        if (exchange == null) {
+            return super.interrupt();
+        }
+        current = null;
+        exchange.interrupt();
+        return true;
+    }
+}

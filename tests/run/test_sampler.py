@@ -1,0 +1,307 @@
+"""JMeter's HTTP sampler and the lean one send the same requests and store the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+import pytest
+
+from harness.base import toolchain
+from harness.base.errors import UsageError
+from harness.cli import main
+from harness.report.setup import setup_lines
+from harness.run.connections import agent_option, sampler_option
+from harness.run.jmeter import SAMPLER
+from tests.support.factories import record
+from tests.support.hostile_server import CASES, hostile_server
+from tests.support.paths import FAKE_JMETER, jmeter_home
+
+_SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "url", "bytes", "sent_bytes", "encoding")
+# Times, which differ between any two runs.
+_TIMES = {"t", "it", "lt", "ct", "ts"}
+_TRACE = "Non HTTP response code"
+
+
+def _path(name: str) -> str:
+    return f"/{name.replace(' ', '%20')}"
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A sampler of the plan; `more` are other properties, `children` elements below it."""
+
+    name: str
+    path: str
+    method: str = "GET"
+    body: str = ""
+    arguments: Sequence[tuple[str, str]] = ()
+    more: Mapping[str, str] = field(default_factory=dict)
+    headers: Sequence[tuple[str, str]] = ()
+
+
+_TLS = {"HTTPSampler.protocol": "https", "HTTPSampler.port": "${tls_port}"}
+_OVER_TLS = (
+    "simple", "torn", "slow body", "too slow", "no response", "large", "chunked", "too short", "gzip", "redirect",
+    "connection close", "closed after 20 bytes", "reset after 20 bytes",
+)  # fmt: skip
+_WITH_BODY = ("GET", "POST", "PUT", "DELETE", "PATCH")
+_FOLLOW = {"HTTPSampler.follow_redirects": "true"}
+_SPECIAL = (
+    _Request("HEAD", "/simple", "HEAD"),
+    _Request("HEAD of chunks", "/chunked", "HEAD"),
+    _Request("HEAD, gzip", "/gzip", "HEAD"),
+    _Request("HEAD, follows", "/redirect", "HEAD", more=_FOLLOW),
+    *(_Request(f"{method} with a body", "/simple", method, "a body: ü€") for method in _WITH_BODY),
+    *(_Request(f"{method} without one", "/simple", method) for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS")),
+    *(
+        _Request(f"{method} with arguments", "/simple?x=1", method, arguments=[("a b", "1&2"), ("ü", "é"), ("", "x")])
+        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS")
+    ),
+    _Request("POST in latin1", "/simple", "POST", "é", more={"HTTPSampler.contentEncoding": "ISO-8859-1"}),
+    _Request("POST in an unknown charset", "/simple", "POST", "é", more={"HTTPSampler.contentEncoding": "none-1"}),
+    _Request("POST, large", "/simple", "POST", "0123456789" * 5000),
+    _Request("POST, then 302", "/redirect", "POST", "x=1", more=_FOLLOW),
+    _Request("TRACE", "/simple", "TRACE"),
+    _Request("PROPFIND", "/simple", "PROPFIND", "<a/>"),
+    _Request("an unknown method", "/simple", "FETCH"),
+    _Request("a lower-case method", "/simple", "get"),
+    *(_Request(f"follows: {name}", _path(name), more=_FOLLOW) for name in CASES if name.startswith("redirect")),
+    _Request("follows by itself", "/redirect", more={"HTTPSampler.auto_redirects": "true"}),
+    _Request("not kept", "/simple", more={"HTTPSampler.use_keepalive": "false"}),
+    _Request("kept again", "/simple"),
+    _Request("refused", "/simple", more={"HTTPSampler.port": "1"}),
+    _Request("not allowed", "/simple", more={"HTTPSampler.domain": "192.0.2.1"}),
+    _Request("unknown host", "/simple", more={"HTTPSampler.domain": "none.invalid"}),
+    _Request("odd host", "/simple", more={"HTTPSampler.domain": "a_b c"}),
+    _Request("a blank in the path", "/with blank"),
+    _Request("a bad escape", "/bad%zz"),
+    _Request("letters in the path", "/gr\u00fc\u00df/\u20ac?q=\u00e9"),
+    _Request("a fragment", "/simple?a=1#part"),
+    _Request("dots in the path", "/a/../b//./c"),
+    _Request("a whole URL", "http://127.0.0.1:${port}/simple"),
+    _Request("a user in the URL", "http://me:secret@127.0.0.1:${port}/status%20401"),
+    _Request("checksum", "/large", more={"HTTPSampler.md5": "true"}),
+    _Request("Java's client", "/simple", more={"HTTPSampler.implementation": "Java"}),
+    _Request("an unknown client", "/simple", more={"HTTPSampler.implementation": "Curl"}),
+    _Request("embedded files", "/html", more={"HTTPSampler.image_parser": "true"}),
+    _Request("through a proxy", "/simple", more={"HTTPSampler.proxyHost": "127.0.0.1", "HTTPSampler.proxyPort": "1"}),
+    _Request("from an address", "/simple", more={"HTTPSampler.ipSource": "127.0.0.1"}),
+    _Request("own host", "/simple", headers=[("Host", "shop.example:81"), ("X-Letters", "\u00fc")]),
+    _Request("own agent", "/simple", headers=[("User-Agent", "me"), ("Connection", "close")]),
+    _Request("own length", "/simple", "POST", "x", headers=[("Content-Length", "9"), ("Content-Type", "text/x")]),
+    _Request("own cookie", "/simple", headers=[("Cookie", "own=1"), ("Authorization", "Basic eDp5")]),
+    _Request("expects", "/simple", "POST", "x", headers=[("Expect", "100-continue")]),
+    _Request("own transfer encoding", "/simple", headers=[("Transfer-Encoding", "chunked")]),
+    _Request("header with a line end", "/simple", headers=[("X-Lines", "a\nb"), ("", "nameless")]),
+)  # fmt: skip
+
+
+# A configuration applies to a sampler by its class in the user interface.
+_PANELS = {"ConfigTestElement": "HttpDefaultsGui", "HeaderManager": "HeaderPanel", "CookieManager": "CookiePanel"}
+
+
+def _element(kind: str, name: str, properties: str, children: str = "") -> str:
+    start = f'<{kind} guiclass="{_PANELS.get(kind, kind)}" testclass="{kind}" testname="{escape(name)}">'
+    return f"{start}{properties}</{kind}><hashTree>{children}</hashTree>"
+
+
+def _property(name: str, value: str, kind: str = "stringProp") -> str:
+    return f'<{kind} name="{name}">{escape(value)}</{kind}>'
+
+
+def _list(name: str, kind: str, entries: Sequence[Mapping[str, str]]) -> str:
+    items = "".join(
+        f'<elementProp name="" elementType="{kind}">{"".join(_property(*pair) for pair in entry.items())}</elementProp>'
+        for entry in entries
+    )
+    return f'<collectionProp name="{name}">{items}</collectionProp>'
+
+
+def _arguments(name: str, kind: str, entries: Sequence[Mapping[str, str]]) -> str:
+    listed = _list("Arguments.arguments", kind, [{"Argument.metadata": "=", **entry} for entry in entries])
+    return f'<elementProp name="{name}" elementType="Arguments">{listed}</elementProp>'
+
+
+def _headers(headers: Sequence[tuple[str, str]]) -> str:
+    entries = [{"Header.name": name, "Header.value": value} for name, value in headers]
+    return _element("HeaderManager", "headers", _list("HeaderManager.headers", "Header", entries))
+
+
+def _pause(delay_ms: int) -> str:
+    return _element("ConstantTimer", "pause", _property("ConstantTimer.delay", str(delay_ms)))
+
+
+def _sampler(request: _Request) -> str:
+    entries = [
+        {"Argument.name": name, "Argument.value": value, "HTTPArgument.always_encode": "true"}
+        for name, value in request.arguments
+    ]
+    if request.body:
+        entries = [{"Argument.value": request.body, "HTTPArgument.always_encode": "false"}]
+    plain = {
+        "HTTPSampler.path": request.path, "HTTPSampler.method": request.method, "HTTPSampler.use_keepalive": "true",
+        "HTTPSampler.postBodyRaw": str(bool(request.body)).lower(), **request.more,
+    }  # fmt: skip
+    properties = "".join(_property(*pair) for pair in plain.items())
+    children = _headers(request.headers) if request.headers else ""
+    if request.name.startswith("after "):  # the server's close must have arrived
+        children += _pause(200)
+    properties += _arguments("HTTPsampler.Arguments", "HTTPArgument", entries)
+    return _element("HTTPSamplerProxy", request.name, properties, children)
+
+
+def _group(name: str, children: str, users: int = 1, loops: int = 1, is_same_user: str = "true") -> str:
+    endless = _property("LoopController.continue_forever", "false", "boolProp")
+    loop = f"{_property('LoopController.loops', str(loops))}{endless}</elementProp>"
+    properties = f'<elementProp name="ThreadGroup.main_controller" elementType="LoopController">{loop}'
+    properties += _property("ThreadGroup.num_threads", str(users))
+    properties += _property("ThreadGroup.on_sample_error", "continue")
+    properties += _property("ThreadGroup.same_user_on_next_iteration", is_same_user, "boolProp")
+    return _element("ThreadGroup", name, properties, children)
+
+
+def _only(user: int, children: str) -> str:
+    """Return the elements for one of the group's users."""
+    condition = _property("IfController.condition", f"${{__jexl3(${{__threadNum}} == {user})}}")
+    return _element(
+        "IfController", str(user), condition + _property("IfController.useExpression", "true", "boolProp"), children
+    )
+
+
+def _plan(requests: Sequence[_Request]) -> str:
+    """Return a plan: a user who sends all requests, one who is new in each iteration, and one who is stopped."""
+    defaults = {
+        "HTTPSampler.domain": "127.0.0.1", "HTTPSampler.port": "${port}", "HTTPSampler.protocol": "http",
+        "HTTPSampler.connect_timeout": "2000", "HTTPSampler.response_timeout": "700",
+    }  # fmt: skip
+    shared = _element("ConfigTestElement", "defaults", "".join(_property(*pair) for pair in defaults.items()))
+    shared += _headers([("X-All", "${__threadNum}"), ("Accept", "*/*")]) + _element("CookieManager", "cookies", "")
+    new_user = _sampler(_Request("as a new user", "/cookies")) * 2
+    now = "".join(_property(f"ActionProcessor.{name}", "2", "intProp") for name in ("action", "target"))
+    stop = _only(1, _sampler(_Request("stopped", "/never"))) + _only(
+        2, _element("TestAction", "stop", now, _pause(300))
+    )
+    groups = _group("all", "".join(map(_sampler, requests)))
+    groups += _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
+    variables = [{"Argument.name": name, "Argument.value": f"${{__P({name})}}"} for name in ("port", "tls_port")]
+    plan = _property("TestPlan.serialize_threadgroups", "true", "boolProp")
+    plan += _arguments("TestPlan.user_defined_variables", "Argument", variables)
+    tree = _element("TestPlan", "plan", plan, shared + groups)
+    return f'<jmeterTestPlan version="1.2"><hashTree>{tree}</hashTree></jmeterTestPlan>'
+
+
+def _run(folder: Path, plan: str, ports: Mapping[str, int], sampler: str) -> None:
+    folder.mkdir()
+    (folder / "plan.jmx").write_text(plan, encoding="utf-8")
+    command = [str(jmeter_home() / "bin" / "jmeter"), "-n", "-t", "plan.jmx", "-l", "results.xml", "-j", "jmeter.log"]
+    saved = {**dict.fromkeys(_SAVED, "true"), "output_format": "xml"}
+    command += [f"-Jjmeter.save.saveservice.{name}={value}" for name, value in saved.items()]
+    command += [
+        *(f"-J{name}={port}" for name, port in ports.items()),
+        "-Jjmeterengine.nongui.port=0",
+        "-Jsummariser.name=",
+    ]
+    agent = f"{agent_option(toolchain.ensure_agent(), folder / 'connections.txt', ())} {sampler}"
+    quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    environment = {**os.environ, "JDK_JAVA_OPTIONS": agent, "JVM_ARGS": quick, "HEAP": "-Xmx300m"}
+    with (folder / "jmeter.out").open("wb") as out:
+        subprocess.run(command, cwd=folder, env=environment, stdout=out, stderr=out, check=True, timeout=60)
+
+
+@dataclass(frozen=True)
+class _Side:
+    results: list[ElementTree.Element]
+    requests: list[tuple[int, bytes]]
+    console: str
+
+
+def _side(folder: Path, plan: str, certificate: Path, sampler: str) -> _Side:
+    with hostile_server() as plain, hostile_server(certificate) as tls:
+        ports = {"port": plain.address[1], "tls_port": tls.address[1]}
+        _run(folder, plan, ports, sampler)
+        text = (folder / "results.xml").read_text(encoding="utf-8")
+        sent = [*plain.requests, *tls.requests]
+    for name, port in ports.items():
+        text = text.replace(f":{port}", f":{name}")
+        sent = [(number, data.replace(b":%d" % port, name.encode())) for number, data in sent]
+    return _Side(list(ElementTree.fromstring(text)), sent, (folder / "jmeter.out").read_text())
+
+
+def _facts(result: ElementTree.Element) -> object:
+    """Return all that is stored of a result except its times."""
+    attributes = {name: value for name, value in result.attrib.items() if name not in _TIMES}
+    texts = {child.tag: child.text for child in result if child.tag not in ("httpSample", "sample")}
+    if attributes.get("rc", "").startswith(_TRACE):  # the stack trace names the sampler's own methods
+        attributes.pop("by")
+        texts["responseData"] = (texts["responseData"] or "").partition("\n")[0]
+    return attributes, texts, [_facts(child) for child in result if child.tag in ("httpSample", "sample")]
+
+
+def _assert_alike(own: _Side, lean: _Side) -> None:
+    assert "is used" not in lean.console
+    assert "cannot be patched" not in lean.console
+    assert [result.get("lb") for result in own.results] == [result.get("lb") for result in lean.results]
+    different = [
+        f"{ours.get('lb')}:\n  JMeter {expected}\n  lean   {found}"
+        for ours, theirs in zip(own.results, lean.results, strict=True)
+        if (expected := _facts(ours)) != (found := _facts(theirs))
+    ]
+    assert not different, "\n".join(different)
+    assert lean.requests == own.requests
+
+
+@pytest.mark.real
+def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tmp_path):
+    certificate = tmp_path / "tls.pem"
+    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
+    subprocess.run([*new, "-keyout", certificate, "-out", certificate], check=True, capture_output=True)
+    requests = [
+        *(_Request(name, _path(name)) for name in CASES if name != "never"),
+        *_SPECIAL,
+        *(_Request(f"{name}, TLS", _path(name), more=_TLS) for name in _OVER_TLS),
+    ]
+    plan, lean = _plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    with ThreadPoolExecutor() as pool:
+        sides = [
+            pool.submit(_side, tmp_path / name, plan, certificate, option)
+            for name, option in (("own", ""), ("lean", lean))
+        ]
+        ours, theirs = (side.result() for side in sides)
+    _assert_alike(ours, theirs)
+    assert len(ours.results) == len(requests) + 4 + 1
+    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
+
+
+@pytest.mark.parametrize(
+    ("sampler", "counts", "shown"),
+    [
+        ("lean", {"lean": 3, "jmeter": 0}, "JMeter 5.6.3 (lean HTTP sampler), "),
+        ("lean", {"lean": 3, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 3 of 5 HTTP requests), "),
+        ("lean", {"lean": 0, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 0 of 2 HTTP requests), "),
+        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler), "),  # JMeter was killed
+        ("jmeter", {}, "JMeter 5.6.3 (JMeter's own HTTP sampler), "),
+        (None, {}, "JMeter 5.6.3, "),  # a run of an earlier version
+    ],
+)
+def test_the_set_up_of_a_report_says_what_sent_the_requests(sampler, counts, shown):
+    versions = {"java": "17", "jmeter": "5.6.3", **({SAMPLER: sampler} if sampler else {})}
+    assert dict(setup_lines(record(versions=versions, http_requests=counts)))["generator"].startswith(shown)
+
+
+def test_another_jmeter_uses_its_own_sampler():
+    assert toolchain.ensure_sampler(FAKE_JMETER) is None
+    assert sampler_option(None) == ""
+
+
+def test_an_unknown_sampler_is_refused():
+    with pytest.raises(UsageError, match=r"^SAMPLER=fast: no HTTP sampler; give lean or jmeter$"):
+        main(["run", "lb-direct", "--sampler", "fast"], "lth")

@@ -1,0 +1,201 @@
+"""A server that answers each path with scripted bytes, tears, delays and resets, and stores what it was sent."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import socket
+import ssl
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# What a server does with a connection: bytes are sent, a number is a pause in seconds, a text is the last action.
+Script = Sequence[bytes | float | str]
+CLOSE, RESET, KEEP = "close", "reset", "keep"
+_SIMPLE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
+_CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+_PACKED = gzip.compress(b"a packed body " * 40, mtime=0)
+_LENGTH = re.compile(rb"(?im)^content-length: *(\d+)")
+_END = b"\r\n\r\n"
+
+
+def _sized(body: bytes, *headers: bytes, status: bytes = b"200 OK") -> bytes:
+    typed = [] if any(header.startswith(b"Content-Type") for header in headers) else [b"Content-Type: text/plain"]
+    lines = [b"HTTP/1.1 " + status, *typed, *headers, b"Content-Length: %d" % len(body)]
+    return b"\r\n".join(lines) + _END + body
+
+
+def _torn(data: bytes) -> list[bytes | float | str]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+_CASES: dict[str, Script] = {
+    "simple": [_SIMPLE],
+    "torn": _torn(_SIMPLE),
+    "slow head": [_SIMPLE[:20], 0.2, _SIMPLE[20:]],
+    "slow body": [_SIMPLE[:-5], 0.2, b"hel", 0.2, b"lo"],
+    "too slow": [_SIMPLE[:-2], 1.5, b"lo", CLOSE],
+    "never": [5.0, CLOSE],
+    "no response": [CLOSE],
+    "no body": [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"],
+    "no length, closed": [b"HTTP/1.1 200 OK\r\n\r\nuntil the end", CLOSE],
+    "HTTP/1.0": [b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", CLOSE],
+    "HTTP/1.0 kept": [b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello"],
+    "connection close": [_sized(b"hello", b"Connection: close"), CLOSE],
+    "says close, stays open": [_sized(b"hello", b"Connection: close")],
+    "keep-alive timeout": [_sized(b"hello", b"Keep-Alive: timeout=1, max=5")],
+    "closed after the response": [_SIMPLE, CLOSE],
+    "after the close": [_SIMPLE],
+    "too short": [b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", CLOSE],
+    "more than announced": [_SIMPLE + b" and more"],
+    "two responses": [_SIMPLE + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain"],
+    "large": [_sized(b"0123456789" * 30_000)],
+    "just 8 KB": [_sized(b"x" * 8192)],
+    "over 8 KB": [_sized(b"x" * 8193)],
+    "chunked": [_CHUNKED + b"5\r\nhello\r\n6;note=1\r\n world\r\n0\r\n\r\n"],
+    "chunked, torn": _torn(_CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"),
+    "chunked with a trailer": [_CHUNKED + b"5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"],
+    "chunked, empty": [_CHUNKED + b"0\r\n\r\n"],
+    "chunk of no size": [_CHUNKED + b"five\r\nhello\r\n0\r\n\r\n", CLOSE],
+    "chunk without its end": [_CHUNKED + b"5\r\nhelloworld\r\n0\r\n\r\n", CLOSE],
+    "chunk cut": [_CHUNKED + b"9\r\nhello", CLOSE],
+    "no last chunk": [_CHUNKED + b"5\r\nhello\r\n", CLOSE],
+    "chunked and a length": [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    ],
+    "unknown transfer encoding": [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", CLOSE],
+    "two lengths": [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello", CLOSE],
+    "lengths that differ": [b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello", CLOSE],
+    "negative length": [b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", CLOSE],
+    "length of letters": [b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", CLOSE],
+    "continue first": [b"HTTP/1.1 100 Continue\r\n\r\n" + _SIMPLE],
+    "hints first": [b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n", 0.05, _SIMPLE],
+    "status 204": [b"HTTP/1.1 204 No Content\r\n\r\n"],
+    "status 204 with a body": [_sized(b"hello", status=b"204 No Content"), CLOSE],
+    "status 304": [b"HTTP/1.1 304 Not Modified\r\nETag: 1\r\n\r\n"],
+    "status 304 with a length": [b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n"],
+    "status 205": [b"HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"],
+    "status 404": [_sized(b"none", status=b"404 Not Found")],
+    "status 401": [_sized(b"who?", b'WWW-Authenticate: Basic realm="a"', status=b"401 Unauthorized")],
+    "status 407": [_sized(b"who?", b'Proxy-Authenticate: Basic realm="a"', status=b"407 Proxy")],
+    "status 500": [_sized(b"oops", status=b"500 Internal Server Error")],
+    "status 99": [b"HTTP/1.1 99 Odd\r\n\r\n", CLOSE],
+    "status 999": [_sized(b"odd", status=b"999 Odd")],
+    "no reason": [b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello"],
+    "redirect": [_sized(b"", b"Location: /simple", status=b"302 Found")],
+    "redirect without a location": [_sized(b"", status=b"302 Found")],
+    "redirect 307": [_sized(b"", b"Location: ../simple", status=b"307 Temporary Redirect")],
+    "redirect loop": [_sized(b"", b"Location: /redirect%20loop", status=b"301 Moved")],
+    "redirect to a bad URL": [_sized(b"", b"Location: http://[bad", status=b"301 Moved")],
+    "garbage": [b"\x00\xff\xfe garbage", CLOSE],
+    "garbage before": [b"garbage\r\nmore garbage\r\n" + _SIMPLE],
+    "not HTTP": [b"220 mail.example.com ESMTP\r\n", CLOSE],
+    "HTTP/9.9": [b"HTTP/9.9 200 OK\r\nContent-Length: 5\r\n\r\nhello", CLOSE],
+    "line feeds only": [b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"],
+    "folded header": [_sized(b"hello", b"X-Long: one\r\n two\r\n\tthree")],
+    "header without a colon": [_sized(b"hello", b"NoColon"), CLOSE],
+    "header without a value": [_sized(b"hello", b"X-Empty:")],
+    "blanks around": [b"HTTP/1.1 200 OK\r\nContent-Length :  5  \r\nX-Blank \t: \tx \t\r\n\r\nhello", CLOSE],
+    "the same header twice": [_sized(b"hello", b"X-Twice: 1", b"X-Twice: 2")],
+    "huge header": [_sized(b"hello", b"X-Huge: " + b"h" * 70_000)],
+    "many headers": [_sized(b"hello", *(b"X-%d: %d" % (number, number) for number in range(300)))],
+    "latin header": [_sized(b"hello", b"X-Name: M\xfcller")],
+    "cookies": [_sized(b"hello", b"Set-Cookie: a=1; Path=/", b"Set-Cookie: b=2; Max-Age=600", b"Set-Cookie: c=3")],
+    "cookie of another host": [_sized(b"hello", b"Set-Cookie: d=4; Domain=example.com")],
+    "gzip": [_sized(_PACKED, b"Content-Encoding: gzip", b"Content-Type: text/plain; charset=utf-8")],
+    "gzip, chunked": [
+        _CHUNKED.replace(_END, b"\r\nContent-Encoding: x-gzip" + _END),
+        b"%x\r\n" % len(_PACKED) + _PACKED + b"\r\n0\r\n\r\n",
+    ],
+    "gzip cut": [_sized(_PACKED[:-9], b"Content-Encoding: gzip")],
+    "gzip with more behind": [_sized(_PACKED + b"more", b"Content-Encoding: gzip")],
+    "gzip that is none": [_sized(b"plain", b"Content-Encoding: gzip")],
+    "gzip, empty": [_sized(b"", b"Content-Encoding: gzip")],
+    "deflate": [_sized(zlib.compress(b"deflated " * 9), b"Content-Encoding: deflate")],
+    "unknown encoding": [_sized(b"hello", b"Content-Encoding: zap")],
+    "identity encoding": [_sized(b"hello", b"Content-Encoding: identity")],
+    "html": [_sized(b'<meta http-equiv="content-type" content="text/html; charset=x">', b"Content-Type: text/html")],
+    "binary": [_sized(bytes(range(256)), b"Content-Type: image/png")],
+    "bad type": [_sized(b"hello", b"Content-Type: ;;charset=none")],
+}  # fmt: skip
+for _at in range(len(_SIMPLE)):
+    _CASES[f"closed after {_at} bytes"] = [_SIMPLE[:_at], CLOSE]
+    _CASES[f"reset after {_at} bytes"] = [_SIMPLE[:_at], 0.01, RESET]
+CASES: Mapping[str, Script] = _CASES
+
+
+class HostileServer:
+    """What the server was sent: for each request the number of its connection, from 1, and its bytes."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.address: tuple[str, int] = listener.getsockname()
+        self.requests: list[tuple[int, bytes]] = []
+        self._listener = listener
+        self._count = 0
+
+    def serve(self) -> None:
+        """Accept connections until the listener is closed."""
+        with suppress(OSError):
+            while True:
+                accepted = self._listener.accept()[0]
+                self._count += 1
+                threading.Thread(target=self._answer, args=(accepted, self._count), daemon=True).start()
+
+    def _answer(self, connection: socket.socket, number: int) -> None:
+        with suppress(OSError), connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while request := _read(connection):
+                self.requests.append((number, request))
+                path = request.split(b" ", 2)[1].decode().partition("?")[0]
+                script = CASES.get(path.strip("/").replace("%20", " ").replace("%2C", ","), [_SIMPLE])
+                if not _play(connection, script):
+                    return
+
+
+def _play(connection: socket.socket, script: Script) -> bool:
+    """Return whether the connection stays open."""
+    for step in script:
+        if isinstance(step, bytes):
+            connection.sendall(step)
+        elif isinstance(step, float):
+            time.sleep(step)
+        else:
+            if step == RESET:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return step == KEEP
+    return True
+
+
+def _read(connection: socket.socket) -> bytes:
+    """Return the next request with its body; nothing at the end."""
+    data = b""
+    while _END not in data:
+        part = connection.recv(65536)
+        if not part:
+            return b""
+        data += part
+    length = _LENGTH.search(data)
+    wanted = data.index(_END) + len(_END) + (int(length[1]) if length else 0)
+    while len(data) < wanted:
+        data += connection.recv(65536)
+    return data
+
+
+@contextmanager
+def hostile_server(certificate: Path | None = None) -> Iterator[HostileServer]:
+    """Serve at a free port of the loopback interface while the block lasts; with a certificate, and its key, by TLS."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as plain:
+        listener: socket.socket = plain
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            listener = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        server = HostileServer(listener)
+        threading.Thread(target=server.serve, daemon=True).start()
+        yield server
+        listener.close()
