@@ -41,7 +41,7 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     wanted = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
     # All levels have the same length.
     load = resolve_load(wanted, replace(request.plan.load, auto_most_s=None))
-    check_users(load, request.remotes)
+    check_users(load, len(request.remotes))
     return load
 
 

@@ -272,7 +272,7 @@ def test_each_load_needs_a_user_for_every_load_generator(plans: Path) -> None:
     check_users(loads, parse_remotes("a,b"))
     check_users(loads, ())
     few = SeveralLoads((GroupLoad("Browse", (Stage(1, None, 0, 9),)), GroupLoad("Idle", (Stage(0, None, 0, 9),))))
-    with pytest.raises(UsageError, match="REMOTES: the load Browse has 1 of the users, less than the 2 generators"):
+    with pytest.raises(UsageError, match="the load Browse has 1 of the users, less than the 2 generators"):
         check_users(few, parse_remotes("a,b"))
 
 
