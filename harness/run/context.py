@@ -93,7 +93,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
-    if not request.remotes:  # load generators start without them
+    if not request.remotes and all(place.has_tool for place in request.places):  # load generators start without them
         want_class_data(home, agent, java)
     return JMeterHome(home, java, agent, plugins)
 

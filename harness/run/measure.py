@@ -146,8 +146,8 @@ def _drive(
         if generators:
             stack.enter_context(generators.keys_in(directory))
         if spec.start_at:
-            command = starting_at(command, spec.start_at, context.interrupts, JAVA_OPTIONS)
-        process = parts.launch() if parts else JMeter(command, directory.path)
+            command = starting_at(command, spec.start_at, JAVA_OPTIONS)
+        process = parts.launch(context.interrupts) if parts else JMeter(command, directory.path)
         # This does nothing unless an error of the harness left JMeter running.
         stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
         pids = {GENERATOR: process.pid} if isinstance(process, JMeter) else {}

@@ -66,9 +66,7 @@ def test_requests_are_divided_as_their_users(jmx: Path) -> None:
 
 
 def test_a_load_with_fewer_users_than_generators_is_refused(jmx: Path) -> None:
-    with pytest.raises(
-        UsageError, match="the load Browse has 5 of the users, less than the 6 generators; give"
-    ):
+    with pytest.raises(UsageError, match="the load Browse has 5 of the users, less than the 6 generators; give"):
         shared_plan(jmx, LOADS, 6)
 
 

@@ -26,6 +26,8 @@ _BEAT_S = 1.0
 _PINGS = 8
 _PING_S = 10.0
 _END_S = 10.0
+# Instead of a part that is ready.
+_FINAL = ("ended", "gone")
 _TIME = re.compile(rb"^\d{13}(?=\D)", re.MULTILINE)
 Message = tuple[Mapping[str, Any], bytes]
 
@@ -33,7 +35,8 @@ Message = tuple[Mapping[str, Any], bytes]
 class Channel:
     """A relay on another machine, or here; `lost` is why it can no longer be reached, "" while it can.
 
-    `ended` is how its part ended, once its files are here; None before. `users` are those that are active there.
+    `ended` is how its part ended, once its files are here; None before. It `is_held` when its JMeter waits for the time
+    of the start. `users` are those that are active there.
 
     Rows go to `on_rows`, files to `on_file` with their names; both are called by the thread of the channel.
     """
@@ -42,6 +45,7 @@ class Channel:
         self.name = place.name
         self.lost = ""
         self.ended: Mapping[str, Any] | None = None
+        self.is_held = False
         self.users: int | None = None
         self.on_rows: Callable[[bytes], None] = lambda _: None
         self.on_file: Callable[[str, bytes], None] = lambda _name, _data: None
@@ -68,7 +72,7 @@ class Channel:
         self._write(json.dumps({"is": kind, **fields, "size": len(payload)}).encode() + b"\n" + payload)
 
     def receive(self, kind: str, within_s: float) -> Message | None:
-        """Return the next message of a kind; None when the relay is lost, or something else ended the part."""
+        """Return the next message of a kind, or the one instead of it; None when the relay is lost."""
         until_s = time.monotonic() + within_s
         while not self.lost:
             try:
@@ -76,25 +80,24 @@ class Channel:
             except queue.Empty:
                 if time.monotonic() > until_s:
                     self.lost = self.lost or f"no answer for {within_s:.0f} s"
-                self.check()
                 continue
-            if message and message[0]["is"] in (kind, "ended", "gone"):
+            if message and message[0]["is"] in (kind, *(_FINAL if kind == "ready" else ())):
                 return message
         return None
 
-    def measure_clock(self) -> tuple[float, float]:
-        """Return how far the clock there is ahead of ours, and by how much this may be wrong, ms."""
+    def measure_clock(self) -> int | None:
+        """Return how far the clock there is ahead of ours, ms: 0 where it may be none; None when the relay is lost."""
         rounds: list[tuple[float, float]] = []
         for _ in range(_PINGS):
             sent_ms, sent_s = time.time() * MS_PER_S, time.monotonic()
             self.send("ping")
             message = self.receive("pong", _PING_S)
-            if message is None or "ms" not in message[0]:
-                break
+            if message is None:
+                return None
             took_ms = (time.monotonic() - sent_s) * MS_PER_S
             rounds.append((took_ms / 2, message[0]["ms"] - sent_ms - took_ms / 2))
-        error_ms, ahead_ms = min(rounds, default=(0.0, 0.0))
-        return ahead_ms, error_ms
+        error_ms, ahead_ms = min(rounds)
+        return round(ahead_ms) if abs(ahead_ms) > error_ms else 0
 
     def check(self) -> str:
         """Return why the relay is lost, "" while it answers."""
@@ -156,6 +159,8 @@ class Channel:
                 self.on_file(head["name"], payload)
             case "beat":
                 self.users = head["users"]
+            case "held":
+                self.is_held = True
             case kind:
                 self.ended = head if kind == "ended" else self.ended
                 self._messages.put(message)

@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base import units
 from harness.base.errors import StartError, UsageError
+from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.project import PACKAGE
 from harness.base.records import read_record
@@ -43,8 +43,8 @@ _HELLO_S = 30.0
 _SEND_S = 600.0
 # Python, the plan's checks and an answer of the target, also on a busy machine.
 _READY_S = 120.0
-# JMeter starts within this time, and waits for the common start.
-_LEAD_S = 4.0
+# A message arrives within this time, and JMeter sees it.
+_LEAD_S = 1.0
 _WAIT_S = 0.2
 # After a load was asked twice to end.
 _LAST_S = 20.0
@@ -138,9 +138,7 @@ class Parts:
                 self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
                 part.channel.send("folder", archive, name=name)
                 self._answer(part, "has", _SEND_S)
-        ahead_ms, error_ms = part.channel.measure_clock()
-        # Less than the error of the measurement is no difference.
-        part.ahead_ms = round(ahead_ms) if abs(ahead_ms) > error_ms else 0
+        part.ahead_ms = part.channel.measure_clock() or 0
 
     def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:
         message = part.channel.receive(kind, within_s)
@@ -180,11 +178,20 @@ class Parts:
             raise UsageError(f"part {part.name}: {reason}")
         part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
 
-    def launch(self) -> Parts:
-        """Start the load of all parts at one moment, and return what drives them."""
+    def launch(self, interrupts: Interrupts) -> Parts:
+        """Start the load of all parts at one moment, as soon as all have JMeter ready; return what drives them.
+
+        Without a part that ended before, and after an interrupt, there is no start.
+        """
+        until_s = time.monotonic() + _READY_S
+        while not (all(part.channel.is_held for part in self._parts) or interrupts.count or self.failures()):
+            time.sleep(_WAIT_S)
+            if time.monotonic() > until_s:
+                for part in self._parts:
+                    part.channel.lost = "" if part.channel.is_held else f"its JMeter did not start in {_READY_S:.0f} s"
         at_ms = (time.time() + _LEAD_S) * MS_PER_S
-        for part in self._parts:
-            part.channel.send("go", at=utc_text(at_ms + part.ahead_ms))
+        for part in self._parts if all(part.channel.is_held for part in self._parts) else ():
+            part.channel.send("go", at_ms=at_ms + part.ahead_ms)
         return self
 
     def records(self, load: Load) -> tuple[GeneratorRecord, ...]:
@@ -261,8 +268,8 @@ class Parts:
             if part.rows:
                 part.rows.close()
             if part.channel.ended and not part.channel.lost:
-                ahead_ms, error_ms = part.channel.measure_clock()
-                part.moved_ms = round(ahead_ms - part.ahead_ms) if abs(ahead_ms - part.ahead_ms) > error_ms else 0
+                ahead_ms = part.channel.measure_clock()
+                part.moved_ms = None if ahead_ms is None else ahead_ms - part.ahead_ms
         reasons = self.failures()
         self._store_files(directory)
         runs = {part.name: part.record for part in self._parts if part.record}
@@ -324,11 +331,6 @@ class Tails:
         """Return the rows since the last call, in the order of the files."""
         found = [tail.new_rows() for tail in self._tails]
         return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
-
-
-def utc_text(time_ms: float) -> str:
-    """Return a time, ms since 1970, as --start-at gives it."""
-    return datetime.fromtimestamp(time_ms / MS_PER_S, UTC).isoformat(timespec="milliseconds")
 
 
 def _never() -> bool:

@@ -131,7 +131,7 @@ class Relay:
             "begin": self.begin, "folder": self.unpack, "start": self.start, "go": self.go, "stop": self.stop,
             "resume": self.resume, "beat": lambda _message, _payload: None,
         }  # fmt: skip
-        was_ready = False
+        was_ready = was_held = False
         while True:
             for message, payload in self.messages():
                 if message["is"] == "end":
@@ -144,6 +144,9 @@ class Relay:
             if not was_ready and (record := self.record()):
                 was_ready = True
                 self.send("ready", record.encode())
+            if not was_held and (self.work / "start.held").is_file():
+                was_held = True
+                self.send("held")
             self.send_rows()
             self.send("beat", users=self.users())
             if not is_running:
@@ -172,7 +175,7 @@ class Relay:
         """Store a folder under its stamp."""
         folder = Path(self.folders[message["name"]])
         self.root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.root) as draft:
+        with tempfile.TemporaryDirectory(prefix="new-", dir=self.root) as draft:
             extract(payload, Path(draft) / "new")
             with contextlib.suppress(OSError):  # another part of the run was first
                 (Path(draft) / "new").rename(folder)
@@ -206,7 +209,7 @@ class Relay:
     def go(self, message: dict[str, Any], _: bytes) -> None:
         """Tell the part when its load begins."""
         draft = self.work / "start.new"
-        draft.write_text(message["at"])
+        draft.write_text(f"{message['at_ms']:.0f}")
         draft.rename(self.work / "start")
 
     def stop(self, message: dict[str, Any], _: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,15 +9,12 @@ from datetime import datetime
 from pathlib import Path
 
 from harness.base import units
-from harness.base.errors import InvalidRunError, UsageError
-from harness.base.interrupts import Interrupts
+from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
 from harness.plan.csv_data import divided
 from harness.plan.load import Part
 from harness.run.jmeter_command import JMeterCommand
 from harness.run.remote.drive import read_data
-
-_WAIT_S = 0.05
 
 
 def check_rows(folder: Path, jmx_path: Path, properties: Mapping[str, str], count: int) -> None:
@@ -67,16 +63,8 @@ def check_start(text: str) -> None:
             raise UsageError(what, "give a later time, and have NTP set the clocks")
 
 
-def starting_at(command: JMeterCommand, start_at: str, interrupts: Interrupts, variable: str) -> JMeterCommand:
-    """Return JMeter's command that begins the load at a time; wait until the file `start_at`, if it is one, names it.
-
-    `variable` is that of Java's options. InvalidRunError when the run is interrupted first.
-    """
-    path = Path(start_at)
-    while path.is_absolute() and not path.is_file():
-        if interrupts.count:
-            raise InvalidRunError("interrupted before the load began", "run again")
-        time.sleep(_WAIT_S)
-    at_ms = parse_start(path.read_text() if path.is_absolute() else start_at)
-    options = f"{command.environment.get(variable, os.environ.get(variable, ''))} -Dharness.start_at_ms={at_ms:.0f}"
-    return replace(command, environment={**command.environment, variable: options.strip()})
+def starting_at(command: JMeterCommand, start_at: str, variable: str) -> JMeterCommand:
+    """Return JMeter's command that begins the load at a time, or at that of a file; `variable` has Java's options."""
+    at = start_at if Path(start_at).is_absolute() else f"{parse_start(start_at):.0f}"
+    options = f'{command.environment[variable]} "-Dharness.start_at={at}"'
+    return replace(command, environment={**command.environment, variable: options})
