@@ -188,6 +188,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
         context = stack.enter_context(with_parts(request, _part_arguments(options, request), context))
+        for left in context.parts.fetch(options.reports / spec.plan.name, spec.command) if context.parts else ():
+            show_closing(context.console, write_report(left), shown(left.report), "")
         log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)

@@ -111,9 +111,8 @@ def _locked_run(path: Path) -> OtherRun | None:
                 path.unlink()  # its run has ended; the file of another user cannot be removed
             return None
         facts = json.loads(os.read(handle, _MOST_BYTES))
-        if facts.get("whole", "") == os.environ.get(WHOLE_VARIABLE, "none"):
-            return None
-        return OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
+        other = OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
+        return None if facts.get("whole", "") == os.environ.get(WHOLE_VARIABLE, "none") else other
     except (OSError, ValueError, KeyError, TypeError):
         return None
     finally:

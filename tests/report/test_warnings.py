@@ -47,7 +47,8 @@ EXAMPLES = {
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},
     "generator-cpu": {"plural": "s", "percent": "85", "cores": "2 cores of gen2"},
     "few-parts": {
-        "parts": "8 parts are", "busy": "3", "limit": "80", "enough": "at least 10", "machines": "96 % of the 2 cores of gen2",
+        "parts": "8 parts are", "busy": "3", "limit": "80", "enough": "at least 10",
+        "machines": "96 % of the 2 cores of gen2",
     },
     "littles-law": {"active": "1.0", "of": " of Buy", "busy": "0.5", "round_ms": "983", "accounted_ms": "500"},
     "absent-generator": {"names": "gen2", "when": "began late (gen2 60 s)", "first": "0", "last": "130"},

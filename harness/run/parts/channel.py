@@ -44,13 +44,10 @@ class Channel:
     def __init__(self, place: Place) -> None:
         self.name = place.name
         self.lost = ""
-        self.ended: Mapping[str, Any] | None = None
-        self.is_held = False
-        self.users: int | None = None
+        self.reset()
         self.on_rows: Callable[[bytes], None] = lambda _: None
         self.on_file: Callable[[str, bytes], None] = lambda _name, _data: None
         self._heard_s = time.monotonic()
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - until the channel ends
@@ -66,6 +63,13 @@ class Channel:
         self._write(b"%d\n%s" % (len(source), source))
         for target in (self._read, self._beat):
             threading.Thread(target=target, name=f"part on {self.name}", daemon=True).start()
+
+    def reset(self) -> None:
+        """Know of no part."""
+        self.ended: Mapping[str, Any] | None = None
+        self.is_held = False
+        self.users: int | None = None
+        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
 
     def send(self, kind: str, payload: bytes = b"", **fields: Any) -> None:
         """Send a message; a relay that is gone is noticed by its silence."""
@@ -162,7 +166,7 @@ class Channel:
             case "held":
                 self.is_held = True
             case kind:
-                self.ended = head if kind == "ended" else self.ended
+                self.ended = head if kind in _FINAL else self.ended
                 self._messages.put(message)
 
     def _why_ended(self) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.project import PACKAGE
 from harness.base.records import read_record
+from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, samples_name
 from harness.plan.load import Load
@@ -32,7 +35,7 @@ from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.places import Place
 from harness.run.progress import JtlTail, NewRows
-from harness.run.record import GeneratorRecord, RunRecord
+from harness.run.record import FINISHED, RUNNING, GeneratorRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
 from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at, rows_at
 
@@ -79,10 +82,11 @@ class _Part:
             self.record = read_record(RunRecord, json.loads(text), f"run.json of {self.name}")
         if self.record and self.record.stop_reasons:
             return "; ".join(f"part {self.name}: {reason}" for reason in self.record.stop_reasons)
-        if ended["code"] is None:
-            return f"part {self.name} died: {ended['reason'] or 'it was killed'}"
-        is_fine = ended["code"] == 0 or (self.record and self.record.interrupted)
-        return "" if is_fine else f"part {self.name} ended with code {ended['code']}: {ended['reason']}"
+        code, reason = ended.get("code"), ended.get("reason") or "it was killed"
+        if code is None:
+            return f"part {self.name} died: {reason}"
+        is_fine = code == 0 or (self.record and self.record.interrupted)
+        return "" if is_fine else f"part {self.name} ended with code {code}: {reason}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class Parts:
 
     def __init__(self, request: Request, arguments: Sequence[str], jmeter: JMeterHome, log: Log) -> None:
         self._request, self._arguments, self._log = request, arguments, log
-        self._is_stopping = False
+        self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
         self._parts: list[_Part] = []
         has_tool = all(place.has_tool for place in request.places)
@@ -148,13 +152,12 @@ class Parts:
 
     def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:
         """Start all parts; each checks plan and target, starts JMeter's command, and waits."""
+        self._stack.enter_context(_locked(directory.path))
         project = bundle.archive(bundle.project(self._request, target.url))
         database = spec.profile.database
         secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
         for number, part in enumerate(self._parts, start=1):
-            part.rows = Rows(directory.path / samples_name(number), part.ahead_ms)
-            part.channel.on_rows = part.rows.write
-            part.channel.on_file = part.files.__setitem__
+            self._receive_into(directory, number, part.ahead_ms)
             argv = [
                 str(PACKAGE / "__main__.py") if part.place.has_tool else "{tool}/harness/__main__.py",
                 *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
@@ -177,6 +180,38 @@ class Parts:
             reason = message[0]["reason"] if message else part.channel.lost
             raise UsageError(f"part {part.name}: {reason}")
         part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
+
+    def fetch(self, folder: Path, command: str) -> Iterator[RunDirectory]:
+        """Yield the runs of this command in a plan's folder whose launcher was killed, with all that their parts have.
+
+        Their parts ended by themselves, or do so now; a part that lost its files has the rows that arrived before.
+        """
+        for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
+            run = directory.read_run()
+            names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
+            if run and run.command == command and names == [part.name for part in self._parts]:
+                with contextlib.suppress(BlockingIOError):  # its launcher lives
+                    with _locked(directory.path):
+                        self._fetch(directory, run)
+                    yield directory
+
+    def _fetch(self, directory: RunDirectory, run: RunRecord) -> None:
+        self._log(f"{run.id}: its launcher was killed; fetching what its parts have")
+        for number, (part, stored) in enumerate(zip(self._parts, run.generators, strict=True), start=1):
+            self._receive_into(directory, number, stored.clock_ahead_ms or 0)
+            part.channel.send("resume", run=f"{run.properties['run_id']}-{number}")
+        while self.poll() is None:
+            self.wait(1.0)
+        ended = self.end(directory)
+        mask_secrets(directory.path, self._request.hidden)
+        ends = [part.record.ended_at for part in self._parts if part.record and part.record.ended_at]
+        run = replace(run, state=FINISHED, ended_at=max(ends, default=run.started_at), interrupted=True)
+        directory.write_run(replace(run, exit_codes=ended.exit_codes, other_runs=ended.other_runs))
+
+    def _receive_into(self, directory: RunDirectory, number: int, ahead_ms: int) -> None:
+        part = self._parts[number - 1]
+        part.rows = Rows(directory.path / samples_name(number), ahead_ms)
+        part.channel.on_rows, part.channel.on_file = part.rows.write, part.files.__setitem__
 
     def launch(self, interrupts: Interrupts) -> Parts:
         """Start the load of all parts at one moment, as soon as all have JMeter ready; return what drives them.
@@ -247,7 +282,6 @@ class Parts:
         hurry: Callable[[], bool] = lambda: False,
     ) -> int:
         """End the load of all parts: gracefully, then at once, then by a kill; return 0."""
-        self._is_stopping = True
         patience = ((limits.samples_s + limits.teardown_s, hurry, False), (limits.term_s + _LAST_S, _never, False))
         for seconds, is_enough, kill in (*patience, (_LAST_S, _never, True)):
             until_s = time.monotonic() + seconds
@@ -283,6 +317,8 @@ class Parts:
         for part in self._parts:
             if part.channel.ended:
                 part.channel.send("end")
+                part.channel.reset()
+            part.files, part.rows = {}, None
         return PartsEnd(reasons, codes, tuple(others))
 
     def _store_files(self, directory: RunDirectory) -> None:
@@ -306,6 +342,7 @@ class Parts:
 
     def close(self) -> None:
         """Close all channels: what still runs there ends by itself."""
+        self._stack.close()
         for part in self._parts:
             part.channel.close()
 
@@ -331,6 +368,17 @@ class Tails:
         """Return the rows since the last call, in the order of the files."""
         found = [tail.new_rows() for tail in self._tails]
         return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a run directory, which says that its launcher lives; BlockingIOError when another one has it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _never() -> bool:

@@ -44,15 +44,18 @@ class Relay:
         self.root = caches / "load-test-harness" / "parts"
         self.heard_s = time.monotonic()
         self.writing = threading.Lock()
-        self.pid = 0
-        self.has_begun = self.has_ended = False
-        self.work = self.root
         self.folders: dict[str, str] = {}
         self.waiting: list[tuple[dict[str, Any], bytes]] = []
         self.arrived = threading.Condition()
+        self.reset()
+
+    def reset(self) -> None:
+        """Know of no part."""
+        self.pid = 0
+        self.has_begun = self.has_ended = self.was_ready = self.was_held = False
+        self.work = self.root
         self.rows: io.BufferedReader | None = None
         self.run: Path | None = None
-        self.own_files: set[Path] = set()
 
     def send(self, kind: str, payload: bytes = b"", **fields: Any) -> None:
         """Send a message."""
@@ -122,30 +125,26 @@ class Relay:
         yield from arrived
 
     def serve(self) -> None:
-        """Do what the launcher says until it has everything."""
+        """Do what the launcher says; the end of its messages ends this program."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         for target in (self.listen, self.watch):
             threading.Thread(target=target, daemon=True).start()
         self.send("hello", system=system(), machine=machine())
         commands: dict[str, Callable[..., None]] = {
             "begin": self.begin, "folder": self.unpack, "start": self.start, "go": self.go, "stop": self.stop,
-            "resume": self.resume, "beat": lambda _message, _payload: None,
+            "resume": self.resume, "end": self.end, "beat": lambda _message, _payload: None,
         }  # fmt: skip
-        was_ready = was_held = False
         while True:
             for message, payload in self.messages():
-                if message["is"] == "end":
-                    shutil.rmtree(self.work, ignore_errors=True)
-                    return
                 commands[message["is"]](message, payload)
             if not self.pid:
                 continue
             is_running = self.is_running()
-            if not was_ready and (record := self.record()):
-                was_ready = True
+            if not self.was_ready and (record := self.record()):
+                self.was_ready = True
                 self.send("ready", record.encode())
-            if not was_held and (self.work / "start.held").is_file():
-                was_held = True
+            if not self.was_held and (self.work / "start.held").is_file():
+                self.was_held = True
                 self.send("held")
             self.send_rows()
             self.send("beat", users=self.users())
@@ -216,6 +215,12 @@ class Relay:
         """Ask the load to end, or kill it."""
         self.signal(signal.SIGKILL if message["kill"] else signal.SIGINT)
 
+    def end(self, _: dict[str, Any], __: bytes) -> None:
+        """Remove a part of which the launcher has everything."""
+        if self.work != self.root:
+            shutil.rmtree(self.work, ignore_errors=True)
+        self.reset()
+
     def resume(self, message: dict[str, Any], _: bytes) -> None:
         """Send a part that another launcher left: all its rows and files, once its load has ended."""
         self.work = self.root / "runs" / message["run"]
@@ -239,10 +244,6 @@ class Relay:
         if folder is None or not (folder / "run.json").is_file():
             return ""
         self.run = folder
-        listed = self.work / "own.json"  # the plan's files, which were there before the load
-        if not listed.is_file():
-            listed.write_text(json.dumps([str(path) for path in folder.rglob("*") if path.name != "run.json"]))
-        self.own_files = {Path(text) for text in json.loads(listed.read_text())}
         text: str = (folder / "run.json").read_text()
         return text
 
@@ -261,9 +262,10 @@ class Relay:
         self.send_rows()
         result = self.result()
         for path in sorted(self.run.rglob("*")) if self.run else ():
-            is_sent = path.is_file() and path not in self.own_files and not path.name.startswith("samples.jtl")
-            if is_sent:
-                self.send("file", path.read_bytes(), name=path.relative_to(self.run or path).as_posix())
+            name = path.relative_to(self.run or path).as_posix()
+            is_of_plan = (self.work / "project" / "plans" / name).is_file() or name == "effective.jmx"
+            if path.is_file() and not is_of_plan and not name.startswith("samples.jtl"):
+                self.send("file", path.read_bytes(), name=name)
         out = self.work / "out.txt"
         last = out.read_text(errors="replace").strip().splitlines()[-1:] if out.is_file() else []
         reasons = result.get("reasons") or last
