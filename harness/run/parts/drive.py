@@ -52,6 +52,7 @@ _WAIT_S = 0.2
 # After a load was asked twice to end.
 _LAST_S = 20.0
 # The names in the run directory of what each part has; other files are stored once, those of the first part.
+_LIBRARIES = {"PYTHONPATH": "{tool}"}
 _NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}
 _NOT_COPIED = ("run.json", "failures.jsonl", FILE_NAME, CONSOLE_NAME)
 
@@ -164,7 +165,11 @@ class Parts:
                 *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
                 *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
             ]
-            caches = {} if part.place.has_tool else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}"}
+            caches = (
+                {}
+                if part.place.has_tool
+                else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
+            )
             environment = {WHOLE_VARIABLE: run_id, **caches}
             run = f"{run_id}-{number}"
             part.channel.send("start", project, run=run, argv=argv, environment=environment, secrets=secrets)

@@ -52,6 +52,7 @@ class Relay:
     def reset(self) -> None:
         """Know of no part."""
         self.pid = 0
+        self.code = 0
         self.has_begun = self.has_ended = self.was_ready = self.was_held = False
         self.work = self.root
         self.rows: io.BufferedReader | None = None
@@ -108,8 +109,9 @@ class Relay:
         if not self.pid or self.has_ended:
             return False
         with contextlib.suppress(ChildProcessError):
-            ended, _ = os.waitpid(self.pid, os.WNOHANG)
-            self.has_ended = bool(ended)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
+            if ended:
+                self.has_ended, self.code = True, os.waitstatus_to_exitcode(status)
             return not ended
         try:
             return str(self.work).encode() in Path(f"/proc/{self.pid}/cmdline").read_bytes()
@@ -190,6 +192,8 @@ class Relay:
         argv = [filled(word, paths) for word in message["argv"]]
         own = {name: filled(value, paths) for name, value in message["environment"].items()}
         runs = os.environ.get("HARNESS_RUNS", f"{tempfile.gettempdir()}/load-test-runs")
+        libraries = [own.get("PYTHONPATH"), os.environ.get("PYTHONPATH")]
+        own |= {"PYTHONPATH": os.pathsep.join(filter(None, libraries))}
         own |= {"HARNESS_RUNS": runs, "TMPDIR": str(self.work / "tmp"), **message["secrets"]}
         with (self.work / "out.txt").open("wb") as out:
             process = subprocess.Popen(
@@ -268,7 +272,8 @@ class Relay:
                 self.send("file", path.read_bytes(), name=name)
         out = self.work / "out.txt"
         last = out.read_text(errors="replace").strip().splitlines()[-1:] if out.is_file() else []
-        reasons = result.get("reasons") or last
+        killed = [f"its harness was killed by signal {-self.code}"] if self.code < 0 else []
+        reasons = result.get("reasons") or killed or last
         self.send("ended", code=result.get("exit_code"), reason=reasons[0] if reasons else "")
 
 
