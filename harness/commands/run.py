@@ -231,7 +231,8 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
     """Raise UsageError for what the parts of a run cannot have."""
     check_start(options.start_at or "")
     if options.start_at and not request.part:
-        raise UsageError("START_AT needs PART", "give both, or let lth start all parts at once with ON")
+        what = f"START_AT={options.start_at} is for a part of a run"
+        raise UsageError(what, "give PART=1/2 as well, or leave it out: ON=local:2 starts all parts at once")
     if request.places:
         plan = request.plan
         properties = plan.own_properties(is_embedded=request.target is None)

@@ -157,7 +157,7 @@ def with_generators(request: Request, keys: Path, context: RunContext) -> Iterat
 def with_parts(request: Request, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
     """Yield the context with the parts of a run, which get these arguments; they are connected until the block ends.
 
-    UsageError or StartError when one of them cannot be used.
+    UsageError when one of them cannot be used.
     """
     if not request.places:
         yield context

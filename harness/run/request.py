@@ -200,8 +200,11 @@ def _check_exclusions(names: Names) -> None:
         raise UsageError(
             "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
         )
-    if sum(map(bool, (names.on, names.remotes, names.part))) > 1:
-        raise UsageError("ON, REMOTES and PART cannot be used together", "give one")
+    shared = [
+        f"{name}={text}" for name, text in (("ON", names.on), ("REMOTES", names.remotes), ("PART", names.part)) if text
+    ]
+    if len(shared) > 1:
+        raise UsageError(f"{' and '.join(shared)} cannot be used together", "give one")
     if names.part and not names.target:
         raise UsageError(f"PART={names.part}: the parts of a run load one system", "give its TARGET=http://host:port")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base import units
-from harness.base.errors import StartError, UsageError
+from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
 from harness.base.project import PACKAGE
@@ -102,8 +102,7 @@ class PartsEnd:
 class Parts:
     """The parts of a run: connected at once, and ended with the channel however the harness ends.
 
-    It has the methods of a JMeter that the harness drives. UsageError or StartError, which name the part, before any
-    load.
+    It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
     """
 
     def __init__(self, request: Request, arguments: Sequence[str], jmeter: JMeterHome, log: Log) -> None:
@@ -148,7 +147,8 @@ class Parts:
     def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:
         message = part.channel.receive(kind, within_s)
         if message is None:
-            raise StartError(f"{part.name} cannot be used: {part.channel.lost}", "log in there once by hand to see why")
+            what = f"ON: {part.name} cannot be used: {part.channel.lost}"
+            raise UsageError(what, f"see whether this works: {part.place.by_hand}")
         return message[0]
 
     def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:

@@ -31,12 +31,14 @@ class Place:
     """A machine of one part: its name, and the command that starts a relay there.
 
     With `has_tool` its tool and JMeter are those of this machine. `is_here` means that it is certainly this machine.
+    `by_hand` is a command that shows whether it can be reached.
     """
 
     name: str
     argv: tuple[str, ...]
     has_tool: bool = False
     is_here: bool = False
+    by_hand: str = "python3 -V"
 
 
 def _local(text: str, what: str) -> tuple[Place, ...]:
@@ -55,7 +57,8 @@ def _ssh(text: str, what: str) -> tuple[Place, ...]:
         options = ("-p", port) if port else ()
         argv = (*_SSH, *options, address, f"sh -c {shlex.quote(PYTHON_THERE)}")
         is_here = is_loopback(address.rpartition("@")[2])
-        places.append(Place(host.rpartition("@")[2], argv, is_here=is_here))
+        by_hand = " ".join(["ssh -o BatchMode=yes", *options, address, "python3 -V"])
+        places.append(Place(host.rpartition("@")[2], argv, is_here=is_here, by_hand=by_hand))
     return tuple(places)
 
 
