@@ -117,7 +117,7 @@ class Channel:
         try:
             self._process.wait(timeout=0.0 if self.lost else _END_S)
         except subprocess.TimeoutExpired:
-            self._process.terminate()
+            self._process.kill()  # one that is stopped ignores anything else
             self._process.wait()
 
     @property
