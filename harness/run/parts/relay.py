@@ -30,6 +30,8 @@ _TICK_S = 0.5
 _SILENCE_S = 15.0
 # A load that was asked to end finishes its samples; then it is asked again, and killed.
 _END_S = (60.0, 20.0)
+# The same before its start, when there is no sample to finish.
+_UNSTARTED_S = (2.0, 20.0)
 _CHUNK_BYTES = 1024 * 1024
 _UNUSED_S = 14 * 86400.0
 _PDEATHSIG = 1
@@ -89,7 +91,7 @@ class Relay:
 
     def end_load(self) -> None:
         """Ask a running load to end, and see to it."""
-        for seconds in _END_S:
+        for seconds in _END_S if (self.work / "start").is_file() else _UNSTARTED_S:
             self.signal(signal.SIGINT)
             until_s = time.monotonic() + seconds
             while self.is_running():
