@@ -13,13 +13,13 @@ topics := $(filter-out help,$(MAKECMDGOALS))
 $(topics): help ; @:
 endif
 
-.PHONY: help setup test test-fast lint bench clean $(MAKECMDGOALS)
+.PHONY: help setup test test-fast test-real lint bench clean $(MAKECMDGOALS)
 
 help:
 	@$(lth) help $(topics)
 
 # All verbs. The variables of the command line are in MAKEFLAGS, which the program reads.
-$(filter-out help setup test test-fast lint bench clean $(topics),$(MAKECMDGOALS)):
+$(filter-out help setup test test-fast test-real lint bench clean $(topics),$(MAKECMDGOALS)):
 	@$(lth) $@
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
@@ -30,11 +30,15 @@ setup: ## build .venv and the JMeter home; every other target does it when neede
 # and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(setup) --tests
-	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
 
 test-fast: ## run the tests that start no real system (under a minute); none in TESTS is no error
 	@$(setup) --tests
-	@$(pytest) -n 3 --dist worksteal -m 'not real' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
+	@$(pytest) -n 3 --dist worksteal -m 'not real and not counterpart' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
+
+test-real: ## run the tests against real counterparts, such as sshd: by hand and weekly (minutes)
+	@$(setup) --tests
+	@$(pytest) -m counterpart $(TESTS)
 
 lint: ## run ruff, mypy, and zizmor on the workflows
 	@$(setup) --tests

@@ -105,7 +105,10 @@ OPTIONS = {
     "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
     "set/bisect": Option("one setting with its values in order instead of commits; also fixed settings", "NAME=A,B"),
     "properties": Option("JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE"),
-    "remotes": Option("load generators that share the load; make generator starts one", "HOST:PORT,…"),
+    "on": Option("machines that share the load: local:2, or ssh:gen1,gen2 (docs/generators.md)", "PLACES"),
+    "part": Option("drive only this part of the load, such as 3/8", "K/N"),
+    "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME"),
+    "remotes": Option("JMeter servers that share the load by RMI; make generator starts one", "HOST:PORT,…"),
     "keys": Option(
         f"folder of the load generators' keys ({KEYS_FOLDER}/)", "DIR", type=Path,
         default=lambda: current_project().folder / KEYS_FOLDER,

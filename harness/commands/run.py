@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base import units
-from harness.base.errors import UsageError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
@@ -32,7 +32,7 @@ from harness.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argumen
 from harness.overload.levels import load_of
 from harness.plan import spec as specs
 from harness.plan.goal_input import goal_names, resolve_goal
-from harness.plan.load import Load, LoadArguments, OpenLoad, load_record, parse_load, resolve_load
+from harness.plan.load import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
 from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
@@ -49,13 +49,14 @@ from harness.run.arguments import (
     names_of,
     refuse_empty,
 )
-from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
+from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
+from harness.run.parts.share import check_rows, check_start
 from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach, check_recording, process_of
-from harness.run.remote.load import check_users
+from harness.run.remote.load import check_users, part_of
 from harness.run.request import Request, resolve_request
 from harness.run.result_file import ResultFile
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
@@ -96,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
     take(parser, f"plan env users rate {LENGTH} max target header curl port set properties {GOALS} stop sure base")
-    take(parser, "compare series note html remotes keys profile trace sampler soak jfr")
+    take(parser, "compare series note html on part start-at remotes keys profile trace sampler soak jfr")
     take(parser, f"{FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
@@ -108,9 +109,11 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
     else:
         load, command = _load(options, request), _command(options, request)
-    check_users(load, request.remotes)
+    check_users(load, len(request.remotes) or len(request.places))
+    load = part_of(load, request.part) if request.part else load
     series = specs.parse_series(options.series) if options.series else None
-    return request.run_spec(load, note=options.note, command=command, series=series)
+    spec = request.run_spec(load, note=options.note, command=command, series=series)
+    return replace(spec, start_at=options.start_at or "")
 
 
 def _load(options: argparse.Namespace, request: Request) -> Load:
@@ -130,7 +133,7 @@ def _load(options: argparse.Namespace, request: Request) -> Load:
 def _command(options: argparse.Namespace, request: Request) -> str:
     """Return the command that repeats the run."""
     length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *goal_names(), "stop", "set", "target", "curl", "remotes", "base", "env")
+    names = ("plan", *length, *goal_names(), "stop", "set", "target", "curl", "on", "part", "remotes", "base", "env")
     command = make_command(
         "soak" if options.soak else "run",
         {
@@ -164,6 +167,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
     request = resolve_request(names_of(options), options.home, options.build)
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     stop = parse_stop(options.stop) if options.stop else request.plan.stop
+    _check_parts(options, request)
+    stop = () if request.part else stop  # only the whole run can be judged
     request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
     spec = resolve(options, request)
     check_request(request, spec.load)
@@ -182,6 +187,9 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
+        context = stack.enter_context(with_parts(request, _part_arguments(options, request), context))
+        for left in context.parts.fetch(options.reports / spec.plan.name, spec.command) if context.parts else ():
+            show_closing(context.console, write_report(left), shown(left.report), "")
         log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)
@@ -195,6 +203,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             stack.close()
             _attach_recording(options, directory, context)
             watchers.finish()
+            if request.part:
+                return _end_of_part(request.part, directory, context, result)
             summary = write_report(directory)
             identity = f"{directory.plan}/{directory.name}"
             previous = _previous(directory, context)
@@ -215,6 +225,43 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, pushed.exit_code, pushed.problem)
         return pushed.exit_code
+
+
+def _check_parts(options: argparse.Namespace, request: Request) -> None:
+    """Raise UsageError for what the parts of a run cannot have."""
+    check_start(options.start_at or "")
+    if options.start_at and not request.part:
+        what = f"START_AT={options.start_at} is for a part of a run"
+        raise UsageError(what, "give PART=1/2 as well, or leave it out: ON=local:2 starts all parts at once")
+    if request.places:
+        plan = request.plan
+        properties = plan.own_properties(is_embedded=request.target is None)
+        check_rows(plan.jmx_path.parent, plan.jmx_path, properties, len(request.places))
+
+
+def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:
+    """Return the options of each part of a run, which takes its share of this load."""
+    given = {name: getattr(options, name) for name in ("users", "rate", "ramp", "loops", "max", "requests", "overload")}
+    given |= {"duration": _duration(options), "series": options.series}
+    plan = request.plan
+    embedded = plan.embedded_properties if request.target is None else {}
+    properties = shlex.join(f"{name}={value}" for name, value in {**embedded, **plan.given}.items())
+    given |= {"properties": properties or None}
+    arguments = [f"--{name}={value}" for name, value in given.items() if value]
+    arguments += [f"--header={name}: {value}" for name, value in plan.headers.items()]
+    return [*arguments, *(["--trace"] if request.is_traced else [])]
+
+
+def _end_of_part(part: Part, directory: RunDirectory, context: RunContext, result: ResultFile) -> int:
+    """Print where the samples of a part are, and return its exit code: only the whole run has a verdict."""
+    record = directory.read_run()
+    assert record is not None  # it was measured
+    context.log(f"part {part}: {shown(directory.path)}; merge all parts: {tool_command('report', '--merge', '…')}")
+    for reason in record.stop_reasons:
+        context.log(reason)
+    code = EXIT_INVALID if record.stop_reasons else EXIT_INTERRUPTED if record.interrupted else EXIT_OK
+    result.end("", record.stop_reasons, code)
+    return code
 
 
 def _compared(

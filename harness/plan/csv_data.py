@@ -70,13 +70,15 @@ def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
 class DataSet:
     """A data set of CSV: the file `name`, or the value of the property `property_name` instead.
 
-    With `is_used_up` each line is used by one user once; with `has_head` the first line is a header.
+    With `is_used_up` each line is used by one user once; with `has_head` the first line is a header. Unless it
+    `is_shared`, each user reads all lines.
     """
 
     property_name: str | None
     name: str
     is_used_up: bool
     has_head: bool
+    is_shared: bool = True
 
     def file(self, properties: Mapping[str, str]) -> str:
         """Return the file that it reads with these properties; "" when its name is not a property."""
@@ -92,15 +94,19 @@ def data_sets(jmx: Path) -> tuple[DataSet, ...]:
             name = node.value("filename")
             read = next(reads_in(name), None)
             name = (read.default or "") if read else name
-            sets.append(DataSet(read.name if read else None, name, _is_used_up(node), has_head(node)))
+            is_shared = _is_shared(node)
+            # A property that is not set is false.
+            is_again = node.value("rewindOnTheEndOfList") == "true"
+            is_once = not is_again if node.kind == RANDOM_KIND else node.value("recycle") == "false"
+            sets.append(DataSet(read.name if read else None, name, is_once and is_shared, has_head(node), is_shared))
     return tuple(sets)
 
 
-def _is_used_up(node: Node) -> bool:
-    """Return whether a line of a data set is used once, whichever user comes."""
-    if node.kind == RANDOM_KIND:  # a property that is not set is false
-        return "true" not in (node.value("rewindOnTheEndOfList"), node.value("independentListPerThread"))
-    return node.value("recycle") == "false" and node.value("shareMode") != "shareMode.thread"
+def _is_shared(node: Node) -> bool:
+    """Return whether users take the lines of a data set in turn, instead of each all of them."""
+    if node.kind == RANDOM_KIND:
+        return node.value("independentListPerThread") != "true"
+    return node.value("shareMode") != "shareMode.thread"
 
 
 def divided(lines: Sequence[bytes], has_head: bool, count: int) -> tuple[list[bytes], ...]:

@@ -27,6 +27,7 @@ USERS_MAX = 100_000
 LOOPS_MAX = REQUESTS_MAX = 1_000_000_000
 DURATION_MAX_S = 7 * 86_400.0
 RATE_MAX_PER_S = 100_000.0
+PARTS_MAX = 100
 AUTO = "auto"
 AUTO_MOST_S = 600.0
 # The least budget of a load that ends when it is steady: a ramp, a one-minute window, and a second check 10 s later.
@@ -89,6 +90,26 @@ class OpenLoad:
 
 
 Load = ClosedLoad | OpenLoad | SeveralLoads
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part `number`, counted from 1, of a run that is split into `count` parts."""
+
+    number: int
+    count: int
+
+    def __str__(self) -> str:
+        """Return it as --part gives it."""
+        return f"{self.number}/{self.count}"
+
+
+def parse_part(text: str) -> Part:
+    """Return the part that a text such as 3/8 names; UsageError for another text."""
+    number, _, count = text.partition("/")
+    if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count) <= PARTS_MAX:
+        return Part(int(number), int(count))
+    raise UsageError(f"PART={text}: not a part of a run", f"give number/count, such as 3/8; at most {PARTS_MAX} parts")
 
 
 @dataclass(frozen=True)

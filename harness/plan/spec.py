@@ -18,7 +18,7 @@ from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.jvm_options import check_jvm_options
-from harness.plan.load import DURATION_MAX_S, Load
+from harness.plan.load import DURATION_MAX_S, Load, Part
 from harness.plan.plan import Plan
 
 HEAP_MAX_MB = 1_000_000
@@ -99,7 +99,8 @@ class RunSpec:
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
     `is_profiled` requests a profile of the system's JVMs, `is_traced` a traceparent in each HTTP request, `is_soak`
-    heap histograms. `set_values` are the parts of SET, name=value.
+    heap histograms. `set_values` are the parts of SET, name=value. With `part` the load is that part of a run's, and
+    begins at `start_at`: a time, or a file that gets one; at once without it.
     """
 
     plan: Plan
@@ -116,6 +117,8 @@ class RunSpec:
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
     is_soak: bool = False
+    part: Part | None = None
+    start_at: str = ""
 
     @property
     def is_long(self) -> bool:

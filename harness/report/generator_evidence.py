@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,8 @@ LITTLES_LAW_LEAST_S = 10.0
 LITTLES_LAW_FACTOR = 1.5
 LITTLES_LAW_FACTOR_LEAST_S = 1.0
 GENERATOR_CPU_RATIO = 0.80
+# Above it, what was missing is not known.
+FULL_CPU_RATIO = 0.95
 HOST_CPU_RATIO = 0.90
 # A few throttled periods at the start of a process are usual.
 QUOTA_RATIO = 0.05
@@ -61,7 +64,7 @@ def left_out_arrivals(evidence: Evidence) -> Iterator[Values]:
 def separate_clocks(evidence: Evidence) -> Iterator[Values]:
     """Yield for how long all generators of a merged run drove together, by their own clocks."""
     generators = evidence.generators
-    if generators and evidence.run and evidence.run.is_merged:
+    if generators and evidence.run and evidence.run.is_merged and not _parts(evidence):
         firsts_s, lasts_s = zip(*((one.first_s, one.last_s) for one in generators), strict=True)
         together, whole = f"{max(0.0, min(lasts_s) - max(firsts_s)):.0f}", f"{max(lasts_s) - min(firsts_s):.0f}"
         yield {"count": str(len(generators)), "together": together, "whole": whole}
@@ -130,13 +133,19 @@ def unwatched_generators(evidence: Evidence) -> Iterator[Values]:
         yield {"names": ", ".join(unwatched)}
 
 
+def _parts(evidence: Evidence) -> list[GeneratorRecord]:
+    """Return the parts of the run, whose rows have the times of one clock."""
+    return [one for one in evidence.run.generators if one.machine] if evidence.run else []
+
+
 def clocks_apart(evidence: Evidence) -> Iterator[Values]:
-    """Yield the generators whose clocks differ from the controller's."""
-    if apart := [one for one in _driven(evidence) if abs(one.clock_ahead_ms or 0) >= CLOCKS_APART_MS]:
-        ahead_ms = [0, *(one.clock_ahead_ms or 0 for one in apart)]
-        most = f"{units.ms_text(max(ahead_ms) - min(ahead_ms))} ms"
-        clocks = ", ".join(f"{one.name} {units.ms_text(one.clock_ahead_ms)} ms" for one in apart)
-        yield {"most": most, "clocks": clocks}
+    """Yield the generators whose clocks differ from the controller's; of parts what is left after the correction."""
+    all_ms = {one.name: one.clock_ahead_ms or 0 for one in _driven(evidence)}
+    all_ms |= {one.name: one.clock_moved_ms or 0 for one in _parts(evidence)}
+    if apart_ms := {name: ahead_ms for name, ahead_ms in all_ms.items() if abs(ahead_ms) >= CLOCKS_APART_MS}:
+        most_ms = max(0, *apart_ms.values()) - min(0, *apart_ms.values())
+        clocks = ", ".join(f"{name} {units.ms_text(ahead_ms)} ms" for name, ahead_ms in apart_ms.items())
+        yield {"most": f"{units.ms_text(most_ms)} ms", "clocks": clocks}
 
 
 def other_runs(evidence: Evidence) -> Iterator[Values]:
@@ -147,17 +156,31 @@ def other_runs(evidence: Evidence) -> Iterator[Values]:
 
 
 class _Machine(NamedTuple):
-    """A machine with telemetry: its CPU and cores as text, their number, and the cores used by process."""
+    """A machine with telemetry: its CPU and cores as text, their number, and the cores used by process.
+
+    With `is_part` it is another machine on which parts of the run were driven.
+    """
 
     cpu: str
     cores: str
     core_count: int
     used: Mapping[str, float]
+    is_part: bool = False
 
     @property
     def host_ratio(self) -> float:
         """The share of the cores that was busy."""
         return self.used.get(HOST, 0.0) / self.core_count
+
+    @property
+    def driving(self) -> list[float]:
+        """The cores that each load generator used, with the controller that takes samples of remote ones."""
+        return [cores for name, cores in self.used.items() if is_generator(name)]
+
+    @property
+    def driving_ratio(self) -> float:
+        """The share of the cores that load generators used."""
+        return sum(self.driving) / self.core_count
 
 
 def _machines(evidence: Evidence) -> Iterator[_Machine]:
@@ -165,16 +188,30 @@ def _machines(evidence: Evidence) -> Iterator[_Machine]:
     if run is None:
         return
     by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
-    if not run.is_merged:
-        cores = units.plural(run.host.cpu_count, "core")
-        yield _Machine("this machine's CPU", cores, run.host.cpu_count, by_process)
-    for generator in run.generators:
-        if generator.host:
-            names = {process_at(process, generator.name): process for process in (GENERATOR, HARNESS, HOST, STOLEN)}
-            used = {names[process]: cores for process, cores in by_process.items() if process in names}
-            core_count = generator.host.cpu_count
-            cores = f"{units.plural(core_count, 'core')} of {generator.name}"
-            yield _Machine(f"the CPU of {generator.name}", cores, core_count, used)
+    # Generators of one machine share its cores; of its host there are rows once.
+    elsewhere: dict[str, list[GeneratorRecord]] = {}
+    for one in run.generators:
+        if one.host and not one.is_local:
+            elsewhere.setdefault(one.machine or one.name, []).append(one)
+    is_once = (HOST, STOLEN)
+    theirs = {
+        process_at(process, one.name): (
+            machine,
+            process if process in is_once else process_at(process, one.name),
+        )
+        for machine, ones in elsewhere.items()
+        for one in ones
+        for process in (GENERATOR, HARNESS, HOST, STOLEN)
+    }
+    if not run.is_merged or any(one.is_local for one in run.generators):
+        used = {process: cores for process, cores in by_process.items() if process not in theirs}
+        yield _Machine("this machine's CPU", units.plural(run.host.cpu_count, "core"), run.host.cpu_count, used)
+    for machine, ones in elsewhere.items():
+        found = {process: theirs[process] for process in by_process if process in theirs}
+        used = {name: by_process[process] for process, (where, name) in found.items() if where == machine}
+        core_count, names = ones[0].host.cpu_count if ones[0].host else 1, ", ".join(one.name for one in ones)
+        cores = f"{units.plural(core_count, 'core')} of {names}"
+        yield _Machine(f"the CPU of {names}", cores, core_count, used, is_part=ones[0].machine is not None)
 
 
 def is_generator(process: str) -> bool:
@@ -208,12 +245,26 @@ def stopped_generators(evidence: Evidence) -> Iterator[Values]:
 def busy_generators(evidence: Evidence) -> Iterator[Values]:
     """Yield the machines on which the generator used nearly all cores."""
     for machine in _machines(evidence):
-        # Remote generators on this machine count together with the controller that takes their samples.
-        driving = [cores for name, cores in machine.used.items() if is_generator(name)]
-        ratio = sum(driving) / machine.core_count
-        if ratio > GENERATOR_CPU_RATIO:
-            plural = "s" if len(driving) > 1 else ""
-            yield {"plural": plural, "percent": units.percent_text(ratio, 0), "cores": machine.cores}
+        if machine.driving_ratio > GENERATOR_CPU_RATIO and not machine.is_part:
+            plural, percent = "s" if len(machine.driving) > 1 else "", units.percent_text(machine.driving_ratio, 0)
+            yield {"plural": plural, "percent": percent, "cores": machine.cores}
+
+
+def few_parts(evidence: Evidence) -> Iterator[Values]:
+    """Yield how many machines of parts had too little CPU, and how many parts keep the busiest one below the limit.
+
+    Parts have equal shares, so the work of each falls with their number. A machine that is full may need even more.
+    """
+    machines = [machine for machine in _machines(evidence) if machine.is_part]
+    if busy := [machine for machine in machines if machine.driving_ratio > GENERATOR_CPU_RATIO]:
+        most, count = max(machine.driving_ratio for machine in busy), len(_parts(evidence))
+        yield {
+            "parts": f"{units.plural(count, 'part')} {'is' if count == 1 else 'are'}",
+            "busy": str(len(busy)),
+            "limit": units.percent_text(GENERATOR_CPU_RATIO, 0),
+            "machines": ", ".join(f"{units.percent_text(one.driving_ratio, 0)} % of the {one.cores}" for one in busy),
+            "enough": f"{'at least ' * (most > FULL_CPU_RATIO)}{math.ceil(count * most / GENERATOR_CPU_RATIO)}",
+        }
 
 
 def busy_machines(evidence: Evidence) -> Iterator[Values]:

@@ -22,11 +22,11 @@ from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory, reserve
-from harness.run.exchanges import exchanges_text, first_of_each_cause
+from harness.run.exchanges import joined_exchanges
 from harness.run.kinds import RUN_NAME, short_name
 from harness.run.names import full_path
 from harness.run.record import RunRecord
-from harness.run.telemetry import COLUMNS, FILE_NAME, process_at
+from harness.run.telemetry import COLUMNS, FILE_NAME, rows_at
 
 _COPY_BYTES = 1024 * 1024
 _PACKED = ("", ".zst", ".gz")
@@ -154,9 +154,8 @@ def _put_samples(samples: Sequence[Path], directory: RunDirectory) -> None:
 
 def _put_failures(named: Sequence[_Named], directory: RunDirectory) -> None:
     """Write the first failed requests of each cause of all generators together; their threads are named with them."""
-    stored = ((name, one) for name, path in named for one in stored_exchanges(RunDirectory(path)))
-    if found := [replace(one, thread=f"{name} {one.thread}") for name, one in stored]:
-        directory.failures.write_text(exchanges_text(first_of_each_cause(found)), encoding="utf-8")
+    if text := joined_exchanges((name, stored_exchanges(RunDirectory(path))) for name, path in named):
+        directory.failures.write_text(text, encoding="utf-8")
 
 
 def _put_telemetry(named: Sequence[_Named], directory: RunDirectory) -> None:
@@ -167,6 +166,4 @@ def _put_telemetry(named: Sequence[_Named], directory: RunDirectory) -> None:
         stored = ((name, path / FILE_NAME) for name, path in named)
         for name, telemetry in ((name, path) for name, path in stored if path.is_file()):
             with telemetry.open(encoding="utf-8", errors="replace", newline="") as lines:
-                for row in csv.DictReader(lines):
-                    process = process_at(row["process"] or "", name)
-                    writer.writerow([process if column == "process" else row.get(column) or "" for column in COLUMNS])
+                writer.writerows(rows_at(lines, name))

@@ -168,6 +168,13 @@ class WarningCode(StrEnum):
         "[generator] of the profile.",
         found_in=of_generators.left_out_arrivals,
     )
+    FEW_PARTS = _doubtful(
+        code="few-parts",
+        concerns=(Part.VERDICT, Part.GENERATORS),
+        brief="{parts} too few: {busy} above {limit} % CPU; {enough} would do",
+        text="These may be the bottleneck, not the system: {machines}. Drive with that many parts, or fewer users.",
+        found_in=of_generators.few_parts,
+    )
     LITTLES_LAW = _doubtful(
         code="littles-law",
         concerns=(Part.VERDICT, Part.LAW),
@@ -203,7 +210,7 @@ class WarningCode(StrEnum):
         concerns=(Part.GENERATORS,),
         brief="The clocks of the load generators differ by {most}",
         text="Users, rates and the measurement window are computed from them. Have NTP set these clocks, and run "
-        "again. Ahead of the controller's before the run (negative: behind it): {clocks}.",
+        "again. Ahead of the clock of this machine (negative: behind it): {clocks}.",
         found_in=of_generators.clocks_apart,
     )
     UNWATCHED_GENERATOR = _Definition(

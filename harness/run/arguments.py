@@ -38,7 +38,7 @@ def names_of(options: argparse.Namespace) -> Names:
     given["is_profiled"] = getattr(options, "profile", False)
     given["is_traced"] = getattr(options, "trace", False)
     given["is_soak"] = getattr(options, "soak", False)
-    given |= {name: getattr(options, name, None) for name in ("target", "port", "remotes", "sampler")}
+    given |= {name: getattr(options, name, None) for name in ("target", "port", "remotes", "sampler", "on", "part")}
     given |= {"headers": tuple(getattr(options, "header", ())), "curl": getattr(options, "curl", None)}
     if is_address(options.plan or "") and not hasattr(options, "curl"):
         raise UsageError(f"PLAN={options.plan}: {options.verb} needs a plan", f"make one: lth init NAME {options.plan}")

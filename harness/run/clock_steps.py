@@ -15,6 +15,8 @@ _SPAN_TOLERANCE_S = 1.0
 _WALL_TOLERANCE_S = 5.0
 # Rows are written in the order in which samples end, or a little later when a thread waits for the file.
 _BACK_TOLERANCE_S = 2.0
+# A JMeter that was stopped writes its samples when it goes on, the longest a few ms after the others.
+_LATE_MS = 100
 # A larger step, as a share of the run, makes the run INVALID instead of DOUBTFUL.
 INVALID_RATIO = 0.1
 
@@ -39,7 +41,7 @@ def find_clock_step(
     """
     steps: list[tuple[float, str]] = []
     span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
-    if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms):
+    if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms + _LATE_MS):
         back_s = back_ms / MS_PER_S
         steps.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
     if run and run.took_s is not None and not run.generators:

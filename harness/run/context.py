@@ -36,6 +36,7 @@ from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
+from harness.run.parts.drive import Parts
 from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
@@ -50,7 +51,7 @@ DEADLINE_S = 8.0
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared state of the runs; `generators`, if any, produce the load instead of this machine's JMeter.
+    """The shared state of the runs; `generators` or `parts`, if any, produce the load instead of this machine's JMeter.
 
     `show_interim` prints an interim table in the first minute of a run; None prints none. `watch` gets every sample.
     """
@@ -62,6 +63,7 @@ class RunContext:
     generators: Generators | None = None
     show_interim: ShowInterim | None = None
     watch: Watch | None = None
+    parts: Parts | None = None
 
     def log(self, text: str) -> None:
         """Print a line."""
@@ -85,13 +87,13 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     plugins = toolchain.ensure_plugins(plan.plugins, where)
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
-    if request.target:
+    if request.target and not request.places:  # parts look for it themselves
         check_target(request.target)
     elif request.port:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
-    if not request.remotes:  # load generators start without them
+    if not request.remotes and all(place.has_tool for place in request.places):  # load generators start without them
         want_class_data(home, agent, java)
     # Load generators elsewhere use JMeter's own sampler.
     is_lean = request.sampler == LEAN and not request.remotes
@@ -151,6 +153,19 @@ def with_generators(request: Request, keys: Path, context: RunContext) -> Iterat
         names = ", ".join(remote.name for remote in request.remotes)
         context.log(f"{units.plural(len(request.remotes), 'generator')} ready: {names}")
         yield replace(context, generators=generators)
+
+
+@contextmanager
+def with_parts(request: Request, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
+    """Yield the context with the parts of a run, which get these arguments; they are connected until the block ends.
+
+    UsageError when one of them cannot be used.
+    """
+    if not request.places:
+        yield context
+        return
+    with Parts(request, arguments, context.jmeter, context.log) as parts:
+        yield replace(context, parts=parts)
 
 
 def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:

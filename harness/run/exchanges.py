@@ -141,6 +141,12 @@ def first_of_each_cause(exchanges: Iterable[Exchange]) -> tuple[Exchange, ...]:
     return tuple(kept)
 
 
+def joined_exchanges(parts: Iterable[tuple[str, Sequence[Exchange]]]) -> str:
+    """Return the exchanges of several load generators as JSON lines; their threads are named with the generator."""
+    named = (replace(one, thread=f"{name} {one.thread}") for name, stored in parts for one in stored)
+    return exchanges_text(first_of_each_cause(named))
+
+
 def progress_at(exchanges: Sequence[Exchange], stopped_ms: int) -> str:
     """Return which samples a stop at `stopped_ms` (ms since 1970) broke off, else the last one before it."""
     broken = [one for one in exchanges if one.start_ms < stopped_ms <= one.end_ms and not one.is_success]

@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,9 @@ from harness.run.jmeter import JMeter, StopLimits
 from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import packing
-from harness.run.prepare import PreparedRun, now, prepare
+from harness.run.parts.drive import Parts, PartsEnd, Tails
+from harness.run.parts.share import starting_at
+from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
 from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
 from harness.run.recorders import finished, recording, stored
@@ -79,10 +81,11 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     directory.write_run(record)
     remove_if_killed(directory.path, context.guardian)
     started_s = time.monotonic()
-    with registered(record.id) as others:
+    with nullcontext(OtherRuns(is_off=True)) if context.parts else registered(record.id) as others:
         auto_end = _auto_end(spec)
-        tail = JtlTail(directory.samples, is_whole=context.watch is not None)
-        packing_samples = packing(spec, directory.samples, lambda: tail.offset, context.log)
+        tail = _tail(run, context)
+        offset = (lambda: tail.offset) if isinstance(tail, JtlTail) else None
+        packing_samples = packing(spec, directory.samples, offset, context.log)
         with packing_samples as packer, recording(run, context) as started:
             driven = _drive(run, context, others, tail, auto_end)
         outcome = driven.outcome
@@ -98,18 +101,22 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
-    generator_count = 0 if outcome.reasons else len(record.generators)
-    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections, generator_count)
+    reasons, ended = outcome.reasons, driven.ended
+    if ended is None:
+        generator_count = 0 if outcome.reasons else len(record.generators)
+        reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
+        reasons += _reasons_from_log(directory, outcome)
     record = replace(
         record,
         state=FINISHED,
         ended_at=now(),
         took_s=round(time.monotonic() - started_s, 1),
-        exit_codes={GENERATOR: outcome.exit_code},
+        exit_codes=ended.exit_codes if ended else {GENERATOR: outcome.exit_code},
         interrupted=outcome.interrupted,
-        stop_reasons=tuple(masked(reason, spec.hidden) for reason in reasons + _reasons_from_log(directory, outcome)),
+        stop_reasons=tuple(masked(reason, spec.hidden) for reason in reasons),
         dump_figures=read_figures(directory.path, spec.plan.dumps),
-        other_runs=tuple(map(str, others.seen)),
+        generators=context.parts.records(spec.load) if context.parts else record.generators,
+        other_runs=ended.other_runs if ended else tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
         left_out_arrivals=left_out_arrivals,
@@ -133,34 +140,39 @@ def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
 
 
 class _Driven(NamedTuple):
-    """The end of a load, and what recorded with JMeter, by recorder."""
+    """The end of a load, what recorded with JMeter, by recorder, and the end of its parts, if it had any."""
 
     outcome: Outcome
     recorders: Mapping[str, Started]
+    ended: PartsEnd | None
 
 
 def _drive(
-    run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail, auto_end: AutoEnd | None
+    run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail | Tails, auto_end: AutoEnd | None
 ) -> _Driven:
     """Run JMeter until it ends, and show progress."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
+    parts, command = context.parts, run.command
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
     end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop)
     with ExitStack() as stack:
         if generators:
             stack.enter_context(generators.keys_in(directory))
-        process = JMeter(run.command, directory.path)
+        if spec.start_at:
+            command = starting_at(command, spec.start_at, JAVA_OPTIONS)
+        process = parts.launch(context.interrupts) if parts else JMeter(command, directory.path)
         # This does nothing unless an error of the harness left JMeter running.
         stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
-        pids = {GENERATOR: process.pid, **(generators.local_processes if generators else {})}
+        pids = {GENERATOR: process.pid} if isinstance(process, JMeter) else {}
+        pids |= generators.local_processes if generators else {}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
             problems = [one.problem() for one in started.values()]
-            return folder.failures(problems) or _failures(system, generators, context.guardian)
+            return folder.failures(problems) or _failures(system, parts or generators, context.guardian)
 
         warn_of(others.new(), progress.log)
         folder = FolderWatch(directory.path, progress.log)
@@ -172,7 +184,19 @@ def _drive(
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
             outcome = replace(outcome, reasons=reasons)
-    return _Driven(outcome, started)
+    ended = parts.end(directory) if parts else None
+    if ended and ended.reasons and not outcome.interrupted:
+        outcome = replace(outcome, reasons=tuple(dict.fromkeys((*outcome.reasons, *ended.reasons))))
+    return _Driven(outcome, started, ended)
+
+
+def _tail(run: PreparedRun, context: RunContext) -> JtlTail | Tails:
+    """Return what reads the rows of a load while it lasts; those of a part are read by its launcher."""
+    is_whole = context.watch is not None
+    if context.parts:
+        return context.parts.tail(run.directory, is_whole=is_whole)
+    is_launched = Path(run.spec.start_at).is_absolute()
+    return Tails([]) if is_launched else JtlTail(run.directory.samples, is_whole=is_whole)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:
@@ -184,7 +208,7 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     return AutoEnd(spec.load, spec.plan.once_labels)
 
 
-def _failures(system: Supervisor | None, generators: Generators | None, guardian: Guardian) -> tuple[str, ...]:
+def _failures(system: Supervisor | None, generators: Generators | Parts | None, guardian: Guardian) -> tuple[str, ...]:
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     ended = system.check() if system else ()

@@ -20,6 +20,8 @@ from uuid import uuid4
 
 from harness.base.guardian import RUNS_VARIABLE
 
+# The id of the run of which this one is a part: its other parts are no other runs.
+WHOLE_VARIABLE = "HARNESS_WHOLE_RUN"
 _FOLDER_NAME = "load-test-runs"
 _SUFFIX = ".run"
 # Other users may write there: limit the bytes of a file and the length of a text.
@@ -41,17 +43,20 @@ class OtherRun:
 
 
 class OtherRuns:
-    """Finds other runs; `seen` contains all of them in the order of detection."""
+    """Finds other runs; `seen` contains all of them in the order of detection.
 
-    def __init__(self, own: Path | None = None) -> None:
-        self._own = own
+    One that is off finds none: what launches parts on other machines makes no load here.
+    """
+
+    def __init__(self, own: Path | None = None, *, is_off: bool = False) -> None:
+        self._own, self._is_off = own, is_off
         self._known: set[str] = set()
         self.seen: list[OtherRun] = []
 
     def new(self) -> list[OtherRun]:
         """Return the runs that are running now and were not found by an earlier call."""
         new_runs = []
-        for path in _files():
+        for path in () if self._is_off else _files():
             if path != self._own and path.name not in self._known:
                 other = _locked_run(path)
                 if other:
@@ -85,7 +90,8 @@ def _register(name: str, stack: contextlib.ExitStack) -> Path:
     stack.callback(os.close, handle)
     stack.callback(own.unlink, missing_ok=True)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    os.write(handle, json.dumps({"name": name, "pid": os.getpid(), "user": _user()}).encode())
+    facts = {"name": name, "pid": os.getpid(), "user": _user(), "whole": os.environ.get(WHOLE_VARIABLE, "")}
+    os.write(handle, json.dumps(facts).encode())
     draft.rename(own)  # only now, so that other runs always find a complete, locked file
     return own
 
@@ -105,7 +111,8 @@ def _locked_run(path: Path) -> OtherRun | None:
                 path.unlink()  # its run has ended; the file of another user cannot be removed
             return None
         facts = json.loads(os.read(handle, _MOST_BYTES))
-        return OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
+        other = OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
+        return None if facts.get("whole", "") == os.environ.get(WHOLE_VARIABLE, "none") else other
     except (OSError, ValueError, KeyError, TypeError):
         return None
     finally:

@@ -103,13 +103,16 @@ class SamplesPacker:
 
 
 @contextlib.contextmanager
-def packing(spec: RunSpec, jtl: Path, read_bytes: Callable[[], int], log: Log) -> Iterator[SamplesPacker | None]:
-    """Yield what packs the rows of a long run while the block lasts; None for other runs, and where that cannot be."""
-    is_wanted = spec.is_long and spec.profile.pack_mb
+def packing(spec: RunSpec, jtl: Path, read_bytes: Callable[[], int] | None, log: Log) -> Iterator[SamplesPacker | None]:
+    """Yield what packs the rows of a long run while the block lasts; None for other runs, and where that cannot be.
+
+    Without `read_bytes` the rows belong to a part of a run, and are not packed.
+    """
+    is_wanted = spec.is_long and spec.profile.pack_mb and read_bytes
     problem = why_not(jtl.parent) if is_wanted else ""
     if problem:
         log(f"the samples are not packed while the run lasts: {problem}")
-    if not is_wanted or problem:
+    if not is_wanted or problem or read_bytes is None:
         yield None
         return
     with SamplesPacker(jtl, spec.hidden, spec.profile.pack_mb * BYTES_PER_MB, read_bytes) as packer:

@@ -36,6 +36,7 @@ from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
 from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
+from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
 from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
@@ -80,6 +81,10 @@ def prepare(
     effective = shared.jmx if shared else effective_jmx(jmx_path, load)
     effective = with_headers(effective, spec.plan.headers)
     directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path)
+    if spec.part:
+        properties |= {**keep_rows(directory.path, jmx_path, properties, spec.part), "generator": str(spec.part.number)}
+    if context.parts:
+        context.parts.begin(spec, target, directory, properties["run_id"])
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
         generators.begin(directory, jmx_path, properties, shared.properties, tuple(spec.secrets), allowed)
@@ -153,6 +158,7 @@ def _record(
     """Return the record of a run that starts; secrets are masked."""
     plan, profile, generators = spec.plan, spec.profile, context.generators
     checkout = git.facts(current_project().folder)
+    shared = context.parts or generators
     return RunRecord(
         format_version=FORMAT_VERSION,
         name=directory.name,
@@ -174,14 +180,14 @@ def _record(
         system_facts=(system.facts if system else ()) + profile.facts,
         properties=_shown_properties(spec, command, is_embedded=system is not None),
         generator_heap_mb=profile.generator_heap_mb,
-        versions=context.jmeter.versions(),
+        versions=context.parts.versions if context.parts else context.jmeter.versions(),
         host=host_facts(),
         git_commit=checkout.commit,
         git_changed=checkout.is_changed,
         started_at=now(),
         exception_logs=system.exception_logs if system else (),
         cloudwatch=profile.cloudwatch,
-        generators=generators.records(spec.load) if generators else (),
+        generators=shared.records(spec.load) if shared else (),
         allowances=plan.allow.lines,
         source_hashes=source_hashes(plan, profile, system.manifest.folder if system else None),
         given_properties=tuple(plan.given),

@@ -57,7 +57,9 @@ class GeneratorRecord:
 
     `users` is None in the open model, `rate_per_s` in the closed model. `is_local` means that it ran on this machine,
     with telemetry. `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None if unknown.
-    `host` is the machine of a generator whose separate run was merged into this one.
+    `host` is the machine of a generator whose separate run was merged into this one. Of a part of a run `machine` is an
+    id of that machine, the times of its rows are those of this machine's clock, and `clock_moved_ms` is how much
+    further ahead its clock was after the run; None if unknown.
     """
 
     name: str
@@ -68,6 +70,8 @@ class GeneratorRecord:
     clock_ahead_ms: int | None
     is_local: bool
     host: HostRecord | None = None
+    machine: str | None = None
+    clock_moved_ms: int | None = None
 
 
 @dataclass(frozen=True)

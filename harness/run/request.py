@@ -17,10 +17,11 @@ from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
 from harness.plan.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
-from harness.plan.load import Load
+from harness.plan.load import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
+from harness.run.parts.places import Place, parse_places
 from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
@@ -29,7 +30,7 @@ from harness.system.system import Manifest, Settings
 
 @dataclass(frozen=True)
 class Names:
-    """Plan, profile, target, port, load generators, -J properties, SET and headers of a command line, not resolved yet.
+    """Plan, profile, target, load generators, -J properties, SET, headers and part of a command line, not resolved yet.
 
     `plan` may be an address, and `curl` a command, of which a plan with one request is made.
     """
@@ -47,6 +48,8 @@ class Names:
     sampler: str | None = None
     headers: tuple[str, ...] = ()
     curl: str | None = None
+    on: str | None = None
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Request:
     secrets: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
     remotes: tuple[Remote, ...] = ()
+    places: tuple[Place, ...] = ()
+    part: Part | None = None
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
@@ -90,6 +95,7 @@ class Request:
             set_values=self.set_values.shown,
             is_traced=self.is_traced,
             is_soak=self.is_soak,
+            part=self.part,
         )
 
 
@@ -108,14 +114,18 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     _check_exclusions(names)
     if project.target and not names.target and not plan.system:
         names = replace(names, target=project.target)
-    is_target_only = names.target and not plan.system
+    is_target_only = names.target and (names.part or not plan.system)
     check_hosts(plan.allow.hosts, plan.name, profile)
     target = specs.parse_target(project.target_url(names.target)) if names.target else None
     if target:
         check_allowed(target, profile)
-    profile = _with_password(profile, home)
+    part = parse_part(names.part) if names.part else None
+    # Of a system that several parts load only the launcher records more than response times.
+    profile = _with_password(replace(profile, database=None) if part else profile, home)
     remotes = parse_remotes(names.remotes) if names.remotes else ()
-    check_reach(remotes, target)
+    places = parse_places(names.on) if names.on else ()
+    others = [one.name for one in remotes if not one.is_local] + [one.name for one in places if not one.is_here]
+    check_reach(others, target)
     system = None if is_target_only else configured_system(home, plan, profile)
     manifest, settings = (system.manifest, system.settings) if system else (None, {})
     given = SetValues()
@@ -146,6 +156,8 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
             *_secrets_outside(profile),
         ),
         remotes=remotes,
+        places=places,
+        part=part,
         is_profiled=names.is_profiled or (profile.is_profiled and target is None),
         set_values=given,
         is_traced=is_traced,
@@ -191,6 +203,13 @@ def _check_exclusions(names: Names) -> None:
         raise UsageError(
             "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
         )
+    shared = [
+        f"{name}={text}" for name, text in (("ON", names.on), ("REMOTES", names.remotes), ("PART", names.part)) if text
+    ]
+    if len(shared) > 1:
+        raise UsageError(f"{' and '.join(shared)} cannot be used together", "give one")
+    if names.part and not names.target:
+        raise UsageError(f"PART={names.part}: the parts of a run load one system", "give its TARGET=http://host:port")
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -36,6 +36,7 @@ STOLEN = "stolen"
 # JMeter, which controls the load generators if there are any; a local one is "generator <host>:<port>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
+Row = list[str]
 # All other rows are processes of the system.
 NOT_SYSTEM = (GENERATOR, HARNESS, HOST, STOLEN)
 
@@ -95,6 +96,20 @@ class ProcessStop:
 def process_at(process: str, generator: str) -> str:
     """Return the name of a process of one generator's machine when there are several machines."""
     return f"{GENERATOR_PREFIX}{generator}" if process == GENERATOR else f"{process} {generator}"
+
+
+def rows_at(lines: Iterable[str], generator: str, ahead_ms: int = 0, without: Collection[str] = ()) -> Iterator[Row]:
+    """Yield the rows of a generator's telemetry for that of the whole run, without some processes of its machine.
+
+    Its processes are named with the generator, and its clock is `ahead_ms` ahead.
+    """
+    for row in csv.DictReader(lines):
+        process = row["process"] or ""
+        if process not in without:
+            time_ms = row["time_ms"] or ""
+            row["time_ms"] = str(int(time_ms) - ahead_ms) if ahead_ms and time_ms.isdecimal() else time_ms
+            row["process"] = process_at(process, generator)
+            yield [row.get(column) or "" for column in COLUMNS]
 
 
 def process_title(process: str) -> str:

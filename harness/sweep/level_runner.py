@@ -42,7 +42,7 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     wanted = wanted if sweep.rate_per_s else replace(wanted, users=users)
     # All levels have the same length.
     load = resolve_load(wanted, replace(request.plan.load, auto_most_s=None))
-    check_users(load, request.remotes)
+    check_users(load, len(request.remotes))
     return load
 
 

@@ -14,7 +14,7 @@ from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.plan.load_scaling import in_whole_seconds, shares
 from harness.plan.plan import load_plan
-from harness.run.remote.load import check_users, parse_remotes
+from harness.run.remote.load import check_users
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, several_jmx
 
 SEVERAL = """
@@ -269,11 +269,11 @@ def test_a_think_time_per_transaction_is_that_of_its_load(plans: Path) -> None:
 
 def test_each_load_needs_a_user_for_every_load_generator(plans: Path) -> None:
     loads = SeveralLoads(tuple(loads_of(plans).values()))
-    check_users(loads, parse_remotes("a,b"))
-    check_users(loads, ())
+    check_users(loads, 2)
+    check_users(loads, 0)
     few = SeveralLoads((GroupLoad("Browse", (Stage(1, None, 0, 9),)), GroupLoad("Idle", (Stage(0, None, 0, 9),))))
-    with pytest.raises(UsageError, match="REMOTES: the load Browse has 1 of the users, less than the 2 generators"):
-        check_users(few, parse_remotes("a,b"))
+    with pytest.raises(UsageError, match="the load Browse has 1 of the users, less than the 2 generators"):
+        check_users(few, 2)
 
 
 def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', third: str = "users = 1") -> str:

@@ -59,16 +59,14 @@ def test_requests_are_divided_as_their_users(jmx: Path) -> None:
     load = GroupLoad("Browse", (Stage(5, None, 0, 3, 10.0), Stage(5, None, 2, 3, 50.0)), is_paced=True)
     found = parts([load], 2)
     assert [part[0].stages[1] for part in found] == [Stage(3, None, 2, 3, 30.0), Stage(2, None, 2, 3, 20.0)]
-    with pytest.raises(UsageError, match=r"REMOTES: the load Browse has a stage of 0\.4 requests/s for each of 2 gen"):
+    with pytest.raises(UsageError, match=r"the load Browse has a stage of 0\.4 requests/s for each of 2 gen"):
         parts([replace(load, stages=(Stage(5, None, 0, 3, 1.0),))], 2)
     plan = shared_plan(jmx, (load, *LOADS[1:]), 2)
     assert [of_generator(plan, number).count('"to_per_s">30<') for number in range(2)] == [3, 0]
 
 
 def test_a_load_with_fewer_users_than_generators_is_refused(jmx: Path) -> None:
-    with pytest.raises(
-        UsageError, match="REMOTES: the load Browse has 5 of the users, less than the 6 generators; give"
-    ):
+    with pytest.raises(UsageError, match="the load Browse has 5 of the users, less than the 6 generators; give"):
         shared_plan(jmx, LOADS, 6)
 
 

@@ -47,6 +47,10 @@ EXAMPLES = {
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},
     "left-out-arrivals": {"arrivals": "1,200 arrivals were", "most": "5,000", "heap": "1024"},
     "generator-cpu": {"plural": "s", "percent": "85", "cores": "2 cores of gen2"},
+    "few-parts": {
+        "parts": "8 parts are", "busy": "3", "limit": "80", "enough": "at least 10",
+        "machines": "96 % of the 2 cores of gen2",
+    },
     "littles-law": {"active": "1.0", "of": " of Buy", "busy": "0.5", "round_ms": "983", "accounted_ms": "500"},
     "absent-generator": {"names": "gen2", "when": "began late (gen2 60 s)", "first": "0", "last": "130"},
     "slow-generator": {"names": "gen2, gen3", "factor": "1.5"},
@@ -430,3 +434,59 @@ def test_remote_generators_are_not_watched_and_their_clocks_may_differ():
     assert found["clocks-apart"].startswith("The clocks of the load generators differ by 500 ms. ")
     assert "(negative: behind it): 10.0.0.7:1099 -500 ms." in found["clocks-apart"]
     assert not {"unwatched-generator", "clocks-apart"} & set(warnings_of(two_users(), record(generators=(here,))))
+
+
+HOST_RECORD = record().host
+
+
+def part(name, machine, **changes):
+    there = GeneratorRecord(name, 1, None, "5.6.3", "17.0.15", 700, False, HOST_RECORD, machine, 0)
+    return replace(there, **changes)
+
+
+def warnings_of_parts(parts, usages):
+    return warnings_of(two_users(), record(generators=tuple(parts)), [usage(*one) for one in usages])
+
+
+@pytest.mark.parametrize(
+    ("cores", "brief"),
+    [
+        ((1.7, 1.0, 1.0), "3 parts are too few: 1 above 80 % CPU; 4 would do. These may"),  # 3 × 0.85 / 0.8
+        ((1.95, 1.7, 1.0), "3 parts are too few: 2 above 80 % CPU; at least 4 would do. These may"),
+        ((1.5, 1.5, 1.5), None),
+    ],
+)
+def test_parts_are_too_few_when_one_of_their_machines_has_too_little_cpu(cores, brief):
+    parts = [part(f"gen{number}", f"m{number}") for number in (1, 2, 3)]
+    found = warnings_of_parts(parts, [(f"generator gen{number}", used) for number, used in enumerate(cores, start=1)])
+    assert "generator-cpu" not in found  # one cause, one message
+    assert found.get("few-parts", "").startswith(brief or "") and ("few-parts" in found) is (brief is not None)
+
+
+def test_parts_on_one_machine_share_its_cores_and_are_no_other_programs():
+    both = [("generator gen1", 0.9), ("harness gen1", 0.05), ("generator gen2", 0.9), ("harness gen2", 0.05)]
+    together = [part("gen1", "m1"), part("gen2", "m1")]
+    found = warnings_of_parts(together, [*both, ("host gen1", 1.95)])
+    assert found["few-parts"].startswith("2 parts are too few: 1 above 80 % CPU; 3 would do.")
+    assert "90 % of the 2 cores of gen1, gen2." in found["few-parts"]
+    assert "other-cpu" not in found
+    apart = [part("gen1", "m1"), part("gen2", "m2")]
+    found = warnings_of_parts(apart, [*both, ("host gen1", 1.0), ("host gen2", 1.6)])
+    assert "few-parts" not in found
+    assert found["other-cpu"].startswith("Other programs used 32 % of the CPU of gen2")
+
+
+def test_parts_on_this_machine_share_it_with_the_launcher():
+    parts = [part("local-1", "m1", is_local=True), part("local-2", "m1", is_local=True)]
+    used = [("host", 1.8), ("harness", 0.05), *((f"generator local-{number}", 0.85) for number in (1, 2))]
+    found = warnings_of_parts(parts, used)
+    assert found["generator-cpu"].startswith("The load generators used 85 % of the 2 cores.")
+    assert not {"few-parts", "other-cpu"} & set(found)  # more parts here would not help
+
+
+def test_the_clocks_of_parts_are_corrected_unless_they_move():
+    steady = warnings_of_parts([part("gen1", "m1", clock_moved_ms=499), part("gen2", "m2")], [])
+    assert not {"clocks-apart", "separate-clocks", "unwatched-generator"} & set(steady)
+    found = warnings_of_parts([part("gen1", "m1", clock_moved_ms=-500), part("gen2", "m2")], [])
+    assert found["clocks-apart"].startswith("The clocks of the load generators differ by 500 ms. ")
+    assert "gen1 -500 ms" in found["clocks-apart"]

@@ -53,6 +53,11 @@ BAD = [
     (("--users", " "), "--users is empty"),
     (("--target", "example"), "TARGET=example: neither an address nor a name in [targets]"),
     (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
+    (("--on", "local:2", "--users", "1"), "USERS=1 is less than the 2 generators, so one would have no users; give"),
+    (("--on", "local:2", "--part", "1/2"), "ON=local:2 and PART=1/2 cannot be used together; give one"),
+    (("--part", "1/2"), "PART=1/2: the parts of a run load one system; give its TARGET=http://host:port"),
+    (("--start-at", "2999-01-01T00:00:00Z"), "START_AT=2999-01-01T00:00:00Z is for a part of a run; give PART=1/2 as"),
+    (("--on", "ssh:gen1"), "gen1 cannot reach the system that is started here: it listens on 127.0.0.1 only; give"),
     (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
 ]
 

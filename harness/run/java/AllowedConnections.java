@@ -58,6 +58,7 @@ public final class AllowedConnections {
         OpenArrivals.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);
+        StartTime.install(instrumentation);
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file

@@ -20,7 +20,7 @@ from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.java import jmeter_java_path
-from harness.plan.csv_data import data_sets, divided
+from harness.plan.csv_data import DataSet, data_sets, divided
 from harness.plan.load import Load
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
@@ -284,21 +284,26 @@ def distribute_data(
 ) -> dict[str, str]:
     """Write the plan's data files into each generator's folder; return the properties with their names."""
     changed = {}
-    for data in data_sets(jmx_path):
-        name = data.file(properties)
-        if not name:
-            continue
-        source = Path(name) if Path(name).is_absolute() else run / name
-        copy_name = f"data/{source.name}" if Path(name).is_absolute() else name
+    for data, copy_name, lines in read_data(run, jmx_path, properties):
         if data.property_name:
             changed[data.property_name] = copy_name
-        try:
-            lines = source.read_bytes().splitlines(keepends=True)
-        except OSError as error:
-            raise UsageError(f"{jmx_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
         parts = divided(lines, data.has_head, len(folders)) if data.is_used_up else (lines,) * len(folders)
         for folder, part in zip(folders, parts, strict=True):
             copy = folder / copy_name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(b"".join(part))
     return changed
+
+
+def read_data(run: Path, jmx_path: Path, properties: Mapping[str, str]) -> Iterator[tuple[DataSet, str, list[bytes]]]:
+    """Yield each data set of a plan, the name of its file in a run directory, and the lines of the file."""
+    for data in data_sets(jmx_path):
+        name = data.file(properties)
+        if not name:
+            continue
+        source = Path(name) if Path(name).is_absolute() else run / name
+        try:
+            lines = source.read_bytes().splitlines(keepends=True)
+        except OSError as error:
+            raise UsageError(f"{jmx_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
+        yield data, f"data/{source.name}" if Path(name).is_absolute() else name, lines

@@ -11,7 +11,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import HOST_NAME, is_loopback
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
-from harness.plan.load import ClosedLoad, Load
+from harness.plan.load import ClosedLoad, Load, OpenLoad, Part
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 from harness.plan.plan import effective_jmx
 from harness.plan.spec import Target
@@ -73,9 +73,8 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
     return tuple(remotes)
 
 
-def check_reach(remotes: Sequence[Remote], target: Target | None) -> None:
-    """Raise UsageError when generators of other machines would use this machine's loopback address."""
-    others = [remote.name for remote in remotes if not remote.is_local]
+def check_reach(others: Sequence[str], target: Target | None) -> None:
+    """Raise UsageError when generators on `others`, which are no names of this machine, would use its own loopback."""
     if not others:
         return
     if target is None:
@@ -95,16 +94,27 @@ def users_each(users: int, count: int) -> tuple[int, ...]:
     """Return the users of each of `count` generators; UsageError if one has none."""
     if users < count:
         what = f"USERS={users} is less than the {count} generators, so one would have no users"
-        raise UsageError(what, "give more users, or fewer REMOTES")
+        raise UsageError(what, "give more users, or fewer load generators")
     return tuple(users // count + (number < users % count) for number in range(count))
 
 
-def check_users(load: Load, remotes: Sequence[Remote]) -> None:
-    """Raise UsageError if one of the generators would have no users, or none of one of several loads."""
-    if remotes and isinstance(load, SeveralLoads):
-        parts(load.driven, len(remotes))
-    if remotes and isinstance(load, ClosedLoad):
-        users_each(load.users, len(remotes))
+def check_users(load: Load, count: int) -> None:
+    """Raise UsageError if one of `count` generators would have no users, or none of one of several loads."""
+    if count:
+        part_of(load, Part(count, count))
+
+
+def part_of(load: Load, part: Part) -> Load:
+    """Return the load of one part of a run: its share of users and rates, for the whole time.
+
+    A number of requests and DURATION=auto are left out: only the whole run knows when it has enough samples.
+    """
+    if isinstance(load, SeveralLoads):
+        return SeveralLoads(parts(load.loads, part.count)[part.number - 1])
+    if isinstance(load, ClosedLoad):
+        users = users_each(load.users, part.count)[part.number - 1]
+        return replace(load, users=users, requests=None, is_auto=False)
+    return replace(load, rate_per_s=load.rate_per_s / part.count)
 
 
 def plan_of_all(jmx_path: Path, load: Load, count: int) -> SharedPlan:
@@ -114,8 +124,7 @@ def plan_of_all(jmx_path: Path, load: Load, count: int) -> SharedPlan:
     if isinstance(load, ClosedLoad):
         own = tuple({"users": str(users)} for users in users_each(load.users, count))
         return SharedPlan(effective_jmx(jmx_path, load), own)
-    each = replace(load, rate_per_s=load.rate_per_s / count)
-    return SharedPlan(effective_jmx(jmx_path, each), ({"users": ""},) * count)
+    return SharedPlan(effective_jmx(jmx_path, part_of(load, Part(1, count))), ({"users": ""},) * count)
 
 
 def records(
@@ -124,20 +133,17 @@ def records(
     """Return the record of each generator for run.json."""
     return tuple(
         GeneratorRecord(remote.name, *part, fact["jmeter"], fact["java"], ahead, remote.is_local)
-        for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, _part_of_each(load, len(remotes)), strict=True)
+        for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, shares(load, len(remotes)), strict=True)
     )
 
 
-# Users, or new users per second; None for what the load does not have.
-_Part = tuple[int | None, float | None]
-
-
-def _part_of_each(load: Load, count: int) -> list[_Part]:
-    if isinstance(load, SeveralLoads):
-        return [(part.users, part.rate_per_s) for part in map(SeveralLoads, parts(load.loads, count))]
-    if isinstance(load, ClosedLoad):
-        return [(users, None) for users in users_each(load.users, count)]
-    return [(None, load.rate_per_s / count)] * count
+def shares(load: Load, count: int) -> list[tuple[int | None, float | None]]:
+    """Return users and new users per second of each of `count` parts; None for what the load does not have."""
+    loads = (part_of(load, Part(number, count)) for number in range(1, count + 1))
+    return [
+        (None, one.rate_per_s) if isinstance(one, OpenLoad) else (one.users, getattr(one, "rate_per_s", None))
+        for one in loads
+    ]
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
@@ -226,7 +232,7 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
     for load in loads:
         if 0 < (load.users or 0) < count:
             what = f"the load {load.group} has {load.users} of the users, less than the {count} generators"
-            raise UsageError(f"REMOTES: {what}", "give more USERS, or fewer REMOTES")
+            raise UsageError(what, "give more users, or fewer load generators")
     loads_of_generators = tuple(
         tuple(replace(load, stages=tuple(_part(stage, number, count) for stage in load.stages)) for load in loads)
         for number in range(count)
@@ -235,8 +241,8 @@ def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...]
         least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
         if least < REQUESTS_LEAST_PER_S:
             stage = f"a stage of {least:.3g} requests/s for each of {count} generators"
-            what = f"REMOTES: the load {load.group} has {stage}"
-            raise UsageError(what, "give more USERS, or fewer REMOTES: a timer lets at least one pass in each second")
+            todo = "give more users, or fewer load generators: a timer lets at least one pass in each second"
+            raise UsageError(f"the load {load.group} has {stage}", todo)
     return loads_of_generators
 
 

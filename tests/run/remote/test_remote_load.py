@@ -34,9 +34,9 @@ def test_users_are_divided_and_the_first_generators_have_one_more():
 
 def test_a_generator_without_a_user_is_refused():
     with pytest.raises(UsageError, match="USERS=2 is less than the 3 generators"):
-        check_users(ClosedLoad(2, 0.0, 10.0, None), parse_remotes("a,b,c"))
-    check_users(ClosedLoad(2, 0.0, 10.0, None), ())
-    check_users(OPEN, parse_remotes("a,b,c"))
+        check_users(ClosedLoad(2, 0.0, 10.0, None), 3)
+    check_users(ClosedLoad(2, 0.0, 10.0, None), 0)
+    check_users(OPEN, 3)
 
 
 def test_each_generator_gets_its_part_of_an_open_loads_schedule():
@@ -84,9 +84,9 @@ def test_an_invalid_list_of_generators_is_refused(text, message):
 
 
 def test_remote_generators_need_a_target_that_they_can_reach():
-    here, there = parse_remotes("127.0.0.1,localhost:1100"), parse_remotes("127.0.0.1,10.0.0.7")
-    check_reach(here, None)
-    check_reach(here, parse_target("http://127.0.0.1:8080"))
+    there = ["10.0.0.7:1099"]
+    check_reach([], None)
+    check_reach([], parse_target("http://127.0.0.1:8080"))
     check_reach(there, parse_target("http://10.0.0.5:8080"))
     with pytest.raises(UsageError, match=r"10\.0\.0\.7:1099 cannot reach the system that is started here"):
         check_reach(there, None)
@@ -157,7 +157,8 @@ def test_each_generator_has_its_own_lines_of_a_random_csv_that_does_not_begin_ag
         "<hashTree/></hashTree></hashTree></jmeterTestPlan>"
     )
     (data,) = data_sets(jmx)
-    assert data == DataSet(None, "data/customers.csv", is_used_up=is_used_up, has_head=False)
+    is_shared = properties.get("independentListPerThread") != "true"
+    assert data == DataSet(None, "data/customers.csv", is_used_up=is_used_up, has_head=False, is_shared=is_shared)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "customers.csv").write_text("1\n2\n3\n")
     folders = [tmp_path / "one", tmp_path / "two"]

@@ -1,0 +1,410 @@
+"""Drives the parts of a run on their machines as one JMeter: connects and starts them, and collects what they have."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.base.interrupts import Interrupts
+from harness.base.log import Log
+from harness.base.project import PACKAGE
+from harness.base.records import read_record
+from harness.base.secrets import mask_secrets
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import Sample, samples_name
+from harness.plan.load import Load
+from harness.plan.spec import RunSpec, Target
+from harness.run.connections import FOREIGN_NAME, generator_connections
+from harness.run.directory import RunDirectory
+from harness.run.exchanges import joined_exchanges, parse_exchanges
+from harness.run.jmeter import JMeterHome, StopLimits, TearDown
+from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
+from harness.run.other_runs import WHOLE_VARIABLE
+from harness.run.parts import bundle, relay
+from harness.run.parts.channel import Channel, Rows
+from harness.run.parts.places import Place
+from harness.run.progress import JtlTail, NewRows
+from harness.run.record import FINISHED, RUNNING, GeneratorRecord, RunRecord
+from harness.run.remote.load import generator_log, shares
+from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at, rows_at
+
+if TYPE_CHECKING:
+    from harness.run.request import Request
+
+_HELLO_S = 30.0
+_SEND_S = 600.0
+# Python, the plan's checks and an answer of the target, also on a busy machine.
+_READY_S = 120.0
+# A message arrives within this time, and JMeter sees it.
+_LEAD_S = 1.0
+_WAIT_S = 0.2
+# After a load was asked twice to end.
+_LAST_S = 20.0
+# The names in the run directory of what each part has; other files are stored once, those of the first part.
+_LIBRARIES = {"PYTHONPATH": "{tool}"}
+_NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}
+_NOT_COPIED = ("run.json", "failures.jsonl", FILE_NAME, CONSOLE_NAME)
+
+
+@dataclass
+class _Part:
+    """One part: its channel, its machine, and what came of its run."""
+
+    place: Place
+    channel: Channel
+    machine: str = ""
+    ahead_ms: int = 0
+    moved_ms: int | None = None
+    record: RunRecord | None = None
+    rows: Rows | None = None
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    def problem(self) -> str:
+        """Return why this part did not do its share, "" while it does."""
+        ended = self.channel.ended
+        if ended is None:
+            return f"part {self.name} was lost: {why}" if (why := self.channel.check()) else ""
+        if text := self.files.get("run.json"):
+            self.record = read_record(RunRecord, json.loads(text), f"run.json of {self.name}")
+        if self.record and self.record.stop_reasons:
+            return "; ".join(f"part {self.name}: {reason}" for reason in self.record.stop_reasons)
+        code, reason = ended.get("code"), ended.get("reason") or "it was killed"
+        if code is None:
+            return f"part {self.name} died: {reason}"
+        is_fine = code == 0 or (self.record and self.record.interrupted)
+        return "" if is_fine else f"part {self.name} ended with code {code}: {reason}"
+
+
+@dataclass(frozen=True)
+class PartsEnd:
+    """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them."""
+
+    reasons: tuple[str, ...]
+    exit_codes: Mapping[str, int]
+    other_runs: tuple[str, ...]
+
+
+class Parts:
+    """The parts of a run: connected at once, and ended with the channel however the harness ends.
+
+    It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
+    """
+
+    def __init__(self, request: Request, arguments: Sequence[str], jmeter: JMeterHome, log: Log) -> None:
+        self._request, self._arguments, self._log = request, arguments, log
+        self._stack = contextlib.ExitStack()
+        self.teardown = TearDown(Path(os.devnull))
+        self._parts: list[_Part] = []
+        has_tool = all(place.has_tool for place in request.places)
+        folders = {} if has_tool else bundle.folders(jmeter)
+        stamps = {name: bundle.stamp(files) for name, files in folders.items()}
+        try:
+            self._parts = [_Part(place, Channel(place)) for place in request.places]
+            self._each(lambda part: self._connect(part, folders, stamps))
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def _each(self, act: Callable[[_Part], object]) -> None:
+        """Do something with all parts at once; the first error in their order is raised."""
+        with ThreadPoolExecutor(len(self._parts)) as pool:
+            waiting = [pool.submit(act, part) for part in self._parts]
+            try:
+                for done in waiting:
+                    done.result()
+            except BaseException:  # Ctrl-C as well; the others wait no longer
+                for part in self._parts:
+                    part.channel.close(at_once=True)
+                raise
+
+    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+        hello = self._answer(part, "hello", _HELLO_S)
+        part.machine = hello["machine"]
+        if not part.place.has_tool:
+            if hello["system"] != relay.system():
+                what = f"{part.name} has {hello['system']}, this machine {relay.system()}"
+                raise UsageError(what, "start the parts by hand there: lth run PLAN --part 1/2; see docs/generators.md")
+            part.channel.send("begin", folders=stamps)
+            for name in self._answer(part, "lacks", _HELLO_S)["names"]:
+                archive = bundle.archive(folders[name])
+                self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
+                part.channel.send("folder", archive, name=name)
+                self._answer(part, "has", _SEND_S)
+        part.ahead_ms = part.channel.measure_clock() or 0
+
+    def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:
+        message = part.channel.receive(kind, within_s)
+        if message is None:
+            what = f"ON: {part.name} cannot be used: {part.channel.lost}"
+            raise UsageError(what, f"see whether this works: {part.place.by_hand}")
+        return message[0]
+
+    def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:
+        """Start all parts; each checks plan and target, starts JMeter's command, and waits."""
+        self._stack.enter_context(_locked(directory.path))
+        project = bundle.archive(bundle.project(self._request, target.url))
+        database = spec.profile.database
+        secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
+        for number, part in enumerate(self._parts, start=1):
+            self._receive_into(directory, number, part.ahead_ms)
+            argv = [
+                str(PACKAGE / "__main__.py") if part.place.has_tool else "{tool}/harness/__main__.py",
+                *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
+                *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
+                *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
+            ]
+            caches = (
+                {}
+                if part.place.has_tool
+                else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
+            )
+            environment = {WHOLE_VARIABLE: run_id, **caches}
+            run = f"{run_id}-{number}"
+            part.channel.send("start", project, run=run, argv=argv, environment=environment, secrets=secrets)
+        self._each(self._wait_until_ready)
+        if unlike := difference({part.name: part.record.versions for part in self._parts if part.record}):
+            raise UsageError(f"ON: {unlike}", "install the same on both")
+
+    def _wait_until_ready(self, part: _Part) -> None:
+        message = part.channel.receive("ready", _READY_S)
+        if message is None or message[0]["is"] != "ready":
+            reason = message[0]["reason"] if message else part.channel.lost
+            raise UsageError(f"part {part.name}: {reason}")
+        part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
+
+    def fetch(self, folder: Path, command: str) -> Iterator[RunDirectory]:
+        """Yield the runs of this command in a plan's folder whose launcher was killed, with all that their parts have.
+
+        Their parts ended by themselves, or do so now; a part that lost its files has the rows that arrived before.
+        """
+        for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
+            run = directory.read_run()
+            names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
+            if run and run.command == command and names == [part.name for part in self._parts]:
+                with contextlib.suppress(BlockingIOError):  # its launcher lives
+                    with _locked(directory.path):
+                        self._fetch(directory, run)
+                    yield directory
+
+    def _fetch(self, directory: RunDirectory, run: RunRecord) -> None:
+        self._log(f"{run.id}: its launcher was killed; fetching what its parts have")
+        for number, (part, stored) in enumerate(zip(self._parts, run.generators, strict=True), start=1):
+            self._receive_into(directory, number, stored.clock_ahead_ms or 0)
+            part.channel.send("resume", run=f"{run.properties['run_id']}-{number}")
+        while self.poll() is None:
+            self.wait(1.0)
+        ended = self.end(directory)
+        mask_secrets(directory.path, self._request.hidden)
+        ends = [part.record.ended_at for part in self._parts if part.record and part.record.ended_at]
+        run = replace(run, state=FINISHED, ended_at=max(ends, default=run.started_at), interrupted=True)
+        directory.write_run(replace(run, exit_codes=ended.exit_codes, other_runs=ended.other_runs))
+
+    def _receive_into(self, directory: RunDirectory, number: int, ahead_ms: int) -> None:
+        part = self._parts[number - 1]
+        part.rows = Rows(directory.path / samples_name(number), ahead_ms)
+        part.channel.on_rows, part.channel.on_file = part.rows.write, part.files.__setitem__
+
+    def launch(self, interrupts: Interrupts) -> Parts:
+        """Start the load of all parts at one moment, as soon as all have JMeter ready; return what drives them.
+
+        Without a part that ended before, and after an interrupt, there is no start.
+        """
+        until_s = time.monotonic() + _READY_S
+        while not (all(part.channel.is_held for part in self._parts) or interrupts.count or self.failures()):
+            time.sleep(_WAIT_S)
+            if time.monotonic() > until_s:
+                for part in self._parts:
+                    part.channel.lost = "" if part.channel.is_held else f"its JMeter did not start in {_READY_S:.0f} s"
+        at_ms = (time.time() + _LEAD_S) * MS_PER_S
+        for part in self._parts if all(part.channel.is_held for part in self._parts) else ():
+            part.channel.send("go", at_ms=at_ms + part.ahead_ms)
+        return self
+
+    def records(self, load: Load) -> tuple[GeneratorRecord, ...]:
+        """Return the record of each part for run.json."""
+        of_parts = [(part, part.record) for part in self._parts if part.record]
+        return tuple(
+            GeneratorRecord(
+                part.name,
+                *share,
+                jmeter=run.versions["jmeter"],
+                java=run.versions["java"],
+                clock_ahead_ms=part.ahead_ms,
+                is_local=part.machine == relay.machine(),
+                host=run.host,
+                machine=part.machine,
+                clock_moved_ms=part.moved_ms,
+            )
+            for (part, run), share in zip(of_parts, shares(load, len(self)), strict=True)
+        )
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of JMeter, its plugins and Java, which are the same in all parts."""
+        return next(part.record.versions for part in self._parts if part.record)
+
+    def tail(self, directory: RunDirectory, *, is_whole: bool) -> Tails:
+        """Return what reads the rows of all parts."""
+        names = (samples_name(number) for number in range(1, len(self) + 1))
+        return Tails([JtlTail(directory.path / name, is_whole=is_whole) for name in names])
+
+    def active_users(self) -> int | None:
+        """Return how many users are active on all machines; None when only the rows say it."""
+        counts = [part.channel.users for part in self._parts]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def poll(self) -> int | None:
+        """Return 0 when all parts have ended and their files are here; None before."""
+        is_over = all(part.channel.ended is not None or part.channel.check() for part in self._parts)
+        return 0 if is_over else None
+
+    def wait(self, seconds: float) -> int | None:
+        """Return 0 when all parts end; None when one still runs after `seconds`."""
+        until_s = time.monotonic() + seconds
+        while self.poll() is None and time.monotonic() < until_s:
+            time.sleep(_WAIT_S)
+        return self.poll()
+
+    def stop(
+        self,
+        limits: StopLimits,
+        new_samples: Callable[[], Sequence[Sample]] = tuple,
+        hurry: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """End the load of all parts: gracefully, then at once, then by a kill; return 0."""
+        patience = ((limits.samples_s + limits.teardown_s, hurry, False), (limits.term_s + _LAST_S, _never, False))
+        for seconds, is_enough, kill in (*patience, (_LAST_S, _never, True)):
+            until_s = time.monotonic() + seconds
+            for part in self._parts if self.poll() is None else ():
+                part.channel.send("stop", kill=kill)
+            while self.poll() is None and time.monotonic() < until_s and not is_enough():
+                new_samples()
+                self.wait(1.0)
+        return 0
+
+    def failures(self) -> tuple[str, ...]:
+        """Return a line for each part that was lost, or did not do its share."""
+        return tuple(filter(None, (part.problem() for part in self._parts)))
+
+    def end(self, directory: RunDirectory) -> PartsEnd:
+        """Store in the run directory what all parts have: telemetry, failed requests, logs, what the plan saved."""
+        for part in self._parts:
+            if part.rows:
+                part.rows.close()
+            if part.channel.ended and not part.channel.lost:
+                ahead_ms = part.channel.measure_clock()
+                part.moved_ms = None if ahead_ms is None else ahead_ms - part.ahead_ms
+        reasons = self.failures()
+        self._store_files(directory)
+        runs = {part.name: part.record for part in self._parts if part.record}
+        own = tuple(f"{run.id}," for run in runs.values())
+        others = dict.fromkeys(one for run in runs.values() for one in run.other_runs if not one.startswith(own))
+        codes = {
+            process_at(process, name): code
+            for name, run in runs.items()
+            for process, code in (run.exit_codes or {}).items()
+        }
+        for part in self._parts:
+            if part.channel.ended:
+                part.channel.send("end")
+                part.channel.reset()
+            part.files, part.rows = {}, None
+        return PartsEnd(reasons, codes, tuple(others))
+
+    def _store_files(self, directory: RunDirectory) -> None:
+        for number, part in enumerate(self._parts, start=1):
+            for name, data in part.files.items():
+                copy = directory.path / (_NUMBERED[name](number) if name in _NUMBERED else name)
+                if name not in _NOT_COPIED and not copy.exists():
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    copy.write_bytes(data)
+        stored = ((part.name, part.files.get("failures.jsonl", b"").decode(errors="replace")) for part in self._parts)
+        if text := joined_exchanges((name, parse_exchanges(text)) for name, text in stored):
+            directory.failures.write_text(text, encoding="utf-8")
+        seen = {relay.machine()}
+        with (directory.path / FILE_NAME).open("a", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out, lineterminator="\n")
+            for part in self._parts:
+                lines = part.files.get(FILE_NAME, b"").decode(errors="replace").splitlines()
+                without = (HOST, STOLEN) if part.machine in seen else ()
+                writer.writerows(rows_at(lines, part.name, part.ahead_ms, without))
+                seen.add(part.machine)
+
+    def close(self) -> None:
+        """Close all channels: what still runs there ends by itself."""
+        self._stack.close()
+        for part in self._parts:
+            part.channel.close()
+
+    def __enter__(self) -> Parts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Tails:
+    """Reads the new rows of several growing JTLs as those of one."""
+
+    def __init__(self, tails: Sequence[JtlTail]) -> None:
+        self._tails = tails
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a file has rows below its header."""
+        return any(tail.has_rows for tail in self._tails)
+
+    def new_rows(self) -> NewRows:
+        """Return the rows since the last call, in the order of the files."""
+        found = [tail.new_rows() for tail in self._tails]
+        return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a run directory, which says that its launcher lives; BlockingIOError when another one has it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _never() -> bool:
+    return False
+
+
+def difference(parts: Mapping[str, Mapping[str, str]]) -> str:
+    """Return how the versions of the first part and another one differ, by the names of the parts; "" for not at all.
+
+    A Java of the same release is the same: its updates do not change the load.
+    """
+    (first, own), *others = parts.items()
+    for name, versions in others:
+        for program, version in own.items():
+            theirs = versions.get(program, "not")
+            is_java = program == "java"
+            if (version.partition(".")[0] if is_java else version) != (theirs.partition(".")[0] if is_java else theirs):
+                title = {"java": "Java", "jmeter": "JMeter"}.get(program, program)
+                return f"{first} has {title} {version}, {name} has {theirs}"
+    return ""

@@ -1,0 +1,70 @@
+"""What makes a run a part of another one: its rows of the data files, and the moment at which its load begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.base.units import MS_PER_S
+from harness.plan.csv_data import divided
+from harness.plan.load import Part
+from harness.run.jmeter_command import JMeterCommand
+from harness.run.remote.drive import read_data
+
+
+def check_rows(folder: Path, jmx_path: Path, properties: Mapping[str, str], count: int) -> None:
+    """Raise UsageError for a data file that has fewer rows than a run has parts."""
+    for data, name, lines in read_data(folder, jmx_path, properties):
+        rows = sum(1 for line in lines if line.strip()) - data.has_head
+        if data.is_shared and rows < count:
+            what = f"{name} has {units.plural(max(0, rows), 'row')} for {count} parts, so one would have none"
+            raise UsageError(what, "add rows, use fewer parts, or set its sharing mode to Current thread")
+
+
+def keep_rows(run: Path, jmx_path: Path, properties: Mapping[str, str], part: Part) -> dict[str, str]:
+    """Leave a part its rows in the data files of its run; return the properties with names of files that moved.
+
+    Of a file that users share each part has every `count`-th row; a file of which each user reads all rows is whole.
+    """
+    check_rows(run, jmx_path, properties, part.count)
+    changed = {}
+    for data, name, lines in list(read_data(run, jmx_path, properties)):
+        if data.property_name:
+            changed[data.property_name] = name
+        copy = run / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        own = divided(lines, data.has_head, part.count)[part.number - 1] if data.is_shared else lines
+        copy.write_bytes(b"".join(own))
+    return changed
+
+
+def parse_start(text: str) -> float:
+    """Return a time of --start-at, ms since 1970; UsageError for another text."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"START_AT={text}: not a time", "give one in UTC, such as 2026-11-27T12:00:00Z") from None
+    if at.tzinfo is None:
+        raise UsageError(f"START_AT={text}: has no time zone", f"give {text}Z for UTC")
+    return at.timestamp() * MS_PER_S
+
+
+def check_start(text: str) -> None:
+    """Raise UsageError for a --start-at that is no future time; a file gets its time later."""
+    if text and not Path(text).is_absolute():
+        late_s = time.time() - parse_start(text) / MS_PER_S
+        if late_s > 0:
+            what = f"START_AT={text}: passed {late_s:.0f} s ago by the clock of this machine"
+            raise UsageError(what, "give a later time, and have NTP set the clocks")
+
+
+def starting_at(command: JMeterCommand, start_at: str, variable: str) -> JMeterCommand:
+    """Return JMeter's command that begins the load at a time, or at that of a file; `variable` has Java's options."""
+    at = start_at if Path(start_at).is_absolute() else f"{parse_start(start_at):.0f}"
+    options = f'{command.environment[variable]} "-Dharness.start_at={at}"'
+    return replace(command, environment={**command.environment, variable: options})

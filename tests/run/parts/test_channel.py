@@ -1,0 +1,80 @@
+"""What arrives of a part: its rows are those that JMeter wrote there, with the times of this machine's clock."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.jtl.inputs import Input
+from harness.report.jtls import Counting, summary_of_jtls
+from harness.run.parts.channel import Channel, Rows
+from harness.run.parts.places import Place, parse_places
+
+HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes\n"
+AHEAD_MS = 700
+
+
+def rows_text(count, ahead_ms=0, first=0):
+    def row(number):
+        message = f'"1700000000000 is a number\n1700000000000 ""too""\n{number}"' if number % 3 == 0 else "OK"
+        start_ms, elapsed_ms = 1_700_000_000_000 + 10 * number + ahead_ms, number * number % 977
+        return f"{start_ms},{elapsed_ms},Pay,200,{message},Users 1-1,true,,5,7\n"
+
+    return HEAD + "".join(row(number) for number in range(first, first + count))
+
+
+def written(path, data, cuts, ahead_ms):
+    rows = Rows(path, ahead_ms)
+    for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+        rows.write(data[begin:end])
+    rows.close()
+    return path.read_bytes()
+
+
+@given(st.lists(st.integers(0, 400), max_size=8).map(sorted), st.sampled_from([0, AHEAD_MS, -AHEAD_MS]))
+def test_rows_are_the_same_however_they_arrive_with_their_times_corrected(tmp_path_factory, cuts, ahead_ms):
+    path = tmp_path_factory.getbasetemp() / "samples.jtl"
+    data = rows_text(9, ahead_ms).encode()
+    assert written(path, data, [min(cut, len(data)) for cut in cuts], ahead_ms) == rows_text(9).encode()
+
+
+def test_counts_and_percentiles_of_two_parts_are_those_of_one_list_to_the_sample(tmp_path):
+    (tmp_path / "whole.jtl").write_text(rows_text(4000))
+    written(tmp_path / "samples.jtl", rows_text(1500).encode(), [99, 10_000], 0)
+    written(tmp_path / "samples-2.jtl", rows_text(2500, AHEAD_MS, first=1500).encode(), [77_777], AHEAD_MS)
+
+    def figures(*names):
+        summary = summary_of_jtls([Input(name, tmp_path / name) for name in names], Counting())
+        return summary.groups[0].labels
+
+    whole, parts = figures("whole.jtl"), figures("samples.jtl", "samples-2.jtl")
+    assert whole[0].sample_count == 4000
+    assert len(set(whole[0].percentiles_ms.values())) > 3
+    assert parts == whole
+
+
+def test_a_part_without_rows_leaves_an_empty_file_and_a_torn_row_stays(tmp_path):
+    assert written(tmp_path / "a.jtl", b"", [], AHEAD_MS) == b""
+    assert written(tmp_path / "b.jtl", b"head\n17000000007", [], AHEAD_MS) == b"head\n17000000007\n"
+
+
+@pytest.mark.real
+def test_a_relay_on_this_machine_answers_and_its_clock_is_ours(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (place,) = parse_places("local:1")
+    channel = Channel(place)
+    assert channel.receive("hello", 20.0)[0]["system"].startswith(("Linux", "Darwin"))
+    assert channel.measure_clock() == 0
+    channel.send("resume", run="run-01_1-none-1")
+    assert channel.receive("ready", 20.0)[0]["is"] == "gone"
+    channel.close()
+    assert channel._process.returncode == 0
+
+
+@pytest.mark.real
+def test_why_a_machine_cannot_be_used_is_the_last_line_of_its_errors():
+    channel = Channel(Place("gen1", (sys.executable, "-c", "import sys; sys.exit('ssh: no route to host')")))
+    assert channel.receive("hello", 20.0) is None
+    assert channel.lost == "ssh: no route to host"
+    channel.close()

@@ -1,0 +1,127 @@
+"""The share of a part: users, rates and rows of data files add up to those of the run, and no row is used twice."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.base.errors import UsageError
+from harness.plan.load import ClosedLoad, OpenLoad, Part, parse_part
+from harness.run.parts.drive import difference
+from harness.run.parts.places import parse_places
+from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
+from harness.run.remote.load import check_users, part_of
+
+JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
+<CSVDataSet testclass="CSVDataSet" testname="Customers"><stringProp name="filename">customers.csv</stringProp>
+<stringProp name="variableNames">{names}</stringProp><stringProp name="recycle">true</stringProp>
+<stringProp name="shareMode">shareMode.{mode}</stringProp></CSVDataSet>
+<hashTree/></hashTree></hashTree></jmeterTestPlan>
+"""
+
+
+def plan_with_rows(folder, lines, names="customer", mode="all"):
+    (folder / "customers.csv").write_text("".join(f"{line}\n" for line in lines))
+    (folder / "shop.jmx").write_text(JMX.format(names=names, mode=mode))
+    return folder / "shop.jmx"
+
+
+@given(st.integers(1, 20), st.data())
+def test_the_parts_of_a_load_add_up_to_it_and_differ_by_at_most_one_user(count, data):
+    load = ClosedLoad(data.draw(st.integers(count, 500)), 5.0, 60.0, None, requests=1000)
+    parts = [part_of(load, Part(number, count)) for number in range(1, count + 1)]
+    users = [part.users for part in parts]
+    assert sum(users) == load.users
+    assert max(users) - min(users) <= 1
+    # Only the whole run knows when it has 1000 samples.
+    assert {replace(part, users=0) for part in parts} == {replace(load, users=0, requests=None)}
+    rates = [part_of(OpenLoad(10.0, 0.0, 60.0), Part(number, count)).rate_per_s for number in range(1, count + 1)]
+    assert sum(rates) == pytest.approx(10.0, rel=1e-12)
+
+
+def test_a_run_with_more_parts_than_users_is_refused():
+    check_users(ClosedLoad(3, 0.0, 10.0, None), 3)
+    with pytest.raises(UsageError, match="USERS=3 is less than the 4 generators"):
+        check_users(ClosedLoad(3, 0.0, 10.0, None), 4)
+
+
+@pytest.mark.parametrize("text", ["3", "0/2", "3/2", "1/101", "a/b", "1/2/3", "-1/2"])
+def test_what_is_no_part_is_refused(text):
+    with pytest.raises(UsageError, match="not a part of a run"):
+        parse_part(text)
+
+
+@pytest.mark.parametrize("names", ["customer", ""])  # without names the first line is a header
+def test_no_row_of_a_data_file_is_in_two_parts_and_none_is_lost(tmp_path, names):
+    head, rows = ([] if names else ["customer"]), [f"c{number}" for number in range(7)]
+    found = []
+    for number in (1, 2, 3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        keep_rows(folder, plan_with_rows(folder, [*head, *rows], names), {}, Part(number, 3))
+        own = (folder / "customers.csv").read_text().split()
+        assert own[: len(head)] == head
+        found.append(own[len(head) :])
+    assert found == [["c0", "c3", "c6"], ["c1", "c4"], ["c2", "c5"]]
+
+
+def test_each_user_of_a_part_still_reads_a_whole_file_that_users_do_not_share(tmp_path):
+    jmx = plan_with_rows(tmp_path, ["a"], mode="thread")
+    keep_rows(tmp_path, jmx, {}, Part(2, 2))
+    assert (tmp_path / "customers.csv").read_text() == "a\n"
+
+
+def test_a_data_file_with_fewer_rows_than_parts_is_refused(tmp_path):
+    jmx = plan_with_rows(tmp_path, ["customer", "a", "b", ""], names="")
+    check_rows(tmp_path, jmx, {}, 2)
+    with pytest.raises(UsageError, match=r"customers\.csv has 2 rows for 3 parts, so one would have none; add rows"):
+        check_rows(tmp_path, jmx, {}, 3)
+
+
+def test_the_time_of_the_start_has_a_zone_and_is_not_over():
+    assert parse_start("1970-01-01T00:00:01.500Z") == 1500
+    check_start("2999-01-01T00:00:00Z")
+    for text, message in [
+        ("noon", "not a time"),
+        ("2999-01-01T00:00:00", "no time zone"),
+        ("1999-01-01Z", "not a time"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            check_start(text)
+    with pytest.raises(UsageError, match="s ago by the clock of this machine"):
+        check_start("1999-01-01T00:00:00Z")
+
+
+def test_the_places_of_parts_are_this_machine_or_hosts_for_ssh():
+    assert [place.name for place in parse_places("local:2")] == ["local-1", "local-2"]
+    here, there = parse_places("ssh:127.0.0.2,perf@gen2:2222")
+    assert (here.name, here.is_here, there.name, there.is_here) == ("127.0.0.2", True, "gen2:2222", False)
+    assert there.argv[:2] == ("ssh", "-T")
+    assert there.argv[-4:-1] == ("-p", "2222", "perf@gen2")
+    assert there.by_hand == "ssh -o BatchMode=yes -p 2222 perf@gen2 python3 -V"
+
+
+def test_parts_have_the_same_jmeter_and_java_release():
+    own = {"java": "17.0.15", "jmeter": "5.6.3"}
+    assert difference({"gen1": own, "gen2": {**own, "java": "17.0.2"}}) == ""
+    assert difference({"gen1": own, "gen2": own, "gen3": {**own, "java": "21.0.1"}}) == (
+        "gen1 has Java 17.0.15, gen3 has 21.0.1"
+    )
+    assert difference({"gen1": own, "gen2": {"java": "17.0.15"}}) == "gen1 has JMeter 5.6.3, gen2 has not"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gen1", "no such place; give local:2, or ssh:gen1,gen2"),
+        ("local:0", "not a whole number from 1 to 100"),
+        ("ssh:", "no such place"),
+        ("ssh:gen1,", "an empty part is no host"),
+        ("ssh:-oProxyCommand=x", "is no host"),
+        ("ssh:gen1,me@gen1", "gen1 is repeated"),
+    ],
+)
+def test_what_is_no_place_is_refused(text, message):
+    with pytest.raises(UsageError, match=message):
+        parse_places(text)
