@@ -35,7 +35,7 @@ def check_request(request: Request, load: Load) -> None:
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
-    if not request.remotes:
+    if not request.remotes and not request.places:  # each part looks at its own share
         check_memory(load, user_kb(request.plan.jmx_path, request.target), request.profile.generator_heap_mb)
 
 
