@@ -24,13 +24,15 @@ def usage(process, cores):
     return Usage(process, 10, cores, cores, cores, 10**9, 10**9, 10**9, 40)
 
 
-def test_the_format_page_lists_every_warning_and_no_other():
-    """Compare both ways: codes, and which of them make a run DOUBTFUL or are notes."""
+def test_the_format_page_lists_every_warning_that_makes_no_run_doubtful():
+    """Compare both ways: codes, and which of them are notes; doubtful.md has the others."""
     text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
     section = text.split("\n### Warnings\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([\w-]+)` \| (?:\*\*(\w+)\*\*: )?", section, flags=re.MULTILINE)
     assert sorted(rows) == sorted(
-        (str(code), "" if code.severity is Severity.WARNING else code.severity.value) for code in WarningCode
+        (str(code), "" if code.severity is Severity.WARNING else code.severity.value)
+        for code in WarningCode
+        if code.severity is not Severity.DOUBTFUL
     )
 
 
