@@ -138,16 +138,15 @@ class Parts:
     def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
         part.machine = hello["machine"]
-        if not part.place.has_tool:
-            if hello["system"] != relay.system():
-                what = f"{part.name} has {hello['system']}, this machine {relay.system()}"
-                raise UsageError(what, "start the parts by hand there: lth run PLAN --part 1/2; see docs/generators.md")
-            part.channel.send("begin", folders=stamps)
-            for name in self._answer(part, "lacks", _HELLO_S)["names"]:
-                archive = bundle.archive(folders[name])
-                self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
-                part.channel.send("folder", archive, name=name)
-                self._answer(part, "has", _SEND_S)
+        if hello["system"] != relay.system():
+            what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
+            raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
+        part.channel.send("begin", folders=stamps)
+        for name in self._answer(part, "lacks", _HELLO_S)["names"]:
+            archive = bundle.archive(folders[name])
+            self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
+            part.channel.send("folder", archive, name=name)
+            self._answer(part, "has", _SEND_S)
         part.ahead_ms = part.channel.measure_clock() or 0
 
     def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:
