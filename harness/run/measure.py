@@ -119,10 +119,10 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=ended.other_runs if ended else tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
-        left_out_arrivals=left_out_arrivals,
+        left_out_arrivals=ended.left_out_arrivals if ended else left_out_arrivals,
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
-        http_requests=http_requests,
+        http_requests=ended.http_requests if ended else http_requests,
     )
     directory.write_run(record)
     return record

@@ -31,6 +31,7 @@ def folders(jmeter: JMeterHome) -> dict[str, Files]:
         **_under("harness/shipped/jmeter", SHIPPED / "jmeter"),
         **dict(_packages()),
         **_under(f"{cache}/{jmeter.agent.parent.name}", jmeter.agent.parent),
+        **(_under(f"{cache}/{jmeter.sampler.name}", jmeter.sampler) if jmeter.sampler else {}),
     }
     for folder in filter(None, [jmeter.plugin_folder]):
         tool |= _under(f"{cache}/{folder.name}", folder)

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -92,11 +93,16 @@ class _Part:
 
 @dataclass(frozen=True)
 class PartsEnd:
-    """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them."""
+    """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them.
+
+    `http_requests` and `left_out_arrivals` are the sums of the parts.
+    """
 
     reasons: tuple[str, ...]
     exit_codes: Mapping[str, int]
     other_runs: tuple[str, ...]
+    http_requests: Mapping[str, int]
+    left_out_arrivals: int
 
 
 class Parts:
@@ -327,7 +333,9 @@ class Parts:
                 part.channel.send("end")
                 part.channel.reset()
             part.files, part.rows = {}, None
-        return PartsEnd(reasons, codes, tuple(others))
+        counts = sum((Counter(run.http_requests) for run in runs.values()), Counter[str]())
+        left_out = sum(run.left_out_arrivals for run in runs.values())
+        return PartsEnd(reasons, codes, tuple(others), counts, left_out)
 
     def _store_files(self, directory: RunDirectory) -> None:
         for number, part in enumerate(self._parts, start=1):
