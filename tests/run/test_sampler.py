@@ -277,6 +277,12 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         ours, theirs = (side.result() for side in sides)
     _assert_alike(ours, theirs)
     assert len(ours.results) == len(requests) + 4 + 1
+    for side in (ours, theirs):  # the server waits for 200 ms before and within the body
+        slow = next(result for result in side.results if result.get("lb") == "slow body")
+        assert int(slow.get("lt", "")) >= 190
+        assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
+        connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
+        assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
     assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
 
