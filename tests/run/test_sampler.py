@@ -293,7 +293,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         ("lean", {"lean": 3, "jmeter": 0}, "JMeter 5.6.3 (lean HTTP sampler), "),
         ("lean", {"lean": 3, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 3 of 5 HTTP requests), "),
         ("lean", {"lean": 0, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 0 of 2 HTTP requests), "),
-        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler), "),  # JMeter was killed
+        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler, requests not counted), "),  # JMeter was killed
         ("jmeter", {}, "JMeter 5.6.3 (JMeter's own HTTP sampler), "),
         (None, {}, "JMeter 5.6.3, "),  # a run of an earlier version
     ],
