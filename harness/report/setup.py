@@ -135,7 +135,9 @@ def _sampler_text(sampler: str, counts: Mapping[str, int]) -> str:
     if sampler == JMETERS:
         return "JMeter's own HTTP sampler"
     every = sum(counts.values())
-    if not every or counts[LEAN] == every:
+    if not every:
+        return "lean HTTP sampler, requests not counted"
+    if counts[LEAN] == every:
         return "lean HTTP sampler"
     return f"lean HTTP sampler for {counts[LEAN]} of {units.plural(every, 'HTTP request')}"
 

@@ -18,7 +18,7 @@ from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.load import OpenLoad
 from harness.plan.plan import Dump
-from harness.plan.spec import RunSpec
+from harness.plan.spec import JMETERS, LEAN, RunSpec
 from harness.run import exchanges, jmeter
 from harness.run.connections import connection_reasons, take_list
 from harness.run.context import RunContext, start, system_of, warn_of
@@ -132,11 +132,11 @@ def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
     """Return and remove the numbers that LeanSampler.java writes when JMeter ends; nothing without them."""
     path = directory.path / _COUNTS_NAME
     try:
-        counts: dict[str, int] = json.loads(path.read_text())
+        counts = json.loads(path.read_text())
         path.unlink()
-    except (OSError, ValueError):
+        return {name: int(counts[name]) for name in (LEAN, JMETERS)}
+    except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return counts
 
 
 class _Driven(NamedTuple):

@@ -114,7 +114,7 @@ class RunRecord:
     `left_out_arrivals` are those of an open load at which `users_most` users were active, or their memory was full.
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `http_requests` are the numbers of HTTP requests by the sampler that sent them, lean or jmeter; empty when JMeter
-    was killed, or had only its own.
+    was killed, had only its own, or sent none.
     `is_soak` means that heap histograms were taken.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.

@@ -277,6 +277,12 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         ours, theirs = (side.result() for side in sides)
     _assert_alike(ours, theirs)
     assert len(ours.results) == len(requests) + 4 + 1
+    for side in (ours, theirs):  # the server waits for 200 ms before and within the body
+        slow = next(result for result in side.results if result.get("lb") == "slow body")
+        assert int(slow.get("lt", "")) >= 190
+        assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
+        connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
+        assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
     assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
 
@@ -287,7 +293,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         ("lean", {"lean": 3, "jmeter": 0}, "JMeter 5.6.3 (lean HTTP sampler), "),
         ("lean", {"lean": 3, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 3 of 5 HTTP requests), "),
         ("lean", {"lean": 0, "jmeter": 2}, "JMeter 5.6.3 (lean HTTP sampler for 0 of 2 HTTP requests), "),
-        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler), "),  # JMeter was killed
+        ("lean", {}, "JMeter 5.6.3 (lean HTTP sampler, requests not counted), "),  # JMeter was killed
         ("jmeter", {}, "JMeter 5.6.3 (JMeter's own HTTP sampler), "),
         (None, {}, "JMeter 5.6.3, "),  # a run of an earlier version
     ],
