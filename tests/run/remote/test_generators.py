@@ -182,6 +182,7 @@ def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(ended, two, 
     assert not list((tmp_path / "reports").rglob("run-*"))
 
 
+@pytest.mark.counterpart
 def test_generators_stop_and_become_free_when_their_harness_is_killed(start, two, tmp_path):
     (first, log), _ = two
     before = log.read_text().count("free")
@@ -227,6 +228,7 @@ def stopped(ended, home, two) -> tuple[subprocess.CompletedProcess, list[tuple[s
         return ended(f"{first},{second}", *arguments, "--stop", "throughput<900/s for 2s"), seen
 
 
+@pytest.mark.counterpart
 def test_a_stop_condition_ends_the_load_of_all_generators_and_their_failures_are_stored_and_traced(
     stopped, two, tmp_path
 ):
@@ -269,6 +271,7 @@ rate_per_s = 10
 """
 
 
+@pytest.mark.counterpart
 def test_two_generators_divide_each_of_several_loads(ended, home, two, tmp_path):
     (first, _), (second, _) = two
     (home / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
@@ -301,6 +304,7 @@ def server_at(address: str) -> psutil.Process:
     return server
 
 
+@pytest.mark.counterpart
 def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
     (first, first_log), (second, log) = two
     process = start(f"{first},{second}", "--users", "2", "--duration", "60")
@@ -315,6 +319,7 @@ def test_a_run_ends_and_names_a_generator_that_hangs(start, two, tmp_path):
     wait_for(lambda: all(one.read_text().rstrip().endswith("free") for one in (first_log, log)), 20)
 
 
+@pytest.mark.counterpart
 def test_a_run_ends_keeps_its_samples_and_names_a_generator_that_dies(start, two, tmp_path):
     # The last one of the module: it costs the second generator.
     (first, _), (second, log) = two
