@@ -36,7 +36,7 @@ test-fast: ## run the tests that start no real system (under a minute); none in 
 	@$(setup) --tests
 	@$(pytest) -n 3 --dist worksteal -m 'not real and not counterpart' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
 
-test-real: ## run the tests against real counterparts, such as sshd: by hand and weekly (minutes)
+test-real: ## run the long tests: real counterparts such as sshd, large simulations; by hand and weekly (minutes)
 	@$(setup) --tests
 	@$(pytest) -m counterpart $(TESTS)
 

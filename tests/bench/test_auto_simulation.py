@@ -37,6 +37,7 @@ def test_a_load_without_the_checks_that_do_not_matter_ends_as_with_all(scene, se
     assert (found.after_s, found.average_ms, found.within_ms) == end_of_all_checks(scene, seed, 600)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("name", ["400 ms, 8 %", "12 ms, 8 %, 25 req/s, long tail"])
 def test_frequent_checks_do_not_end_the_load_too_early(name):
@@ -49,6 +50,7 @@ def test_frequent_checks_do_not_end_the_load_too_early(name):
     assert fmean(one.average_ms / scene.true_ms - 1 for one in by_itself) == pytest.approx(0, abs=0.02)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_interval_that_ends_a_load_contains_the_true_mean_of_correlated_times():
     # With two checks in a row instead of five it was 90 % of 400.

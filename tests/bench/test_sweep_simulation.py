@@ -47,6 +47,7 @@ def test_the_p_value_of_two_values_is_half_of_the_chi_squares():
     assert fall_p_value([0.0, 1.0], [1, 1], 0.1) == 1.0
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN], ids=["13 levels", "7 levels"])
 @pytest.mark.parametrize("queue", QUEUES.values(), ids=QUEUES)
@@ -66,6 +67,7 @@ def test_an_existing_peak_is_found_and_its_interval_contains_it(law, users):
     assert found.peak_covered >= 0.9
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN, TWENTY], ids=["13 levels", "7 levels", "20 levels"])
 @pytest.mark.parametrize("system", GRADUAL.values(), ids=GRADUAL)
@@ -75,6 +77,7 @@ def test_a_gradual_fall_is_not_called_a_cliff(system, users):
     assert of_fall(system, users, 0.03, 40, seed=2).cliff <= 4 / 40
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("users", [THIRTEEN, SEVEN, TWENTY], ids=["13 levels", "7 levels", "20 levels"])
 @pytest.mark.parametrize("name", [name for name, cliff in CLIFFS.items() if cliff.ratio == 0.20])

@@ -108,6 +108,7 @@ def test_a_stable_queue_is_seldom_reported_as_not_steady(utilisation, length_s):
     assert rate <= 0.06
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize(("length_s", "variation"), [(75, 0.05), (75, 0.2), (300, 0.2)])
 def test_autocorrelated_noise_is_seldom_reported_as_not_steady(length_s, variation):
@@ -254,6 +255,7 @@ def test_a_run_that_gets_faster_is_mostly_not_steady():
     assert rate_found("trend, −30 %", 100, 0.3) >= 0.55
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_runs_without_changes_are_seldom_called_not_steady():
     # A share of 6 % is found with a probability of 95 %.

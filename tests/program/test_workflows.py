@@ -213,7 +213,7 @@ def copy(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 @pytest.mark.parametrize("step", steps("test.yml", "run")[1:], ids=lambda step: step["run"])
 def test_a_step_of_the_tests_does_its_work_in_a_clean_copy(copy, step):
     done = run_step(step, copy, TESTS="tests/base/test_units.py", PYTHONPYCACHEPREFIX=str(copy / "build" / "pycache"))
