@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import __version__
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
@@ -64,6 +65,7 @@ class _Part:
     place: Place
     channel: Channel
     machine: str = ""
+    tool: str = "{tool}"
     ahead_ms: int = 0
     moved_ms: int | None = None
     record: RunRecord | None = None
@@ -73,6 +75,11 @@ class _Part:
     @property
     def name(self) -> str:
         return self.place.name
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether tool and JMeter are there, and need not be sent."""
+        return self.tool != "{tool}"
 
     def problem(self) -> str:
         """Return why this part did not do its share, "" while it does."""
@@ -105,16 +112,18 @@ class Parts:
     It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
     """
 
-    def __init__(self, request: Request, arguments: Sequence[str], jmeter: JMeterHome, log: Log) -> None:
+    def __init__(
+        self, request: Request, places: Sequence[Place], arguments: Sequence[str], jmeter: JMeterHome, log: Log
+    ) -> None:
         self._request, self._arguments, self._log = request, arguments, log
         self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
         self._parts: list[_Part] = []
-        has_tool = all(place.has_tool for place in request.places)
-        folders = {} if has_tool else bundle.folders(jmeter)
-        stamps = {name: bundle.stamp(files) for name, files in folders.items()}
         try:
-            self._parts = [_Part(place, Channel(place)) for place in request.places]
+            self._parts = [_Part(place, Channel(place)) for place in places]
+            self._each(self._greet)
+            folders = {} if all(part.has_tool for part in self._parts) else bundle.folders(jmeter)
+            stamps = {name: bundle.stamp(files) for name, files in folders.items()}
             self._each(lambda part: self._connect(part, folders, stamps))
         except BaseException:
             self.close()
@@ -129,13 +138,19 @@ class Parts:
             for done in [pool.submit(act, part) for part in self._parts]:
                 done.result()
 
-    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+    def _greet(self, part: _Part) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
         part.machine = hello["machine"]
-        if not part.place.has_tool:
-            if hello["system"] != relay.system():
-                what = f"{part.name} has {hello['system']}, this machine {relay.system()}"
-                raise UsageError(what, "start the parts by hand there: lth run PLAN --part 1/2; see docs/generators.md")
+        if part.place.has_tool:
+            part.tool = str(PACKAGE.parent)
+        elif hello["tool"] == __version__:
+            part.tool = "{here}"
+        elif hello["system"] != relay.system():
+            what = f"{part.name} has {hello['system']}, this machine {relay.system()}"
+            raise UsageError(what, "start the parts by hand there: lth run PLAN --part 1/2; see docs/generators.md")
+
+    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+        if not part.has_tool:
             part.channel.send("begin", folders=stamps)
             for name in self._answer(part, "lacks", _HELLO_S)["names"]:
                 archive = bundle.archive(folders[name])
@@ -160,15 +175,13 @@ class Parts:
         for number, part in enumerate(self._parts, start=1):
             self._receive_into(directory, number, part.ahead_ms)
             argv = [
-                str(PACKAGE / "__main__.py") if part.place.has_tool else "{tool}/harness/__main__.py",
+                f"{part.tool}/harness/__main__.py",
                 *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
                 *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
                 *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
             ]
             caches = (
-                {}
-                if part.place.has_tool
-                else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
+                {} if part.has_tool else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
             )
             environment = {WHOLE_VARIABLE: run_id, **caches}
             run = f"{run_id}-{number}"
@@ -186,21 +199,11 @@ class Parts:
             raise UsageError(f"part {part.name}: {reason}")
         part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
 
-    def fetch(self, folder: Path, command: str) -> Iterator[RunDirectory]:
-        """Yield the runs of this command in a plan's folder whose launcher was killed, with all that their parts have.
+    def fetch(self, directory: RunDirectory, run: RunRecord) -> None:
+        """Store all that the parts have of a run whose launcher was killed; it ended by itself, or does so now.
 
-        Their parts ended by themselves, or do so now; a part that lost its files has the rows that arrived before.
+        A part that lost its files has the rows that arrived before.
         """
-        for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
-            run = directory.read_run()
-            names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
-            if run and run.command == command and names == [part.name for part in self._parts]:
-                with contextlib.suppress(BlockingIOError):  # its launcher lives
-                    with _locked(directory.path):
-                        self._fetch(directory, run)
-                    yield directory
-
-    def _fetch(self, directory: RunDirectory, run: RunRecord) -> None:
         self._log(f"{run.id}: its launcher was killed; fetching what its parts have")
         for number, (part, stored) in enumerate(zip(self._parts, run.generators, strict=True), start=1):
             self._receive_into(directory, number, stored.clock_ahead_ms or 0)
@@ -248,6 +251,7 @@ class Parts:
                 host=run.host,
                 machine=part.machine,
                 clock_moved_ms=part.moved_ms,
+                pod=part.place.pod,
             )
             for (part, run), share in zip(of_parts, shares(load, len(self)), strict=True)
         )
@@ -356,6 +360,16 @@ class Parts:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def left_runs(places: Sequence[Place], folder: Path, command: str) -> Iterator[tuple[RunDirectory, RunRecord]]:
+    """Yield the runs of this command in a plan's folder whose launcher was killed; each is locked meanwhile."""
+    for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
+        run = directory.read_run()
+        names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
+        if run and run.command == command and names == [place.name for place in places]:
+            with contextlib.suppress(BlockingIOError), _locked(directory.path):  # else its launcher lives
+                yield directory, run
 
 
 class Tails:
