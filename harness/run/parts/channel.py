@@ -175,7 +175,7 @@ class Channel:
             code = self._process.wait(timeout=_END_S)
         except subprocess.TimeoutExpired:
             return "it closed the connection"
-        if why := self._why_gone():
+        if not self._closed.is_set() and (why := self._why_gone()):
             return why
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
