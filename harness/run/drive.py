@@ -6,14 +6,15 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
 from harness.metrics.live import LiveFigures, LiveTally
 from harness.run.early_stop import EarlyStop
-from harness.run.jmeter import StopLimits, TearDown, ending_text, signal_of
-from harness.run.progress import NewRows, Progress
+from harness.run.jmeter import JMeter, StopLimits, ending_text, signal_of
+from harness.run.parts.drive import Parts, Tails
+from harness.run.progress import JtlTail, NewRows, Progress
 
 if TYPE_CHECKING:
     from harness.run.auto_end import AutoEnd
@@ -70,35 +71,12 @@ class EndOfLoad:
         return self.early_stop.reason(now_s, samples, row_count, users) if self.early_stop else ""
 
 
-class LoadProcess(Protocol):
-    """What makes the load: a JMeter, or the parts of a run on several machines; `JMeter` describes its methods."""
-
-    teardown: TearDown
-
-    def active_users(self) -> int | None: ...
-
-    def poll(self) -> int | None: ...
-
-    def wait(self, seconds: float) -> int | None: ...
-
-    def stop(self, limits: StopLimits, new_samples: NewSamples = ..., hurry: Callable[[], bool] = ...) -> int: ...
-
-
-class RowSource(Protocol):
-    """What reads the new rows of the load; `JtlTail` describes it."""
-
-    @property
-    def has_rows(self) -> bool: ...
-
-    def new_rows(self) -> NewRows: ...
-
-
-NewSamples = Callable[[], Sequence[Sample]]
+_Tail = JtlTail | Tails
 
 
 def drive(
-    jmeter: LoadProcess,
-    tail: RowSource,
+    jmeter: JMeter | Parts,
+    tail: _Tail,
     progress: Progress,
     interrupts: Interrupts,
     failures: Callable[[], Sequence[str]],
@@ -151,7 +129,11 @@ class _View:
     """Reads the new rows of the JTL and shows them; the times count from the first sample."""
 
     def __init__(
-        self, tail: RowSource, progress: Progress, duration_s: float | None, active_users: Callable[[], int | None]
+        self,
+        tail: _Tail,
+        progress: Progress,
+        duration_s: float | None,
+        active_users: Callable[[], int | None],
     ) -> None:
         self._tail, self._progress, self._duration_s, self._active_users = tail, progress, duration_s, active_users
         self._live = LiveTally()
@@ -179,14 +161,14 @@ class _View:
 
 
 def _stopped(
-    jmeter: LoadProcess, view: _View, samples_s: float, teardown_s: float, hurry: Callable[[], bool] = lambda: False
+    jmeter: JMeter | Parts, view: _View, samples_s: float, teardown_s: float, hurry: Callable[[], bool] = lambda: False
 ) -> int:
     """Stop JMeter, show what it does until its end, and return its exit code."""
     limits = StopLimits(samples_s, teardown_s, _TERM_S)
     return jmeter.stop(limits, lambda: view.look(time.monotonic()).rows.samples, hurry)
 
 
-def _overrun(jmeter: LoadProcess, end: EndOfLoad, now_s: float, started_s: float) -> str:
+def _overrun(jmeter: JMeter | Parts, end: EndOfLoad, now_s: float, started_s: float) -> str:
     """Return the limit that JMeter has exceeded, else an empty text; tearDown has a limit of its own."""
     if jmeter.teardown.began_s is not None:
         if now_s - jmeter.teardown.began_s <= end.overrun_s:
@@ -197,7 +179,7 @@ def _overrun(jmeter: LoadProcess, end: EndOfLoad, now_s: float, started_s: float
     return f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration"
 
 
-def _teardown_reasons(jmeter: LoadProcess, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:
+def _teardown_reasons(jmeter: JMeter | Parts, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:
     """Return and print that tearDown was cut short, if the harness ended JMeter within it."""
     began_s = jmeter.teardown.began_s
     if began_s is None or signal_of(code) not in _OUR_SIGNALS:

@@ -80,10 +80,9 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     directory.write_run(record)
     remove_if_killed(directory.path, context.guardian)
     started_s = time.monotonic()
-    parts, is_whole = context.parts, context.watch is not None
-    with registered(record.id) if parts is None else nullcontext(OtherRuns(is_off=True)) as others:
+    with nullcontext(OtherRuns(is_off=True)) if context.parts else registered(record.id) as others:
         auto_end = _auto_end(spec)
-        tail = parts.tail(directory, is_whole=is_whole) if parts else JtlTail(directory.samples, is_whole=is_whole)
+        tail = _tail(run, context)
         offset = (lambda: tail.offset) if isinstance(tail, JtlTail) else None
         packing_samples = packing(spec, directory.samples, offset, context.log)
         with packing_samples as packer, recording(run, context) as started:
@@ -174,6 +173,15 @@ def _drive(
     if ended and ended.reasons and not outcome.interrupted:
         outcome = replace(outcome, reasons=tuple(dict.fromkeys((*outcome.reasons, *ended.reasons))))
     return _Driven(outcome, started, ended)
+
+
+def _tail(run: PreparedRun, context: RunContext) -> JtlTail | Tails:
+    """Return what reads the rows of a load while it lasts; those of a part are read by its launcher."""
+    is_whole = context.watch is not None
+    if context.parts:
+        return context.parts.tail(run.directory, is_whole=is_whole)
+    is_launched = Path(run.spec.start_at).is_absolute()
+    return Tails([]) if is_launched else JtlTail(run.directory.samples, is_whole=is_whole)
 
 
 def _auto_end(spec: RunSpec) -> AutoEnd | None:

@@ -106,9 +106,9 @@ class SamplesPacker:
 def packing(spec: RunSpec, jtl: Path, read_bytes: Callable[[], int] | None, log: Log) -> Iterator[SamplesPacker | None]:
     """Yield what packs the rows of a long run while the block lasts; None for other runs, and where that cannot be.
 
-    Without `read_bytes` the JTL is one of several, which are not packed.
+    Without `read_bytes` the rows belong to a part of a run, and are not packed.
     """
-    is_wanted = spec.is_long and spec.profile.pack_mb and not spec.part  # a relay reads its rows
+    is_wanted = spec.is_long and spec.profile.pack_mb and read_bytes
     problem = why_not(jtl.parent) if is_wanted else ""
     if problem:
         log(f"the samples are not packed while the run lasts: {problem}")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from harness.base.errors import UsageError
 from harness.base.process import inherited
 from harness.base.units import MS_PER_S
 from harness.run.parts import relay
@@ -52,14 +53,18 @@ class Channel:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - until the channel ends
-        self._process = subprocess.Popen(
-            place.argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**inherited(), **place.environment},
-            start_new_session=True,  # Ctrl-C in the terminal does not reach it
-        )
+        try:
+            self._process = subprocess.Popen(
+                place.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env={**inherited(), **place.environment},
+                start_new_session=True,  # Ctrl-C in the terminal does not reach it
+            )
+        except OSError as error:
+            what = f"{self.name}: {place.argv[0]} cannot be started ({error.strerror})"
+            raise UsageError(what, "install it, or put it on PATH") from None
         source = Path(relay.__file__).read_bytes()
         self._write(b"%d\n%s" % (len(source), source))
         for target in (self._read, self._beat):
@@ -110,15 +115,17 @@ class Channel:
             self.lost = f"no answer for {SILENCE_S:.0f} s"
         return self.lost
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
         """End the channel: its relay ends a load that still runs, and stops by itself."""
         self._closed.set()
+        if at_once:  # a message may be on its way
+            self._process.kill()
         with contextlib.suppress(OSError):
             self._stdin.close()
         try:
             self._process.wait(timeout=0.0 if self.lost else _END_S)
         except subprocess.TimeoutExpired:
-            self._process.terminate()
+            self._process.kill()  # one that is stopped ignores anything else
             self._process.wait()
 
     @property

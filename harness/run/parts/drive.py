@@ -135,8 +135,14 @@ class Parts:
     def _each(self, act: Callable[[_Part], object]) -> None:
         """Do something with all parts at once; the first error in their order is raised."""
         with ThreadPoolExecutor(len(self._parts)) as pool:
-            for done in [pool.submit(act, part) for part in self._parts]:
-                done.result()
+            waiting = [pool.submit(act, part) for part in self._parts]
+            try:
+                for done in waiting:
+                    done.result()
+            except BaseException:  # Ctrl-C as well; the others wait no longer
+                for part in self._parts:
+                    part.channel.close(at_once=True)
+                raise
 
     def _greet(self, part: _Part) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
@@ -187,10 +193,8 @@ class Parts:
             run = f"{run_id}-{number}"
             part.channel.send("start", project, run=run, argv=argv, environment=environment, secrets=secrets)
         self._each(self._wait_until_ready)
-        first = self._parts[0]
-        for part in self._parts[1:]:
-            if unlike := _difference(first, part):
-                raise UsageError(unlike, "install the same on both")
+        if unlike := difference({part.name: part.record.versions for part in self._parts if part.record}):
+            raise UsageError(f"ON: {unlike}", "install the same on both")
 
     def _wait_until_ready(self, part: _Part) -> None:
         message = part.channel.receive("ready", _READY_S)
@@ -404,14 +408,17 @@ def _never() -> bool:
     return False
 
 
-def _difference(first: _Part, other: _Part) -> str:
-    """Return how the software of two parts differs, "" for not at all; a Java of the same release is the same."""
-    versions = [dict(part.record.versions) if part.record else {} for part in (first, other)]
-    for one in versions:
-        one["java"] = one.get("java", "").partition(".")[0]
-    for name in versions[0]:
-        mine, theirs = versions[0][name], versions[1].get(name)
-        if mine != theirs:
-            title = name.replace("java", "Java").replace("jmeter", "JMeter")
-            return f"{first.name} has {title} {mine}, {other.name} has {theirs}"
+def difference(parts: Mapping[str, Mapping[str, str]]) -> str:
+    """Return how the versions of the first part and another one differ, by the names of the parts; "" for not at all.
+
+    A Java of the same release is the same: its updates do not change the load.
+    """
+    (first, own), *others = parts.items()
+    for name, versions in others:
+        for program, version in own.items():
+            theirs = versions.get(program, "not")
+            is_java = program == "java"
+            if (version.partition(".")[0] if is_java else version) != (theirs.partition(".")[0] if is_java else theirs):
+                title = {"java": "Java", "jmeter": "JMeter"}.get(program, program)
+                return f"{first} has {title} {version}, {name} has {theirs}"
     return ""

@@ -34,6 +34,7 @@ _DAY_S = 86_400
 _START_S = 300.0
 _POLL_S = 1.0
 _CALL_S = 30.0
+_STATE_S = 6.0
 _USER = 10001  # of our image
 _CONTAINER = "part"
 _LABELS = {"app": "load-test", "role": "part"}
@@ -167,17 +168,16 @@ def _kubectl(namespace: str, *words: str, given: str = "") -> str:
         raise UsageError(f"ON=k8s: kubectl {words[0]} had no answer for {2 * _CALL_S:.0f} s") from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        can = f"kubectl --namespace={namespace} auth can-i create jobs,pods/exec"
-        raise UsageError(
-            f"ON=k8s: kubectl {words[0]}: {reason}", f"see {can}; docs/kubernetes/parts.yaml has the rights"
+        todo = (
+            f"check kubectl --namespace={namespace} get pods; docs/kubernetes/parts.yaml has the rights that it needs"
         )
+        raise UsageError(f"ON=k8s: kubectl {words[0]}: {reason}", todo)
     return done.stdout
 
 
 def _pods(namespace: str, job: str) -> list[Pod]:
-    found: list[Pod] = json.loads(_kubectl(namespace, "get", "pods", f"--selector=job-name={job}", "--output=json"))[
-        "items"
-    ]
+    text = _kubectl(namespace, "get", "pods", f"--selector=job-name={job}", "--output=json")
+    found: list[Pod] = json.loads(text)["items"]
     index = "batch.kubernetes.io/job-completion-index"
     return sorted(found, key=lambda pod: int(pod["metadata"]["annotations"][index]))
 
@@ -195,9 +195,7 @@ def _running_pods(namespace: str, job: str, count: int) -> list[Pod]:
                 raise UsageError(f"ON=k8s: pod {pod['metadata']['name']}: {problem}", "see [kubernetes] of the profile")
         if time.monotonic() > until_s:
             what = f"ON=k8s: after {_START_S:.0f} s there are {len(pods)} of {count} pods"
-            raise UsageError(
-                what, f"see whether a quota of the namespace allows them: kubectl -n {namespace} get quota"
-            )
+            raise UsageError(what, f"see whether a quota allows them: kubectl --namespace={namespace} get quota")
         time.sleep(_POLL_S)
 
 
@@ -221,40 +219,39 @@ def _why_not_running(pod: Pod, *, is_late: bool) -> str:
 
 
 def _why_lost(namespace: str, name: str) -> str:
-    """Return how a pod ended, "" while it runs."""
-    try:
-        text = _kubectl(namespace, "get", "pod", name, "--ignore-not-found", "--output=json")
-    except UsageError:
-        return ""
-    if not text:
-        return f"pod {name} was deleted"
-    pod = json.loads(text)
-    return "" if _phase(pod) == "Running" else f"pod {name} on {pod['spec'].get('nodeName')}: {_end_of(pod)}"
+    """Return how a pod ended, "" while it runs; its state is known some seconds later than its connection ends."""
+    until_s = time.monotonic() + _STATE_S
+    while time.monotonic() < until_s:
+        try:
+            text = _kubectl(namespace, "get", "pod", name, "--ignore-not-found", "--output=json")
+        except UsageError:
+            return ""
+        if not text:
+            return f"pod {name} was deleted"
+        pod = json.loads(text)
+        if _phase(pod) != "Running":
+            return f"pod {name} on {pod['spec'].get('nodeName')}: {_end_of(pod)}"
+        time.sleep(_POLL_S)
+    return ""
 
 
 def _end_of(pod: Pod) -> str:
-    """Return how a pod ended: the reason of an eviction first, then that of its container."""
+    """Return how a pod ended: why it had to, else the end of its container."""
     status = pod["status"]
-    disrupted = [one for one in status.get("conditions", ()) if one["type"] == "DisruptionTarget"]
-    ends = [
-        state["terminated"] for one in status.get("containerStatuses", ()) if (state := one["state"]).get("terminated")
-    ]
-    for reason, message in (
-        *((one.get("reason", ""), one.get("message", "")) for one in disrupted),
-        (status.get("reason", ""), status.get("message", "")),
-        *(("was deleted", "") for _ in range("deletionTimestamp" in pod["metadata"])),
-        *((one.get("reason", ""), f"exit code {one['exitCode']}") for one in ends),
-    ):
-        if reason:
-            return f"{reason}: {message}" if message else reason
+    states = [one["state"] for one in status.get("containerStatuses", ())]
+    found = [one for one in status.get("conditions", ()) if one["type"] == "DisruptionTarget"]
+    found += [status, *([{"reason": "it was deleted"}] if _phase(pod) == "Ending" else [])]
+    for one in (*found, *(state["terminated"] for state in states if "terminated" in state)):
+        if reason := one.get("reason"):
+            detail = one.get("message") or (f"exit code {one['exitCode']}" if "exitCode" in one else "")
+            return f"{reason}: {detail}" if detail else str(reason)
     return f"it is {_phase(pod)}"
 
 
 def _delete(namespace: str, job: str, log: Log) -> None:
     """Delete the Job with its pods; when that fails Kubernetes does it later."""
+    words = ("delete", "job", job, "--ignore-not-found", "--cascade=foreground", f"--timeout={_CALL_S:.0f}s")
     try:
-        _kubectl(
-            namespace, "delete", "job", job, "--ignore-not-found", "--cascade=foreground", f"--timeout={_CALL_S:.0f}s"
-        )
+        _kubectl(namespace, *words)
     except UsageError as error:
         log(f"warning: Job {job} is left; it ends {KEEP_S / 60:.0f} minutes after its last launcher: {error.what}")

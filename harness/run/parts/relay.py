@@ -31,6 +31,8 @@ _TICK_S = 0.5
 _SILENCE_S = 15.0
 # A load that was asked to end finishes its samples; then it is asked again, and killed.
 _END_S = (60.0, 20.0)
+# The same before its start, when there is no sample to finish.
+_UNSTARTED_S = (2.0, 20.0)
 _CHUNK_BYTES = 1024 * 1024
 _UNUSED_S = 14 * 86400.0
 _PDEATHSIG = 1
@@ -90,7 +92,7 @@ class Relay:
 
     def end_load(self) -> None:
         """Ask a running load to end, and see to it."""
-        for seconds in _END_S:
+        for seconds in _END_S if (self.work / "start").is_file() else _UNSTARTED_S:
             self.signal(signal.SIGINT)
             until_s = time.monotonic() + seconds
             while self.is_running():
@@ -285,9 +287,13 @@ def system() -> str:
 
 
 def tool() -> str:
-    """Return the version of the tool when the working folder is its clone, as in its image; else an empty text."""
+    """Return the version of the tool that this Python is set up for in the working folder, as in its image, else ""."""
+    folder = Path.cwd()
+    if Path(sys.prefix) != folder / ".venv":
+        return ""
     with contextlib.suppress(OSError):
-        return "".join(re.findall('^__version__ = "(.*)"', Path("harness/__init__.py").read_text(), re.MULTILINE))
+        found = re.findall('^__version__ = "(.*)"', (folder / "harness" / "__init__.py").read_text(), re.MULTILINE)
+        return "".join(found)
     return ""
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.plan.load import ClosedLoad, OpenLoad, Part, parse_part
+from harness.run.parts.drive import difference
 from harness.run.parts.places import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
 from harness.run.remote.load import check_users, part_of
@@ -99,6 +100,15 @@ def test_the_places_of_parts_are_this_machine_or_hosts_for_ssh():
     assert there.argv[:2] == ("ssh", "-T")
     assert there.argv[-4:-1] == ("-p", "2222", "perf@gen2")
     assert there.by_hand == "ssh -o BatchMode=yes -p 2222 perf@gen2 python3 -V"
+
+
+def test_parts_have_the_same_jmeter_and_java_release():
+    own = {"java": "17.0.15", "jmeter": "5.6.3"}
+    assert difference({"gen1": own, "gen2": {**own, "java": "17.0.2"}}) == ""
+    assert difference({"gen1": own, "gen2": own, "gen3": {**own, "java": "21.0.1"}}) == (
+        "gen1 has Java 17.0.15, gen3 has 21.0.1"
+    )
+    assert difference({"gen1": own, "gen2": {"java": "17.0.15"}}) == "gen1 has JMeter 5.6.3, gen2 has not"
 
 
 @pytest.mark.parametrize(
