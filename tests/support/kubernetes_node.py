@@ -78,7 +78,7 @@ class Pod:
             there = self.folder / "volumes" / mount["name"]
             there.mkdir(parents=True)
             for one in self.container["env"]:
-                if one["value"].startswith(mount["mountPath"]):
+                if one.get("value", "").startswith(mount["mountPath"]):
                     own[one["name"]] = str(there) + one["value"].removeprefix(mount["mountPath"])
         ended_with_us = ("setpriv", "--pdeathsig", "KILL")
         alone = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
