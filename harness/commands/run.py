@@ -243,11 +243,10 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
 def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:
     """Return the options of each part of a run, which takes its share of this load."""
     given = {name: getattr(options, name) for name in ("users", "rate", "ramp", "loops", "max", "requests", "overload")}
-    given |= {"duration": _duration(options), "series": options.series}
     plan = request.plan
     embedded = plan.embedded_properties if request.target is None else {}
     properties = shlex.join(f"{name}={value}" for name, value in {**embedded, **plan.given}.items())
-    given |= {"properties": properties or None}
+    given |= {"duration": _duration(options), "properties": properties}
     arguments = [f"--{name}={value}" for name, value in given.items() if value]
     arguments += [f"--header={name}: {value}" for name, value in plan.headers.items()]
     return [*arguments, *(["--trace"] if request.is_traced else [])]

@@ -152,17 +152,16 @@ class Parts:
         elif hello["tool"] == __version__:
             part.tool = "{here}"
         elif hello["system"] != relay.system():
-            what = f"{part.name} has {hello['system']}, this machine {relay.system()}"
-            raise UsageError(what, "start the parts by hand there: lth run PLAN --part 1/2; see docs/generators.md")
+            what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
+            raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
 
     def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
-        if not part.has_tool:
-            part.channel.send("begin", folders=stamps)
-            for name in self._answer(part, "lacks", _HELLO_S)["names"]:
-                archive = bundle.archive(folders[name])
-                self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
-                part.channel.send("folder", archive, name=name)
-                self._answer(part, "has", _SEND_S)
+        part.channel.send("begin", folders={} if part.has_tool else stamps)
+        for name in self._answer(part, "lacks", _HELLO_S)["names"]:
+            archive = bundle.archive(folders[name])
+            self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
+            part.channel.send("folder", archive, name=name)
+            self._answer(part, "has", _SEND_S)
         part.ahead_ms = part.channel.measure_clock() or 0
 
     def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:

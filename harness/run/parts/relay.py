@@ -132,6 +132,7 @@ class Relay:
     def serve(self) -> None:
         """Do what the launcher says; the end of its messages ends this program."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        os.umask(0o077)
         for target in (self.listen, self.watch):
             threading.Thread(target=target, daemon=True).start()
         self.send("hello", system=system(), machine=machine(), tool=tool())
@@ -165,7 +166,6 @@ class Relay:
 
     def begin(self, message: dict[str, Any], _: bytes) -> None:
         """Reply which folders this machine lacks; what no run has used for two weeks is removed."""
-        os.umask(0o077)
         self.folders = {name: str(self.root / f"{name}-{stamp}") for name, stamp in message["folders"].items()}
         lacks = [name for name, folder in self.folders.items() if not Path(folder).is_dir()]
         for folder in {*self.folders.values()} - {self.folders[name] for name in lacks}:
