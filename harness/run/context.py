@@ -36,8 +36,9 @@ from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
-from harness.run.parts.drive import Parts, left_runs
+from harness.run.parts.drive import Parts
 from harness.run.parts.kubernetes import former_pods, new_pods
+from harness.run.parts.left import left_runs
 from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request

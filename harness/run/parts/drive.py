@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import json
 import os
 import time
@@ -34,9 +33,10 @@ from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
 from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
+from harness.run.parts.left import locked
 from harness.run.parts.places import Place
 from harness.run.progress import JtlTail, NewRows
-from harness.run.record import FINISHED, RUNNING, GeneratorRecord, RunRecord
+from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
 from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at, rows_at
 
@@ -173,7 +173,7 @@ class Parts:
 
     def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:
         """Start all parts; each checks plan and target, starts JMeter's command, and waits."""
-        self._stack.enter_context(_locked(directory.path))
+        self._stack.enter_context(locked(directory.path))
         project = bundle.archive(bundle.project(self._request, target.url))
         database = spec.profile.database
         secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
@@ -365,16 +365,6 @@ class Parts:
         self.close()
 
 
-def left_runs(places: Sequence[Place], folder: Path, command: str) -> Iterator[tuple[RunDirectory, RunRecord]]:
-    """Yield the runs of this command in a plan's folder whose launcher was killed; each is locked meanwhile."""
-    for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
-        run = directory.read_run()
-        names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
-        if run and run.command == command and names == [place.name for place in places]:
-            with contextlib.suppress(BlockingIOError), _locked(directory.path):  # else its launcher lives
-                yield directory, run
-
-
 class Tails:
     """Reads the new rows of several growing JTLs as those of one."""
 
@@ -390,17 +380,6 @@ class Tails:
         """Return the rows since the last call, in the order of the files."""
         found = [tail.new_rows() for tail in self._tails]
         return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a run directory, which says that its launcher lives; BlockingIOError when another one has it."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _never() -> bool:
