@@ -105,7 +105,7 @@ OPTIONS = {
     "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
     "set/bisect": Option("one setting with its values in order instead of commits; also fixed settings", "NAME=A,B"),
     "properties": Option("JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE"),
-    "on": Option("machines that share the load: local:2, or ssh:gen1,gen2 (docs/generators.md)", "PLACES"),
+    "on": Option("what shares the load: local:2, ssh:gen1,gen2, k8s:NAMESPACE/8 (docs/generators.md)", "PLACES"),
     "part": Option("drive only this part of the load, such as 3/8", "K/N"),
     "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME"),
     "remotes": Option("JMeter servers that share the load by RMI; make generator starts one", "HOST:PORT,…"),

@@ -49,7 +49,7 @@ from harness.run.arguments import (
     names_of,
     refuse_empty,
 )
-from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators, with_parts
+from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
@@ -187,9 +187,10 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         context = stack.enter_context(with_generators(request, options.keys, context))
-        context = stack.enter_context(with_parts(request, _part_arguments(options, request), context))
-        for left in context.parts.fetch(options.reports / spec.plan.name, spec.command) if context.parts else ():
+        arguments = _part_arguments(options, request)
+        for left in fetched_runs(request, spec, options.reports / spec.plan.name, arguments, context):
             show_closing(context.console, write_report(left), shown(left.report), "")
+        context = stack.enter_context(with_parts(request, spec, arguments, context))
         log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)

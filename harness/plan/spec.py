@@ -33,7 +33,10 @@ _LONG_S = 3600.0
 _KEYS: Mapping[str, type] = {
     "format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict,
     "facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict, "trace": dict,
-    "database": dict, "notify": dict,
+    "database": dict, "notify": dict, "kubernetes": dict,
+}  # fmt: skip
+_KUBERNETES_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "image": str, "cpu": (int, float, str), "memory": str, "pod": dict,
 }  # fmt: skip
 _EXAMPLE = 'url = "postgresql://perf@db.example.org:5432/shop"'
 
@@ -69,6 +72,7 @@ class Profile:
     PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test. `notify` is who gets the result
     of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or not at all when it is 0.
     `sampler` sends the HTTP requests: the lean one, or JMeter's own.
+    `kubernetes` has the keys image, cpu, memory and pod, of the pods that are parts of a run.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Profile:
     notify: NotifySettings | None = None
     pack_mb: int = PACK_MB
     sampler: str = LEAN
+    kubernetes: Mapping[str, Any] = field(default_factory=dict)
     path: Path | None = field(default=None, compare=False)
 
 
@@ -211,6 +216,8 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
     storage = data.get("storage", {})
     check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
+    kubernetes = data.get("kubernetes", {})
+    check_keys(kubernetes, _KUBERNETES_KEYS, f"{where} [kubernetes]")
     for switch in ("profile", "trace"):
         check_keys(data.get(switch, {}), {"on": bool}, f"{where} [{switch}]")
     database = parse_database(data.get("database", {}), f"{where} [database]")
@@ -235,6 +242,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         notify=parse_notify(data.get("notify"), f"{where} [notify]"),
         pack_mb=reports.get("pack_mb", PACK_MB),
         sampler=parse_sampler(generator.get("sampler", LEAN), f"{where} [generator] sampler"),
+        kubernetes=kubernetes,
     )
 
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,14 +29,16 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.jvm_options import check_jvm_options
-from harness.plan.spec import LEAN, Target
+from harness.plan.spec import LEAN, RunSpec, Target
 from harness.run.connections import agent_option
-from harness.run.directory import check_space
+from harness.run.directory import RunDirectory, check_space
 from harness.run.interim import ShowInterim
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
 from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import Parts
+from harness.run.parts.kubernetes import former_pods, new_pods
+from harness.run.parts.left import left_runs
 from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
@@ -156,7 +158,7 @@ def with_generators(request: Request, keys: Path, context: RunContext) -> Iterat
 
 
 @contextmanager
-def with_parts(request: Request, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
+def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
     """Yield the context with the parts of a run, which get these arguments; they are connected until the block ends.
 
     UsageError when one of them cannot be used.
@@ -164,8 +166,26 @@ def with_parts(request: Request, arguments: Sequence[str], context: RunContext) 
     if not request.places:
         yield context
         return
-    with Parts(request, arguments, context.jmeter, context.log) as parts:
+    with ExitStack() as stack:
+        places = request.places
+        if places[0].namespace:
+            places = stack.enter_context(new_pods(places, request.profile, spec.load.duration_s, context.log))
+        parts = stack.enter_context(Parts(request, places, arguments, context.jmeter, context.log))
         yield replace(context, parts=parts)
+
+
+def fetched_runs(
+    request: Request, spec: RunSpec, folder: Path, arguments: Sequence[str], context: RunContext
+) -> Iterator[RunDirectory]:
+    """Yield the runs of this command in a plan's folder whose launcher was killed, with all that their parts have."""
+    for directory, run in left_runs(request.places, folder, spec.command):
+        with ExitStack() as stack:
+            places, pods = request.places, [one.pod for one in run.generators if one.pod]
+            if pods:
+                places = stack.enter_context(former_pods(places, pods, context.log))
+            parts = stack.enter_context(Parts(request, places, arguments, context.jmeter, context.log))
+            parts.fetch(directory, run)
+        yield directory
 
 
 def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:

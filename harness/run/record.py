@@ -59,7 +59,7 @@ class GeneratorRecord:
     with telemetry. `clock_ahead_ms` is how far its clock was ahead of this machine's before the run, None if unknown.
     `host` is the machine of a generator whose separate run was merged into this one. Of a part of a run `machine` is an
     id of that machine, the times of its rows are those of this machine's clock, and `clock_moved_ms` is how much
-    further ahead its clock was after the run; None if unknown.
+    further ahead its clock was after the run; None if unknown. `pod` is its pod on Kubernetes.
     """
 
     name: str
@@ -72,6 +72,7 @@ class GeneratorRecord:
     host: HostRecord | None = None
     machine: str | None = None
     clock_moved_ms: int | None = None
+    pod: str | None = None
 
 
 @dataclass(frozen=True)

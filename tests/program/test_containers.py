@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ import yaml
 
 from harness.base.first_setup import plans_with_a_system
 from harness.plan.plan import load_plan
+from harness.plan.spec import load_profile
+from harness.run.parts.kubernetes import KEEP_S, manifest
 from tests.support.paths import ROOT
 
 USER = 10001
 FOLDER = "/srv/load-test"
-MANIFESTS = sorted((ROOT / "docs" / "kubernetes").glob("*.yaml"))
+MANIFESTS = [ROOT / "docs" / "kubernetes" / name for name in ("generators.yaml", "run.yaml")]
 
 
 @cache
@@ -192,6 +195,24 @@ def test_every_pod_is_an_ordinary_user_with_a_read_only_root_and_limits() -> Non
             assert {"cpu", "memory"} <= set(container["resources"]["requests"])
             assert "memory" in container["resources"]["limits"]
             assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
+
+
+def test_the_job_of_parts_is_valid_and_its_pods_have_what_they_may_use_and_no_more() -> None:
+    given = {"image": "registry.example.org/load-test:1", "cpu": 1.5, "pod": {"nodeSelector": {"pool": "load"}}}
+    job = manifest("load-test-1", 8, replace(load_profile(ROOT / "env", "local"), kubernetes=given), 60.0)
+    assert problems(job) == []
+    spec = job["spec"]
+    pod = spec["template"]["spec"]
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (8, 8, "Indexed")
+    assert spec["activeDeadlineSeconds"] == 60 + 300 + KEEP_S
+    assert pod["nodeSelector"] == {"pool": "load"}
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    (container,) = pod["containers"]
+    own = {"cpu": "1.5", "memory": "2Gi"}
+    assert container["resources"] == {"requests": own, "limits": own}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
 @pytest.mark.real

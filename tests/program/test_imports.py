@@ -127,6 +127,8 @@ MAY_ACT = {
     "harness.run.replay",
     "harness.run.parts.channel",
     "harness.run.parts.drive",
+    "harness.run.parts.kubernetes",
+    "harness.run.parts.left",
     "harness.run.parts.relay",
     "harness.run.parts.share",
     "harness.run.progress",

@@ -44,6 +44,7 @@ class Channel:
 
     def __init__(self, place: Place) -> None:
         self.name = place.name
+        self._why_gone = place.why_lost
         self.lost = ""
         self.reset()
         self.on_rows: Callable[[bytes], None] = lambda _: None
@@ -58,7 +59,7 @@ class Channel:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env=inherited(),
+                env={**inherited(), **place.environment},
                 start_new_session=True,  # Ctrl-C in the terminal does not reach it
             )
         except OSError as error:
@@ -181,6 +182,8 @@ class Channel:
             code = self._process.wait(timeout=_END_S)
         except subprocess.TimeoutExpired:
             return "it closed the connection"
+        if not self._closed.is_set() and (why := self._why_gone()):
+            return why
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else f"the connection ended with code {code}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import __version__
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
@@ -34,9 +34,10 @@ from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
 from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
+from harness.run.parts.left import locked
 from harness.run.parts.places import Place
 from harness.run.progress import JtlTail, NewRows
-from harness.run.record import FINISHED, RUNNING, GeneratorRecord, RunRecord
+from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
 from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at, rows_at
 
@@ -65,6 +66,7 @@ class _Part:
     place: Place
     channel: Channel
     machine: str = ""
+    tool: str = "{tool}"
     ahead_ms: int = 0
     moved_ms: int | None = None
     record: RunRecord | None = None
@@ -74,6 +76,11 @@ class _Part:
     @property
     def name(self) -> str:
         return self.place.name
+
+    @property
+    def has_tool(self) -> bool:
+        """Whether tool and JMeter are there, and need not be sent."""
+        return self.tool != "{tool}"
 
     def problem(self) -> str:
         """Return why this part did not do its share, "" while it does."""
@@ -111,16 +118,18 @@ class Parts:
     It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
     """
 
-    def __init__(self, request: Request, arguments: Sequence[str], jmeter: JMeterHome, log: Log) -> None:
+    def __init__(
+        self, request: Request, places: Sequence[Place], arguments: Sequence[str], jmeter: JMeterHome, log: Log
+    ) -> None:
         self._request, self._arguments, self._log = request, arguments, log
         self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
         self._parts: list[_Part] = []
-        has_tool = all(place.has_tool for place in request.places)
-        folders = {} if has_tool else bundle.folders(jmeter)
-        stamps = {name: bundle.stamp(files) for name, files in folders.items()}
         try:
-            self._parts = [_Part(place, Channel(place)) for place in request.places]
+            self._parts = [_Part(place, Channel(place)) for place in places]
+            self._each(self._greet)
+            folders = {} if all(part.has_tool for part in self._parts) else bundle.folders(jmeter)
+            stamps = {name: bundle.stamp(files) for name, files in folders.items()}
             self._each(lambda part: self._connect(part, folders, stamps))
         except BaseException:
             self.close()
@@ -141,13 +150,19 @@ class Parts:
                     part.channel.close(at_once=True)
                 raise
 
-    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+    def _greet(self, part: _Part) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
         part.machine = hello["machine"]
-        if hello["system"] != relay.system():
+        if part.place.has_tool:
+            part.tool = str(PACKAGE.parent)
+        elif hello["tool"] == __version__:
+            part.tool = "{here}"
+        elif hello["system"] != relay.system():
             what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
             raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
-        part.channel.send("begin", folders=stamps)
+
+    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+        part.channel.send("begin", folders={} if part.has_tool else stamps)
         for name in self._answer(part, "lacks", _HELLO_S)["names"]:
             archive = bundle.archive(folders[name])
             self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
@@ -164,22 +179,20 @@ class Parts:
 
     def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:
         """Start all parts; each checks plan and target, starts JMeter's command, and waits."""
-        self._stack.enter_context(_locked(directory.path))
+        self._stack.enter_context(locked(directory.path))
         project = bundle.archive(bundle.project(self._request, target.url))
         database = spec.profile.database
         secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
         for number, part in enumerate(self._parts, start=1):
             self._receive_into(directory, number, part.ahead_ms)
             argv = [
-                str(PACKAGE / "__main__.py") if part.place.has_tool else "{tool}/harness/__main__.py",
+                f"{part.tool}/harness/__main__.py",
                 *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
                 *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
                 *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
             ]
             caches = (
-                {}
-                if part.place.has_tool
-                else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
+                {} if part.has_tool else {"XDG_CACHE_HOME": "{tool}/cache", "JMETER_HOME": "{jmeter}", **_LIBRARIES}
             )
             environment = {WHOLE_VARIABLE: run_id, **caches}
             run = f"{run_id}-{number}"
@@ -195,21 +208,11 @@ class Parts:
             raise UsageError(f"part {part.name}: {reason}")
         part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
 
-    def fetch(self, folder: Path, command: str) -> Iterator[RunDirectory]:
-        """Yield the runs of this command in a plan's folder whose launcher was killed, with all that their parts have.
+    def fetch(self, directory: RunDirectory, run: RunRecord) -> None:
+        """Store all that the parts have of a run whose launcher was killed; it ended by itself, or does so now.
 
-        Their parts ended by themselves, or do so now; a part that lost its files has the rows that arrived before.
+        A part that lost its files has the rows that arrived before.
         """
-        for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
-            run = directory.read_run()
-            names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
-            if run and run.command == command and names == [part.name for part in self._parts]:
-                with contextlib.suppress(BlockingIOError):  # its launcher lives
-                    with _locked(directory.path):
-                        self._fetch(directory, run)
-                    yield directory
-
-    def _fetch(self, directory: RunDirectory, run: RunRecord) -> None:
         self._log(f"{run.id}: its launcher was killed; fetching what its parts have")
         for number, (part, stored) in enumerate(zip(self._parts, run.generators, strict=True), start=1):
             self._receive_into(directory, number, stored.clock_ahead_ms or 0)
@@ -257,6 +260,7 @@ class Parts:
                 host=run.host,
                 machine=part.machine,
                 clock_moved_ms=part.moved_ms,
+                pod=part.place.pod,
             )
             for (part, run), share in zip(of_parts, shares(load, len(self)), strict=True)
         )
@@ -384,17 +388,6 @@ class Tails:
         """Return the rows since the last call, in the order of the files."""
         found = [tail.new_rows() for tail in self._tails]
         return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a run directory, which says that its launcher lives; BlockingIOError when another one has it."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _never() -> bool:

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -134,7 +135,7 @@ class Relay:
         os.umask(0o077)
         for target in (self.listen, self.watch):
             threading.Thread(target=target, daemon=True).start()
-        self.send("hello", system=system(), machine=machine())
+        self.send("hello", system=system(), machine=machine(), tool=tool())
         commands: dict[str, Callable[..., None]] = {
             "begin": self.begin, "folder": self.unpack, "start": self.start, "go": self.go, "stop": self.stop,
             "resume": self.resume, "end": self.end, "beat": lambda _message, _payload: None,
@@ -190,7 +191,7 @@ class Relay:
         for name in ("tmp", "reports"):
             (self.work / name).mkdir(parents=True)
         extract(payload, self.work / "project")
-        paths = {**self.folders, "work": str(self.work)}
+        paths = {**self.folders, "work": str(self.work), "here": str(Path.cwd())}
         argv = [filled(word, paths) for word in message["argv"]]
         own = {name: filled(value, paths) for name, value in message["environment"].items()}
         runs = os.environ.get("HARNESS_RUNS", f"{tempfile.gettempdir()}/load-test-runs")
@@ -283,6 +284,17 @@ def system() -> str:
     """Return operating system and processor of this machine."""
     uname = os.uname()
     return f"{uname.sysname} {uname.machine}"
+
+
+def tool() -> str:
+    """Return the version of the tool that this Python is set up for in the working folder, as in its image, else ""."""
+    folder = Path.cwd()
+    if Path(sys.prefix) != folder / ".venv":
+        return ""
+    with contextlib.suppress(OSError):
+        found = re.findall('^__version__ = "(.*)"', (folder / "harness" / "__init__.py").read_text(), re.MULTILINE)
+        return "".join(found)
+    return ""
 
 
 def machine() -> str:

@@ -114,7 +114,7 @@ def test_parts_have_the_same_jmeter_and_java_release():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gen1", "no such place; give local:2, or ssh:gen1,gen2"),
+        ("gen1", "no such place; give local:2, ssh:gen1,gen2, or k8s:NAMESPACE/8"),
         ("local:0", "not a whole number from 1 to 100"),
         ("ssh:", "no such place"),
         ("ssh:gen1,", "an empty part is no host"),
