@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 
 import boto3
@@ -12,9 +14,9 @@ from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceE
 from harness.cli import main
 from harness.run.record import RUNNING
 from harness.storage.bucket import check_writable, open_storage
-from harness.storage.s3 import push, runs_there
+from harness.storage.s3 import pull, push, runs_there
 from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
-from tests.support.moto_server import ENVIRONMENT
+from tests.support.moto_server import READER
 from tests.support.report_folder import add_run, run_folder
 from tests.support.stored_runs import RUN_ID, a_run, large_run, print_text
 
@@ -103,8 +105,30 @@ def test_a_missing_permission_is_named_without_any_key(storage, proxy, tmp_path,
     run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
         push(run, storage, print_text)
-    assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("server", [pytest.param("ceph", marks=pytest.mark.counterpart)], indirect=True)
+def test_a_read_only_key_lists_and_pulls_and_is_refused_a_push(server, beside, storage, tmp_path, monkeypatch):
+    run = a_run(tmp_path / "here")
+    push(run, storage, print_text)
+    may_read = {
+        "Effect": "Allow", "Principal": {"AWS": [f"arn:aws:iam:::user/{READER}"]},
+        "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::kept", "arn:aws:s3:::kept/*"],
+    }  # fmt: skip
+    beside.put_bucket_policy(Bucket="kept", Policy=json.dumps({"Version": "2012-10-17", "Statement": [may_read]}))
+    for name, value in server.clients[READER].items():
+        monkeypatch.setenv(name, value)
+    reading = open_storage("s3://kept/load", storage.endpoint_url)
+    assert [found.is_whole for found in runs_there(reading)] == [True]
+    assert pull(reading, tmp_path / "there", print_text, figures_only=False).runs == ("tiny/run-07_1",)
+    for write in (lambda: push(a_run(tmp_path / "b", "run-07_2-1a2b3c4d"), reading, print_text),
+                  lambda: check_writable(reading, print_text)):  # fmt: skip
+        with pytest.raises(UsageError, match=r"s3:\w+") as caught:
+            write()
+        assert "\n" not in str(caught.value)
+    assert len(runs_there(storage)) == 1
 
 
 def test_rejected_credentials_are_not_repeated_in_the_error(storage, proxy):
