@@ -150,15 +150,19 @@ def test_a_server_that_keeps_failing_is_an_error(storage, proxy):
     [
         ((403, b"<Error><Code>QuotaExceeded</Code></Error>"), r"the bucket is full \(QuotaExceeded\); free some space"),
         ((507, b"<Error><Code>XMinioStorageFull</Code></Error>"), "the bucket is full"),
+        (
+            (400, b"<Error><Code>BadDigest</Code></Error>"),
+            r"run.json: the server got different contents .*; repeat the",
+        ),
         ((404, b"<h1>Not Found</h1>"), "the server does not answer as one of S3 does .*; check its address"),
         ((200, b"<html>Welcome to nginx</html>"), "the server does not answer as one of S3 does"),
     ],
 )
-def test_a_full_bucket_and_a_web_server_are_named(storage, proxy, tmp_path, answer, message):
+def test_a_full_bucket_a_damaged_file_and_a_web_server_are_named(storage, proxy, tmp_path, answer, message):
     proxy.add("PUT", "run.json", answer)
     proxy.add("GET", "list-type", answer, times=4)
     with pytest.raises(HarnessError, match=message) as caught:
-        push(a_run(tmp_path), storage, print_text) if answer[0] in (403, 507) else runs_there(storage)
+        push(a_run(tmp_path), storage, print_text) if b"<Error>" in answer[1] else runs_there(storage)
     assert "AWS" not in str(caught.value)
 
 
