@@ -127,5 +127,8 @@ def test_the_dashboard_of_jmeter_has_our_figures(run, ours, tmp_path):
         own = ours[label]
         assert [one["sampleCount"], one["errorCount"], one["maxResTime"]] == counts(own)
         assert one["meanResTime"] == pytest.approx(own["average_ms"], abs=0.001)
-        found = dict(zip(NAMES, (one[f"{key}ResTime"] for key in ("median", "pct1", "pct2", "pct3")), strict=True))
-        assert samples_between(run, own, found) <= 1, found  # it interpolates between two ranks around (n + 1) * p
+        percentiles_ms = dict(
+            zip(NAMES, (one[f"{key}ResTime"] for key in ("median", "pct1", "pct2", "pct3")), strict=True)
+        )
+        # It interpolates between the two ranks around (n + 1) * p.
+        assert samples_between(run, own, percentiles_ms) <= 1, percentiles_ms
