@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,7 +19,7 @@ from tests.support.processes import wait_for
 from tests.support.programs import program
 
 VERSION = "v0.165.0"
-_PROGRAM = BUILD / "counterparts" / "collector"
+_PROGRAM = BUILD / "counterparts" / f"collector-{VERSION}"
 _CORE = "go.opentelemetry.io/collector"
 # YAML has JSON in it. The providers have a version of their own.
 _PARTS = {
@@ -41,7 +42,7 @@ def _built() -> Path:
             if done.returncode:
                 pytest.skip(f"NOT CHECKED: the OpenTelemetry Collector cannot be built: {done.stderr[-300:]}")
             _PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-            (Path(folder) / "collector").rename(_PROGRAM)
+            shutil.move(Path(folder) / "collector", _PROGRAM)
     return _PROGRAM
 
 
