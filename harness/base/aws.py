@@ -34,6 +34,8 @@ _BAD_CREDENTIALS = {
 _NO_RIGHT = {"403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden", "UnauthorizedOperation"}
 _FULL = {"InsufficientStorage", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "507"}
 _BUSY = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException"}
+# What a server answers that compares what it got with the checksum of the request.
+_DAMAGED = {"BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"}
 _WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
 # An answer without an error of S3 or AWS: that of a web server.
 _NO_SERVICE = {"", "400", "404", "405", "411"}
@@ -186,6 +188,9 @@ def _client_error(where: str, response: Any, operation: str) -> HarnessError:
         return UsageError(
             f"{where}: the bucket is in another region ({code})", "set AWS_DEFAULT_REGION to the bucket's region"
         )
+    if code in _DAMAGED:
+        what = f"{where}: the server got different contents from those sent ({code})"
+        return ServiceError(what, "repeat the command to send it again")
     if code == "NoSuchUpload":
         return UsageError(f"{where}: another process ended this upload", "repeat the command")
     if code in _NO_SERVICE and status < _HTTP_FAILED:

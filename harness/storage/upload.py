@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from harness.base.aws import aws_errors
 from harness.base.errors import ServiceError, UsageError
 from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_stream import chunks
@@ -44,7 +45,7 @@ def upload(
     """
     before = source.stat()
     metadata = {SUM_KEY: file.sha256}
-    with source.open("rb") as stream:
+    with aws_errors(_address(target)), source.open("rb") as stream:
         part_bytes = max(_PART_BYTES, -(-file.size_bytes // _PARTS_MAX))
         parts = _parts(_packed(stream) if file.is_packed else chunks(stream), part_bytes, lambda: read(stream.tell()))
         first, second = next(parts, b""), next(parts, None)
@@ -111,7 +112,7 @@ def _send_parts(client: Any, target: Target, metadata: Mapping[str, str], parts:
     client.complete_multipart_upload(**target, UploadId=started.id, MultipartUpload={"Parts": done})
     stored_bytes = client.head_object(**target)["ContentLength"]
     if stored_bytes != size_bytes:
-        raise _damaged(target, f"{stored_bytes:,} bytes instead of {size_bytes:,}")
+        raise _damaged(target, f"has {stored_bytes:,} bytes instead of {size_bytes:,}")
     return sent_bytes
 
 
@@ -165,7 +166,7 @@ def _part(number: int, etag: str, data: bytes) -> dict[str, Any]:
 
 def _check(answer: Mapping[str, Any], data: bytes, target: Target) -> None:
     if not _matches(answer, data):
-        raise _damaged(target, "different contents from those sent")
+        raise _damaged(target, "got different contents from those sent")
 
 
 def _matches(answer: Mapping[str, Any], data: bytes) -> bool:
@@ -185,5 +186,10 @@ def _sum_of(data: bytes) -> str:
 
 
 def _damaged(target: Target, what: str) -> ServiceError:
-    where = f"s3://{target['Bucket']}/{target['Key']}"
-    return ServiceError(f"{where}: the server has {what} (wrong checksum)", "repeat the command to send it again")
+    return ServiceError(
+        f"{_address(target)}: the server {what} (wrong checksum)", "repeat the command to send it again"
+    )
+
+
+def _address(target: Target) -> str:
+    return f"s3://{target['Bucket']}/{target['Key']}"

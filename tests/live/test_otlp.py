@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from argparse import Namespace
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from harness.live.watchers import watcher_options
 from harness.report.setup import setup_lines
 from harness.run.directory import RunDirectory
 from harness.run.record import DeliveryRecord, RunRecord
+from tests.support.collector import collecting
 from tests.support.factories import failed, record, sample
 from tests.support.otlp_receiver import attributes, receiving
 from tests.support.processes import becomes
@@ -72,7 +74,13 @@ def by_label(metric):
     return {tuple(attributes(point).values()): point for point in points}
 
 
-def test_the_last_metrics_have_exactly_the_counts_of_all_samples(followed):
+@pytest.fixture(params=["direct", pytest.param("collector", marks=pytest.mark.counterpart)])
+def through(request):
+    """What is between a run and the receiver at an address: nothing, or a real collector that sends on what it gets."""
+    return {"direct": nullcontext, "collector": collecting}[request.param]
+
+
+def test_the_last_metrics_have_exactly_the_counts_of_all_samples(followed, through):
     values_ms = [0, 1, 7, 7, 100, 125, 1000, 1001, 60_000]
     seconds = [
         (0.0, [sample(elapsed_ms=ms, all_threads=3) for ms in values_ms[:4]]),
@@ -82,8 +90,8 @@ def test_the_last_metrics_have_exactly_the_counts_of_all_samples(followed):
             [failed("Pay", elapsed_ms=50, all_threads=4), sample("Log in", 20), sample("Visit", 70, message=MESSAGE)],
         ),
     ]
-    with receiving() as receiver:
-        _, run = followed(receiver.url, *seconds)
+    with receiving() as receiver, through(receiver.url) as url:
+        _, run = followed(url, *seconds)
     times = by_label(receiver.last["loadtest.response_time"])
     assert times.keys() == {("Pay", "load", "request"), ("Log in", "once", "request"), ("Visit", "load", "transaction")}
     pay = times["Pay", "load", "request"]

@@ -40,7 +40,9 @@ plan = "tiny"
 # Commands are make targets: all but those of the workflow that starts another one, and the one that installs programs.
 ASK, COMMENT = "pr-performance-ask.yml", "pr-performance-comment.yml"
 INSTALL = "bash .ci/install"
-COMMANDS = [step for name in WORKFLOWS if name != ASK for step in steps(name, "run") if step["run"] != INSTALL]
+COMMANDS = [
+    step for name in WORKFLOWS if name != ASK for step in steps(name, "run") if not step["run"].startswith(INSTALL)
+]
 MEASURING = [name for name in WORKFLOWS if name not in (ASK, COMMENT)]
 # What a job may do beside reading the repository. The workflows of pull requests have tests of their own.
 RIGHTS = {
@@ -54,6 +56,7 @@ every_command = pytest.mark.parametrize("step", COMMANDS, ids=lambda step: step[
 
 def test_there_is_a_workflow_for_tests_one_for_the_nightly_and_those_of_pull_requests():
     assert {name: sorted(load(name)["on"]) for name in WORKFLOWS} == {
+        "counterparts.yml": ["schedule", "workflow_dispatch"],
         "nightly.yml": ["schedule", "workflow_dispatch"],
         ASK: ["issue_comment"],
         COMMENT: ["workflow_run"],
@@ -81,14 +84,15 @@ def test_a_fork_is_told_to_enable_the_schedule():
 def test_a_command_is_a_make_target_and_nothing_else(step):
     target = re.fullmatch(r"make ([a-z-]+)", step["run"])
     assert target
-    assert target[1] in {*VERBS, "lint", "test"}
+    assert target[1] in {*VERBS, "lint", "test", "test-real"}
 
 
 def test_the_tests_are_those_of_ci_run_and_none_is_skipped_where_a_program_is_missing():
     commands = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if re.match("bash|make|export", line)]
     assert commands == [INSTALL, "export HARNESS_CI=1", "make lint", "make test"]
     assert [step["run"] for step in steps("test.yml", "run")] == [INSTALL, "make lint", "make test"]
-    assert [job["env"] for job in jobs("test.yml")] == [{"HARNESS_CI": "1"}]
+    assert [step["run"] for step in steps("counterparts.yml", "run")] == [f"{INSTALL} real", "make test-real"]
+    assert [job["env"] for name in ("test.yml", "counterparts.yml") for job in jobs(name)] == [{"HARNESS_CI": "1"}] * 2
 
 
 @pytest.fixture
@@ -98,13 +102,17 @@ def install(tmp_path):
     folder.mkdir()
     bash = shutil.which("bash")
 
-    def run(*programs):
+    def run(*programs, arguments=()):
         fakes = {"apt-get": f'echo "$*" >>{tmp_path}/calls', "sudo": '"$@"'} | dict.fromkeys(programs, ":")
         for name, text in fakes.items():
             (folder / name).write_text(f"#!{bash}\n{text}\n")
             (folder / name).chmod(0o755)
         done = subprocess.run(
-            [bash, ROOT / ".ci" / "install"], env={"PATH": str(folder)}, capture_output=True, text=True, check=False
+            [bash, ROOT / ".ci" / "install", *arguments],
+            env={"PATH": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         calls = tmp_path / "calls"
@@ -117,7 +125,11 @@ def test_ci_installs_what_the_tests_look_at_and_nothing_that_is_there(install):
     options = "install -q -y --no-install-recommends"
     there = ["java", "mvn", "python3.11"]
     assert install(*there) == ["update -q", f"{options} chromium prometheus haproxy xvfb x11-utils"]
-    assert len(install(*there, "google-chrome", "prometheus", "haproxy", "Xvfb", "xwininfo")) == 2  # the calls before
+    there += ["google-chrome", "prometheus", "haproxy", "Xvfb", "xwininfo"]
+    assert len(install(*there)) == 2  # the calls before
+    assert re.search(
+        "buildah debootstrap debian-archive-keyring bubblewrap .*golang", install(*there, arguments=["real"])[3]
+    )
 
 
 @every_command

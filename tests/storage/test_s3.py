@@ -84,7 +84,7 @@ def test_a_part_that_fails_once_is_sent_again(storage, proxy, tmp_path, what):
 def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, tmp_path):
     run = large_run(tmp_path)
     proxy.add("PUT", "partNumber=2", CORRUPT)
-    with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server has different contents .*repeat the command"):
+    with pytest.raises(ServiceError, match=r"samples.jtl.zst: the server got different contents .*repeat the command"):
         push(run, storage, print_text)
     assert [found.is_whole for found in runs_there(storage)] == [False]
     assert pull(storage, tmp_path / "there", print_text).incomplete == ("tiny/run-07_1",)
@@ -97,7 +97,7 @@ def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, 
 def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tmp_path):
     run = a_run(tmp_path / "here")
     proxy.add("PUT", "run.json", CORRUPT)
-    with pytest.raises(ServiceError, match=r"run.json: the server has different contents"):
+    with pytest.raises(ServiceError, match=r"run.json: the server got different contents"):
         push(run, storage, print_text)
     push(run, storage, print_text)
     pull(storage, tmp_path / "there", print_text)

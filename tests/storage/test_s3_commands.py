@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 
 import boto3
@@ -12,9 +14,9 @@ from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceE
 from harness.cli import main
 from harness.run.record import RUNNING
 from harness.storage.bucket import check_writable, open_storage
-from harness.storage.s3 import push, runs_there
+from harness.storage.s3 import pull, push, runs_there
 from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
-from tests.support.moto_server import ENVIRONMENT
+from tests.support.moto_server import READER
 from tests.support.report_folder import add_run, run_folder
 from tests.support.stored_runs import RUN_ID, a_run, large_run, print_text
 
@@ -103,8 +105,33 @@ def test_a_missing_permission_is_named_without_any_key(storage, proxy, tmp_path,
     run = large_run(tmp_path) if part == "uploads" else a_run(tmp_path)
     with pytest.raises(UsageError, match=right) as caught:
         push(run, storage, print_text)
-    assert ENVIRONMENT["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
+    assert os.environ["AWS_SECRET_ACCESS_KEY"] not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("server", [pytest.param("ceph", marks=pytest.mark.counterpart)], indirect=True)
+def test_a_read_only_key_lists_and_pulls_and_is_refused_a_push(server, beside, storage, tmp_path, monkeypatch):
+    run = a_run(tmp_path / "here")
+    push(run, storage, print_text)
+    may_read = {
+        "Effect": "Allow", "Principal": {"AWS": [f"arn:aws:iam:::user/{READER}"]},
+        "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::kept", "arn:aws:s3:::kept/*"],
+    }  # fmt: skip
+    beside.put_bucket_policy(Bucket="kept", Policy=json.dumps({"Version": "2012-10-17", "Statement": [may_read]}))
+    for name, value in server.clients[READER].items():
+        monkeypatch.setenv(name, value)
+    reading = open_storage("s3://kept/load", storage.endpoint_url)
+    assert [found.is_whole for found in runs_there(reading)] == [True]
+    assert pull(reading, tmp_path / "there", print_text, figures_only=False).runs == ("tiny/run-07_1",)
+    other = a_run(tmp_path / "other", "run-07_2-1a2b3c4d")
+    for write, right in (
+        (lambda: push(other, reading, print_text), "s3:PutObject"),
+        (lambda: check_writable(reading, print_text), "s3:ListBucketMultipartUploads"),
+    ):
+        with pytest.raises(UsageError, match=right) as caught:
+            write()
+        assert "\n" not in str(caught.value)
+    assert len(runs_there(storage)) == 1
 
 
 def test_rejected_credentials_are_not_repeated_in_the_error(storage, proxy):
@@ -126,15 +153,19 @@ def test_a_server_that_keeps_failing_is_an_error(storage, proxy):
     [
         ((403, b"<Error><Code>QuotaExceeded</Code></Error>"), r"the bucket is full \(QuotaExceeded\); free some space"),
         ((507, b"<Error><Code>XMinioStorageFull</Code></Error>"), "the bucket is full"),
+        (
+            (400, b"<Error><Code>BadDigest</Code></Error>"),
+            r"run.json: the server got different contents .*; repeat the",
+        ),
         ((404, b"<h1>Not Found</h1>"), "the server does not answer as one of S3 does .*; check its address"),
         ((200, b"<html>Welcome to nginx</html>"), "the server does not answer as one of S3 does"),
     ],
 )
-def test_a_full_bucket_and_a_web_server_are_named(storage, proxy, tmp_path, answer, message):
+def test_a_full_bucket_a_damaged_file_and_a_web_server_are_named(storage, proxy, tmp_path, answer, message):
     proxy.add("PUT", "run.json", answer)
     proxy.add("GET", "list-type", answer, times=4)
     with pytest.raises(HarnessError, match=message) as caught:
-        push(a_run(tmp_path), storage, print_text) if answer[0] in (403, 507) else runs_there(storage)
+        push(a_run(tmp_path), storage, print_text) if b"<Error>" in answer[1] else runs_there(storage)
     assert "AWS" not in str(caught.value)
 
 

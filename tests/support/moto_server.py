@@ -10,10 +10,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 from unittest import mock
 
+OWNER, READER = "tester", "reader"
 # Keys that moto takes as it takes any; nothing of the machine's own settings reaches a test.
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -22,6 +25,26 @@ ENVIRONMENT = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
 }
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that speaks S3: the environment of a client by user, and what removes all buckets with a client."""
+
+    address: str
+    clients: Mapping[str, Mapping[str, str]]
+    remove_buckets: Callable[[Any], None]
+
+
+@contextmanager
+def moto() -> Iterator[Server]:
+    """Yield moto's server with one user."""
+
+    def remove_buckets(_client: object) -> None:
+        urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST"), timeout=10).close()
+
+    with moto_server() as address:
+        yield Server(address, {OWNER: ENVIRONMENT}, remove_buckets)
 
 
 @contextmanager

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import venv
+from pathlib import Path
 
 import pytest
+
+from harness.base.project import BUILD
 
 
 def program(*names: str, package: str) -> str:
@@ -20,3 +25,18 @@ def program(*names: str, package: str) -> str:
             pytest.fail(why)
         pytest.skip(why)
     return found
+
+
+def packages(requirement: str) -> Path:
+    """Return the Python of an environment with this package in build/; skip the test where it cannot be installed."""
+    folder = BUILD / "counterparts" / requirement.replace("==", "-")
+    python = folder / "bin" / "python"
+    if not (folder / "whole").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        installed = subprocess.run(
+            [python, "-m", "pip", "install", "-q", requirement], stderr=subprocess.PIPE, check=False
+        )
+        if installed.returncode:
+            pytest.skip(f"NOT CHECKED: {requirement} cannot be installed: {installed.stderr.decode()[-300:]}")
+        (folder / "whole").touch()
+    return python
