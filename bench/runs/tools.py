@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.request import urlopen
 
 import psutil
@@ -192,7 +193,7 @@ def _speed(load: _Load, target: str, seconds: int) -> Speed:
         time.sleep(_PERIOD_S)
     started_s = time.monotonic()
     time.sleep(seconds * _FROM_RATIO)
-    from_s, from_count, from_cpu_s = time.monotonic(), _count(target), _usage(load.process.pid)[0]
+    from_s, from_count, from_cpu_s = time.monotonic(), _count(target), _usage(load.process.pid).cpu_s
     time.sleep(seconds * (_TO_RATIO - _FROM_RATIO))
     count, length_s = _count(target) - from_count, time.monotonic() - from_s
     cpu_s, memory_bytes = _usage(load.process.pid)
@@ -206,15 +207,22 @@ def _count(target: str) -> int:
         return int(json.load(response)["total"])
 
 
-def _usage(pid: int) -> tuple[float, int]:
-    """Return the CPU time in s and the proportional memory of a process and its descendants."""
+class _Usage(NamedTuple):
+    """The CPU time in s and the proportional memory of processes."""
+
+    cpu_s: float
+    memory_bytes: int
+
+
+def _usage(pid: int) -> _Usage:
+    """Return the usage of a process and its descendants."""
     cpu_s, memory_bytes, whole = 0.0, 0, psutil.Process(pid)
     for one in (whole, *whole.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # a child that has ended counts as one of its parent's
             used = one.cpu_times()
             cpu_s += used.user + used.system + used.children_user + used.children_system
             memory_bytes += one.memory_full_info().pss
-    return cpu_s, memory_bytes
+    return _Usage(cpu_s, memory_bytes)
 
 
 def _watch(tool: LoadTool, measured: Measured, values: Mapping[str, str], home: Path) -> None:
@@ -235,13 +243,20 @@ def _watch(tool: LoadTool, measured: Measured, values: Mapping[str, str], home: 
             measured.read = _read(load.file(tool.samples))
 
 
-def _window_ns(load: _Load) -> tuple[float, float]:
+class _WindowNs(NamedTuple):
+    """An interval, in ns since 1970."""
+
+    begin: float
+    end: float
+
+
+def _window_ns(load: _Load) -> _WindowNs:
     """Return the interval that the summary is of: the window of our report, of the others the whole load."""
     if load.tool != TOOLS[0]:
-        return 0, float("inf")
+        return _WindowNs(0, float("inf"))
     report = json.loads(load.file(load.tool.summary).read_text(encoding="utf-8"))
     from_s, to_s = (report["origin_s"] + report["window"][name] for name in ("from_s", "to_s"))
-    return from_s * _NS_PER_S, to_s * _NS_PER_S
+    return _WindowNs(from_s * _NS_PER_S, to_s * _NS_PER_S)
 
 
 def p99_ms(times: Sequence[Exchange]) -> float | None:

@@ -128,11 +128,11 @@ def interval_text(hits: int, count: int) -> str:
     return f"{percent_text(low, 0)} to {percent_text(high, 0)} %"
 
 
-def _interval(hits: int, count: int) -> tuple[float, float]:
+def _interval(hits: int, count: int) -> Any:
+    """Return the 95 % interval (Clopper and Pearson) of a share, as scipy has it."""
     from scipy import stats  # here, because it loads slowly and the other parts of the bench do not need it
 
-    interval = stats.binomtest(hits, count).proportion_ci(0.95, method="exact")
-    return float(interval.low), float(interval.high)
+    return stats.binomtest(hits, count).proportion_ci(0.95, method="exact")
 
 
 def _aims(done: dict[str, list[dict[str, Any]]], metric: str) -> Iterator[Aim]:

@@ -164,12 +164,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, result: ResultFile) -> int:
     refuse_empty(options)
     followed = watcher_options(options)
-    request = resolve_request(names_of(options), options.home, options.build)
-    goal = resolve_goal(goal_arguments(options), request.plan.goal)
-    stop = parse_stop(options.stop) if options.stop else request.plan.stop
-    _check_parts(options, request)
-    stop = () if request.part else stop  # only the whole run can be judged
-    request = replace(request, plan=replace(request.plan, goal=goal, stop=stop))
+    request = _request(options)
     spec = resolve(options, request)
     check_request(request, spec.load)
     check_recording(options.jfr, request)
@@ -226,6 +221,16 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
         result.end(summary.verdict.state, summary.verdict.reasons, pushed.exit_code, pushed.problem)
         return pushed.exit_code
+
+
+def _request(options: argparse.Namespace) -> Request:
+    """Return the request with the goal and the stop conditions of the command line."""
+    request = resolve_request(names_of(options), options.home, options.build)
+    goal = resolve_goal(goal_arguments(options), request.plan.goal)
+    stop = parse_stop(options.stop) if options.stop else request.plan.stop
+    _check_parts(options, request)
+    stop = () if request.part else stop  # only the whole run can be judged
+    return replace(request, plan=replace(request.plan, goal=goal, stop=stop))
 
 
 def _check_parts(options: argparse.Namespace, request: Request) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -148,13 +148,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         settings=settings,
         build=build,
         secrets=secrets,
-        hidden=(
-            *secrets.values(),
-            *secrets_of_headers(plan.headers, secrets),
-            *plan.hidden,
-            *secret_values(own_settings),
-            *_secrets_outside(profile),
-        ),
+        hidden=(*_hidden(plan, secrets, profile), *secret_values(own_settings)),
         remotes=remotes,
         places=places,
         part=part,
@@ -164,6 +158,11 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
         is_soak=names.is_soak,
     )
+
+
+def _hidden(plan: Plan, secrets: Mapping[str, str], profile: Profile) -> Iterator[str]:
+    """Yield what no file may contain: the secrets of a plan and of a profile."""
+    yield from (*secrets.values(), *secrets_of_headers(plan.headers, secrets), *plan.hidden, *_secrets_outside(profile))
 
 
 class _FoundPlan(NamedTuple):
