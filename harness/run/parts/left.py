@@ -16,9 +16,10 @@ from harness.run.record import RUNNING, RunRecord
 def left_runs(places: Sequence[Place], folder: Path, command: str) -> Iterator[tuple[RunDirectory, RunRecord]]:
     """Yield the runs of this command in a plan's folder whose launcher was killed; each is locked meanwhile."""
     for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
-        run = directory.read_run()
-        names = [one.name for one in run.generators if one.machine] if run and run.state == RUNNING else []
-        if run and run.command == command and names == [place.name for place in places]:
+        run = directory.read_run() if places else None
+        if run is None or run.state != RUNNING or run.command != command:
+            continue
+        if [one.name for one in run.generators if one.machine] == [place.name for place in places]:
             with contextlib.suppress(BlockingIOError), locked(directory.path):  # else its launcher lives
                 yield directory, run
 
