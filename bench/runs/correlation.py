@@ -1,4 +1,4 @@
-"""`scripts/bench correlation`: makes plans of recordings of generated web applications, and counts their extractors."""
+"""`scripts/bench correlation`: makes plans of recordings of generated or real web applications, counts extractors."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.results import Aim
 from bench.runs.correlation_tools import paths_of_k6, paths_of_recorder
 from bench.tables import print_aims
+from tests.support import real_applications
 from tests.support.correlated_apps import Outcome, needed_parts, outcome_of
 from tests.support.web_apps import WebApp
 
@@ -23,10 +24,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
     parser.add_argument("--recorder", metavar="CLASSPATH", help="also BlazeMeter's Correlation Recorder, with JMeter")
     parser.add_argument("--k6", metavar="PROGRAM", help="also k6 convert --correlate of this k6 (up to v0.46)")
+    parser.add_argument(
+        "--real", nargs="*", choices=list(real_applications.APPLICATIONS), metavar="NAME",
+        help="real applications instead, recorded by Chromium and run with 20 users: "
+        f"{', '.join(real_applications.APPLICATIONS)} (all)",
+    )  # fmt: skip
 
 
 def bench(options: argparse.Namespace) -> int:
-    """Print the counts and the aims; return 1 when one is missed. Each second application is recorded twice."""
+    """Print the counts and the aims; return 1 when one is missed. Each second generated one is recorded twice."""
+    if options.real is not None:
+        return _bench_real(options.real or list(real_applications.APPLICATIONS))
     with tempfile.TemporaryDirectory(prefix="correlation-") as folder:
         return _bench(options, Path(folder))
 
@@ -75,3 +83,20 @@ def _judged(outcomes: Sequence[Outcome], found: Sequence[set[str]]) -> list[Outc
         needed, parts = needed_parts(WebApp(one.seed)), {f"/{path.split('/')[1]}" for path in paths}
         judged.append(replace(one, missed=needed - parts, unnecessary=frozenset(parts - needed)))
     return judged
+
+
+def _bench_real(names: list[str]) -> int:
+    aims, rows = [], []
+    for name in names:
+        application = real_applications.APPLICATIONS[name]
+        with tempfile.TemporaryDirectory(prefix="correlation-") as folder:
+            one = real_applications.outcome_of(application, Path(folder))
+        print(one.printed, flush=True)
+        found = one.extractors + one.dropped
+        rows.append(f"|{application.name}|{found}|{one.extractors}|{one.unexplained}|{len(one.columns)}|"
+                    f"{one.requests:,}|{one.errors}|")  # fmt: skip
+        is_met = one.code == 0 == one.errors < one.requests
+        aims.append(Aim(f"{application.name} with 20 users", f"{one.errors} errors", "0", is_met))
+    print("|application|values found|proven|unexplained|columns|requests of 20 users|errors|")
+    print("|---|---:|---:|---:|---:|---:|---:|", *rows, "", sep="\n")
+    return print_aims(aims, "correlation of")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-import sys
 from base64 import b64encode
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -18,14 +14,13 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import main
-from harness.commands.record import add_forms, record
+from harness.commands.record import add_forms
 from harness.plan.har.recorded import Recorded
 from harness.run.replay import varied_rows
+from tests.support import real_applications
 from tests.support.correlated_apps import outcome_of
-from tests.support.django_admin import PASSWORD, USERS
 from tests.support.har import correlated, entry, write
 from tests.support.local_server import serving
-from tests.support.paths import ROOT
 
 TOKEN = "9f3c01aa7be244d1"
 
@@ -193,49 +188,16 @@ def test_cookies_that_jmeter_does_not_send_over_http_are_named(tmp_path, capsys,
     assert ("record the https address" in capsys.readouterr().out) == is_named
 
 
-@pytest.fixture
-def admin(tmp_path: Path) -> Iterator[str]:
-    """The address of Django's admin."""
-    command = [sys.executable, "-m", "tests.support.django_admin", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-        process.terminate()
-
-
 @pytest.mark.real
-def test_the_admin_of_django_recorded_by_chromium_passes_for_twenty_users(tmp_path, admin, capsys):
-    def visit(page) -> None:
-        page.fill("#id_username", "user0")
-        page.fill("#id_password", PASSWORD)
-        page.click("input[type=submit]")
-        page.click("text=Groups")
-        page.click("text=Add group")
-        page.fill("#id_name", "Editors of user0")
-        page.click("input[name=_save]")
-        page.click("#result_list a:has-text('Editors of user0')")
-        page.fill("#id_name", "Writers of user0")
-        page.click("input[name=_save]")
-        page.click("#result_list a:has-text('Writers of user0')")
-        page.click("a.deletelink")
-        page.click("input[type=submit]")
-
-    har = tmp_path / "admin.har"
-    record(f"{admin}/admin/", har, visit, is_headless=True)
-    assert init(tmp_path, "--har", str(har)) == 0
-    printed = capsys.readouterr().out
-    assert "3 users passed with 5 extractors" in printed
-    assert "secrets.toml, which git ignores, has the values of: SHOP_PASSWORD" in printed
-    assert len(re.findall(r"csrfmiddlewaretoken\S* .* answers 403\n", printed)) == 4
-    assert re.search(r"group_id +POST /admin/auth/group/add/ .*boundary", printed)
-    data = tmp_path / "plans" / "data" / "shop" / "users.csv"
-    assert data.read_text().splitlines() == ["username,name,name_2", "user0,Editors of user0,Writers of user0"]
-    rows = [f"user{number},Editors of user{number},Writers of user{number}" for number in range(USERS)]
-    data.write_text("\n".join(["username,name,name_2", *rows, ""]))
-    folders = ["--home", str(tmp_path), "--build", str(BUILD), "--reports", str(tmp_path / "reports")]
-    assert main(["run", "shop", "-t", admin, "-u", str(USERS), "-d", "20", *folders], "lth") == 0
-    total = json.loads(next((tmp_path / "reports" / "shop").glob("run-01_1*.json")).read_text())["whole"]["total"]
-    assert total["error_count"] == 0 < total["sample_count"]
+def test_the_admin_of_django_recorded_by_chromium_passes_for_twenty_users(tmp_path):
+    """More applications: scripts/bench correlation --real."""
+    outcome = real_applications.outcome_of(real_applications.APPLICATIONS["django"], tmp_path)
+    assert (outcome.code, outcome.run_code, outcome.extractors, outcome.unexplained) == (0, 0, 5, 0)
+    assert outcome.errors == 0 < outcome.requests
+    assert outcome.columns == ["username", "name", "name_2"]
+    assert "secrets.toml, which git ignores, has the values of: SHOP_PASSWORD" in outcome.printed
+    assert len(re.findall(r"csrfmiddlewaretoken\S* .* answers 403\n", outcome.printed)) == 4
+    assert re.search(r"group_id +POST /admin/auth/group/add/ .*boundary", outcome.printed)
 
 
 def test_the_texts_of_each_user_of_a_replay_end_with_a_number_of_its_own(tmp_path):

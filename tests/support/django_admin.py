@@ -1,4 +1,4 @@
-"""Django's admin on a free port, with users who may do everything: python -m tests.support.django_admin FOLDER."""
+"""Django's admin on a free port, with users who may do everything; arguments: FOLDER PASSWORD USERS."""
 
 import sys
 from pathlib import Path
@@ -8,16 +8,13 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 
-PASSWORD = "a long password"
-USERS = 20
-
 
 class QuietHandler(WSGIRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, password: str, users: int) -> None:
     """Serve until this process is ended; print the port first."""
     settings.configure(
         SECRET_KEY="only for tests", ALLOWED_HOSTS=["127.0.0.1"], ROOT_URLCONF="tests.support.django_urls",
@@ -41,8 +38,8 @@ def main(folder: Path) -> None:
     from django.contrib.staticfiles.handlers import StaticFilesHandler
     from django.core.wsgi import get_wsgi_application
 
-    for number in range(USERS):
-        User.objects.create_superuser(f"user{number}", password=PASSWORD)
+    for number in range(users):
+        User.objects.create_superuser(f"user{number}", password=password)
     server = ThreadedWSGIServer(("127.0.0.1", 0), QuietHandler, ipv6=False)
     server.set_app(StaticFilesHandler(get_wsgi_application()))
     print(server.server_port, flush=True)
@@ -50,4 +47,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
