@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the image of the Containerfile without a container engine, and mounts it: image.sh FOLDER, as root, on Debian or Ubuntu.
-# The last line printed is the mounted root. All it writes is in FOLDER; `image.sh FOLDER rm` removes it.
+# The last line printed is the mounted root. All it writes is in FOLDER; `image.sh FOLDER rm` removes it. DEBIAN_MIRROR names another mirror than the default one.
 # buildah needs no engine with chroot isolation. debootstrap makes the base: no registry of images is asked.
 set -euo pipefail
 
@@ -16,7 +16,7 @@ fi
 mkdir -p "$folder"
 base=$("${bud[@]}" from scratch)
 root=$("${bud[@]}" mount "$base")
-debootstrap --variant=minbase --include=ca-certificates bookworm "$root" https://deb.debian.org/debian >"$folder/debootstrap.log" 2>&1 ||
+debootstrap --variant=minbase --include=ca-certificates bookworm "$root" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >"$folder/debootstrap.log" 2>&1 ||
     { tail -5 "$folder/debootstrap.log" >&2; exit 1; }
 # The certificate authorities of this machine, and pip's way to find them: docs/containers.md.
 cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
