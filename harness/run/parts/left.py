@@ -15,8 +15,9 @@ from harness.run.record import RUNNING, RunRecord
 
 def left_runs(places: Sequence[Place], folder: Path, command: str) -> Iterator[tuple[RunDirectory, RunRecord]]:
     """Yield the runs of this command in a plan's folder whose launcher was killed; each is locked meanwhile."""
-    for directory in (RunDirectory(path) for path in sorted(folder.glob("run-*")) if path.is_dir()):
-        run = directory.read_run() if places else None
+    paths = sorted(folder.glob("run-*")) if places else []  # every run begins with this look
+    for directory in (RunDirectory(path) for path in paths if path.is_dir()):
+        run = directory.read_run()
         if run is None or run.state != RUNNING or run.command != command:
             continue
         if [one.name for one in run.generators if one.machine] == [place.name for place in places]:

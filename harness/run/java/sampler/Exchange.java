@@ -40,6 +40,11 @@ final class Exchange implements EofSensorWatcher {
         }
     }
 
+    /** How a connection that is not kept is ended. */
+    private interface Ending {
+        void end() throws IOException;
+    }
+
     /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT. */
     private static final String RESULT = "__jmeter.S_R__";
     private static final Receiver RECEIVER = new Receiver();
@@ -162,13 +167,7 @@ final class Exchange implements EofSensorWatcher {
                 pool.releaseConnection(leased, state, keptMs, TimeUnit.MILLISECONDS);
                 return;
             }
-            try {
-                leased.close();
-            } catch (IOException error) {
-                // It is closed all the same.
-            } finally {
-                pool.releaseConnection(leased, null, 0, TimeUnit.MILLISECONDS);
-            }
+            giveUp(leased, leased::close);
         }
     }
 
@@ -178,13 +177,17 @@ final class Exchange implements EofSensorWatcher {
             return;
         }
         synchronized (leased) {
-            try {
-                leased.shutdown();
-            } catch (IOException error) {
-                // It is closed all the same.
-            } finally {
-                pool.releaseConnection(leased, null, 0, TimeUnit.MILLISECONDS);
-            }
+            giveUp(leased, leased::shutdown);
+        }
+    }
+
+    private void giveUp(HttpClientConnection leased, Ending ending) {
+        try {
+            ending.end();
+        } catch (IOException error) {
+            // It is closed all the same.
+        } finally {
+            pool.releaseConnection(leased, null, 0, TimeUnit.MILLISECONDS);
         }
     }
 
