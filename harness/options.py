@@ -162,9 +162,9 @@ OPTIONS = {
     "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL"),
     "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN"),
     "base/runs": Option("runs of the baseline, instead of the first argument", "RUN", nargs="+"),
-    "base/sweep": Option("sweep of the earlier release, or TITLE=SWEEP", "SWEEP", is_required=True),
+    "base/sweep": Option("an earlier release, the last one first: as SWEEP; repeatable", "SWEEP", is_repeated=True),
     "contender/runs": Option("runs of the contender, instead of the second argument", "RUN", nargs="+", other=("new",)),
-    "contender/sweep": Option("sweep of the release, or TITLE=SWEEP", "SWEEP", is_required=True, other=("new",)),
+    "contender/sweep": Option("the release, as SWEEP; repeatable", "SWEEP", is_repeated=True, other=("new",)),
     "compare": Option("0: compare the run with nothing", "0|1", choices=("0", "1")),
     "anyway": Option("also judge runs that are DOUBTFUL or differ in load"),
     "threshold": Option(
@@ -302,6 +302,7 @@ ARGUMENTS = {
     "run/pin": Option("the run, as in compare; without it the pins are listed", "RUN"),
     "run/experiment": Option("lb-nginx/ab-01, tune-01, overload-07 or 2026-11-21, or its .json or .md", "NAME"),
     "run/message": Option("a nightly run such as 2026-11-21, or an A/B test such as lb-nginx/ab-01", "RUN"),
+    "releases": Option("the release: a sweep, a run or a pattern of runs, or TITLE=SWEEP; one per plan", "SWEEP"),
     "sweep": Option("a sweep, a pattern of runs, a CSV or Markdown table of levels", "SWEEP"),
     "jmx": Option("a test plan: the old version, then the new one", "FILE.jmx", type=Path),
     "input": Option(

@@ -1,4 +1,4 @@
-"""`aggregate.py release`: write the page of a release: its sweep against that of an earlier release."""
+"""`lth release`: write the page of a release: its sweeps and runs beside those of earlier releases."""
 
 from __future__ import annotations
 
@@ -6,85 +6,105 @@ import argparse
 import os
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.log import stderr_log
-from harness.options import take
-from harness.plan.plan import thresholds_of
+from harness.base.log import Log, stderr_log
+from harness.options import take, take_argument
+from harness.plan.thresholds import thresholds_of
+from harness.release.editions import find_editions
 from harness.release.files import (
+    Written,
     around_of,
     infrastructure_of,
+    known_of,
+    published_in,
     read_around_once,
     read_infrastructure_once,
     read_long_run,
+    write_published,
     write_release,
 )
-from harness.release.release import Release, record_of, release_of
+from harness.release.limits import repeats
+from harness.release.release import Edition, release_of
 from harness.release.render import printed_release
-from harness.release.sides import Sides
-from harness.sweep.sources import FoundSweep, find_sweeps
 
 _EPILOG = """\
 examples:
-  lth release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02
-  lth release --base Fameflower=folio-checkin/sweep-01 --new Goldenrod=folio-checkin/sweep-02
-  lth release --base folio-checkin/sweep-01 --new folio-checkin/sweep-02 --long folio-checkin/run-03_1
+  lth release folio-checkin/sweep-02 --base folio-checkin/sweep-01
+  lth release Goldenrod=folio-checkin/sweep-03 --base Fameflower=folio-checkin/sweep-02 --base Edelweiss=…/sweep-01
+  lth release GR=folio-checkin/sweep-02 'GR=folio-mixed/run-02_*' --base FF=folio-checkin/sweep-01 \\
+      --base 'FF=folio-mixed/run-01_*'
+  lth release folio-checkin/sweep-02 --base folio-checkin/sweep-01 --long folio-checkin/run-03_1
+  lth release published.csv       figures of a report: release,workload,users,subject,metric,value
+
+The verdict is against the first --base, the last release; each further one has columns of its own. A release consists
+of sweeps over users, runs, or patterns of runs, of one or several plans. TITLE= names a release; what has the same
+title is of one release.
 
 Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (one file with its charts) and
 .confluence.xml (storage format of Confluence; attach the charts in the folder of the same name); .json has its result
-for programs. TITLE=SWEEP gives a release its name on the page. Text in the notes block of the .md is preserved and is
-in all three.
+for programs. Text in the notes block of the .md is preserved and is in all three.
 
-A change is called REGRESSED or OK only where `compare` decides so for the runs of that level; otherwise CANNOT TELL.
+Measure each cell at least three times (REPEAT=3): otherwise the page says which change it cannot see.
 
-exit codes: 0 success, whatever the verdict is; 2 wrong use: a missing sweep, sweeps of different plans or without a
-common level.
+exit codes: 0 success, whatever the verdict is; 2 wrong use: a missing sweep, different plans, no common level.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `release`."""
-    parser.description = "Write the page of a release: its sweep against the sweep of an earlier release."
+    parser.description = "Write the page of a release: its sweeps and runs beside those of earlier releases."
     parser.epilog = _EPILOG
     take(parser, "base/sweep contender/sweep long template anyway reports home")
+    take_argument(parser, "releases", nargs="*")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page, print its verdict and its files, and return the exit code."""
-    baseline, contender = (
-        _sweep(name, side, options.reports) for name, side in ((options.base, "--base"), (options.contender, "--new"))
-    )
+    contenders = [*options.releases, *(options.contender or ())]
+    if published := published_in(contenders):
+        return _printed(write_published(published))
+    if not contenders or not options.base:
+        what = "the release" if not contenders else "an earlier release"
+        raise UsageError(f"release: {what} is missing", "give sweeps or runs: lth release NEW --base OLD")
+    new, *bases = find_editions(contenders, options.base, options.reports)
     long = read_long_run(options.long, options.reports) if options.long else None
-    thresholds = thresholds_of(options.home, [record_of(contender).plan])
-    release = release_of(baseline, contender, thresholds, anyway=options.anyway, long=long)
+    thresholds = thresholds_of(options.home, [*new.sweeps])
+    release = release_of(new, bases, thresholds, anyway=options.anyway, long=long)
     log = stderr_log("aggregate.py: ")
     release = replace(
         release,
-        infrastructures=Sides(infrastructure_of(baseline), read_infrastructure_once(contender, log)),
-        arounds=Sides(around_of(baseline), read_around_once(contender, log)),
+        new=_watched(new, log),
+        bases=tuple(_watched(base) for base in bases),
+        known=known_of(new, options.reports),
     )
-    written = write_release(release, _command(options, release), options.template)
+    written = write_release(release, _command(options, contenders), options.template)
     print(printed_release(release))
-    for path in (written.markdown, written.html, written.confluence):
-        print(os.path.relpath(path))
+    return _printed(written, *repeats(release))
+
+
+def _printed(written: Written, *lines: str) -> int:
+    """Print the files of a page, and lines below them."""
+    paths = (written.markdown, written.html, written.confluence)
+    print("\n".join((*map(os.path.relpath, paths), *lines)))
     return EXIT_OK
 
 
-def _sweep(name: str, side: str, reports: Path) -> FoundSweep:
-    sweeps = find_sweeps([name], reports)
-    if len(sweeps) != 1:
-        raise UsageError(f"{side} {name}: is {len(sweeps)} sweeps", "give one stored sweep: folio-checkin/sweep-01")
-    record_of(sweeps[0])
-    return sweeps[0]
+def _watched(edition: Edition, log: Log | None = None) -> Edition:
+    """Return a release with its infrastructure and the minutes around it; with `log`, they are read if not stored."""
+    sweeps = edition.sweeps
+    first = next(iter(sweeps.values()))
+    return replace(
+        edition,
+        infrastructure=read_infrastructure_once(first, log) if log else infrastructure_of(first),
+        arounds={plan: read_around_once(one, log) if log else around_of(one) for plan, one in sweeps.items()},
+    )
 
 
-def _command(options: argparse.Namespace, release: Release) -> str:
+def _command(options: argparse.Namespace, contenders: list[str]) -> str:
     """Return the command that writes the same page again."""
-    command = ["./aggregate.py", "release"]
-    for option, found in (("--base", release.base), ("--new", release.new)):
-        identity = record_of(found).id
-        command += [option, identity if found.sweep.name == identity else f"{found.sweep.name}={identity}"]
-    command += ["--long", release.long.source] if release.long else []
+    command = ["./aggregate.py", "release", *contenders]
+    command += [word for base in options.base for word in ("--base", base)]
+    command += ["--long", options.long] if options.long else []
     command += ["--template", options.template] if options.template != "ptf" else []
     return shlex.join([*command, *["--anyway"] * options.anyway])

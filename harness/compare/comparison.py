@@ -15,6 +15,8 @@ INVALID = "INVALID"
 RUNS, BATCHES, NOTHING = "runs", "batches", ""
 # The reason of an OK whose whole interval is better than the threshold.
 IMPROVED = "improved"
+# The reason of a CANNOT TELL of so few runs that the rank test has no interval.
+TOO_FEW_RUNS = "too few runs for an interval"
 
 
 @dataclass(frozen=True, kw_only=True)

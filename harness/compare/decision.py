@@ -21,6 +21,7 @@ from harness.compare.comparison import (
     OK,
     REGRESSED,
     RUNS,
+    TOO_FEW_RUNS,
     Comparison,
     LabelComparison,
     MetricComparison,
@@ -194,7 +195,7 @@ def _decided(comparison: MetricComparison, shift: Shift, *, is_sure: bool) -> Me
     """Return a metric with its verdict and the reason for it; `is_sure` for a change that is not by chance."""
     threshold = comparison.threshold_ratio
     if shift.low is None or shift.high is None:
-        return replace(comparison, reason="too few runs for an interval")
+        return replace(comparison, reason=TOO_FEW_RUNS)
     # From here on, higher is worse.
     low, high = (-shift.high, -shift.low) if comparison.metric.more_is_better else (shift.low, shift.high)
     if is_sure and low > threshold:

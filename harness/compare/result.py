@@ -10,7 +10,9 @@ from harness.jtl.tools.summary import SummaryRow
 from harness.metrics.batches import Batches
 from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
+from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
+from harness.report.gathered import Job, Services
 from harness.report.key_figures import FIRST_CHART, run_result
 from harness.report.results import Result
 from harness.report.summary import RunSummary
@@ -101,6 +103,9 @@ class RunResult:
     errors: tuple[ErrorKind, ...] = ()
     result: Result | None = None
     jmx: str = ""
+    growths: tuple[Growth, ...] = ()
+    jobs: tuple[Job, ...] = ()
+    services: Services | None = None
 
     @property
     def stated(self) -> Result:
@@ -157,4 +162,7 @@ class RunResult:
             recorded=observed.recorded,
             result=summary.result,
             errors=summary.errors,
+            growths=observed.growths,
+            jobs=summary.jobs,
+            services=observed.services,
         )

@@ -5,6 +5,7 @@ The levels of a sweep follow each other without a pause, so there is no "after" 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,8 +15,7 @@ from harness.cloudwatch.queries import MEMORY
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import resource_title
 from harness.metrics.interval import Interval
-from harness.release.resources import TitledTable
-from harness.release.sides import Sides
+from harness.release.cells import TitledTable
 from harness.report.charts.cloudwatch import COLUMNS, NOT_KNOWN
 from harness.report.tables import cell, table
 from harness.sweep.levels import Sweep
@@ -50,9 +50,10 @@ def intervals_of(sweep: Sweep) -> dict[str, Interval]:
     They are in seconds since 1970.
     """
     ended = [_seconds(run.ended_at) for run in sweep.records if run.ended_at]
-    if not ended or sweep.record is None:
+    if not ended:
         return {}
-    first_s = min(_seconds(run.started_at) for run in sweep.records) - round(sweep.record.warm_up_s) - _START_S
+    warm_up_s = round(sweep.record.warm_up_s) if sweep.record else 0
+    first_s = min(_seconds(run.started_at) for run in sweep.records) - warm_up_s - _START_S
     last_s = max(ended)
     return {"before": Interval(first_s - LENGTH_S, first_s), "after": Interval(last_s, last_s + LENGTH_S)}
 
@@ -61,20 +62,23 @@ def _seconds(text: str) -> int:
     return round(datetime.fromisoformat(text).timestamp())
 
 
-def around_tables(baseline: Around, contender: Around, names: Sides[str]) -> list[TitledTable]:
-    """Return the tables of averages before and after the sweeps, one per metric, a row per resource."""
-    sides = [(name, side) for name, side in zip(names, (baseline, contender), strict=True) if side.resources]
+def around_tables(sides: Iterable[tuple[str, Around]]) -> list[TitledTable]:
+    """Return the tables of averages before and after the runs, one per metric, a row per resource.
+
+    `sides` are names with what is known of each; those of which nothing is known have no columns.
+    """
+    known = [(name, side) for name, side in sides if side.resources]
     tables = []
     for column in COLUMNS:
         rows = []
-        for resource in dict.fromkeys(resource for _, side in sides for resource in side.resources):
-            metrics = [_metric(one, resource, column.metric) for _, side in sides for one in (side.before, side.after)]
+        for resource in dict.fromkeys(resource for _, side in known for resource in side.resources):
+            metrics = [_metric(one, resource, column.metric) for _, side in known for one in (side.before, side.after)]
             if any(metric is not None and not metric.is_balance for metric in metrics):
                 means = [metric.mean if metric else None for metric in metrics]
                 texts = [NOT_KNOWN if mean is None else column.text(mean) for mean in means]
                 rows.append([cell(resource_title(resource)), *texts])
         if rows:
-            heads = [f"{cell(name)} {when}" for name, _ in sides for when in ("before", "after")]
+            heads = [f"{cell(name)} {when}" for name, _ in known for when in ("before", "after")]
             tables.append(TitledTable(column.title, table(["resource", *heads], rows)))
     return tables
 

@@ -1,31 +1,29 @@
-"""Builds the tables of response times: both releases, the change, and whether it can be distinguished from noise."""
+"""Builds the tables of response times: all releases, the changes, and whether they can be distinguished from noise."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.base import units
-from harness.compare.comparison import CANNOT_TELL, Comparison, LabelComparison, MetricComparison
-from harness.compare.render import is_better
+from harness.compare.comparison import CANNOT_TELL, REGRESSED, Comparison, LabelComparison, MetricComparison
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, P75, P95, THROUGHPUT, Metric
-from harness.release.sides import Sides
-from harness.report.stored_comparisons import BETTER
-from harness.report.tables import cell, table
-from harness.sweep.text import users_text
+from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P75, P95, THROUGHPUT, Metric
+from harness.release.cells import Cell, TitledTable, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.release import Release
+from harness.release.repeats import interval_text
+from harness.report.tables import cell
+from harness.report.wide_tables import narrow_tables
 
 # The metrics of all requests together, and of each label.
-OF_TOTAL = (AVERAGE, P75, P95, THROUGHPUT)
+OF_TOTAL = (AVERAGE, MEDIAN, P75, P95, ERRORS, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
-# A row of a table: its first cells, and what was compared.
-_Row = tuple[Sequence[str], LabelComparison]
+CHANGE_HEADS = ("change %", "95 % interval", "verdict")
+Levels = Mapping[Cell, Comparison]
 
 
 def verdict_text(metric: MetricComparison) -> str:
-    """Return the verdict on a change: REGRESSED, OK, `OK, better` or CANNOT TELL; empty when a side is unknown."""
-    if metric.baseline is None or metric.contender is None:
-        return ""
-    return BETTER if is_better(metric) else metric.verdict
+    """Return the verdict on a change: REGRESSED, OK, IMPROVED or CANNOT TELL; empty when a side is unknown."""
+    return "" if metric.baseline is None or metric.contender is None else metric.word
 
 
 def change_text(metric: MetricComparison) -> str:
@@ -36,69 +34,110 @@ def change_text(metric: MetricComparison) -> str:
     return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
 
 
-def level_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the tables of all requests together, a row per number of users; empty without any."""
-    rows = [((str(users),), found.total) for users, found in levels.items() if found.total]
-    return _tables(("users",), rows, OF_TOTAL, names)
+def total_tables(release: Release) -> list[TitledTable]:
+    """Return the tables of all requests together, one per metric, a row per cell."""
+    rows = {
+        (one,): [levels[one].total if one in levels else None for levels in release.levels]
+        for one in all_cells(release.levels)
+    }
+    return _tables(release, (), rows, OF_TOTAL)
 
 
-def label_table(levels: Mapping[int, Comparison], names: Sides[str]) -> str:
-    """Return the tables of labels × users: a row per label and number of users, in the order of the labels."""
-    rows = [((cell(label.label), str(users)), label) for users, found in levels.items() for label in found.labels]
-    order = {name: at for at, name in enumerate(dict.fromkeys(label.label for _, label in rows))}
-    return _tables(("label", "users"), sorted(rows, key=lambda row: order[row[1].label]), OF_LABELS, names)
+def label_tables(release: Release) -> list[TitledTable]:
+    """Return the tables of labels, one per metric, a row per label and cell, in the order of the labels."""
+    cells = all_cells(release.levels)
+    names = dict.fromkeys(
+        label.label
+        for one in cells
+        for levels in release.levels
+        for label in (levels[one].labels if one in levels else ())
+    )
+    by_name = [
+        {one: {label.label: label for label in found.labels} for one, found in levels.items()}
+        for levels in release.levels
+    ]
+    rows = {(name, one): [levels.get(one, {}).get(name) for levels in by_name] for name in names for one in cells}
+    return _tables(release, ("label",), {key: found for key, found in rows.items() if any(found)}, OF_LABELS)
 
 
-def _tables(heads: Sequence[str], rows: Sequence[_Row], metrics: Iterable[Metric], names: Sides[str]) -> str:
-    """Return a table per metric with both releases, the change in % and the verdict; empty without rows."""
-    texts = []
+def _tables(
+    release: Release,
+    heads: Sequence[str],
+    rows: Mapping[tuple[str | Cell, ...], Sequence[LabelComparison | None]],
+    metrics: Iterable[Metric],
+) -> list[TitledTable]:
+    """Return a table per metric: the new release, then each other with the change, its interval and the verdict."""
+    new, *bases = (cell(name) for name in release.names)
+    first = [*heads, *cell_heads(key[-1] for key in rows if isinstance(key[-1], Cell))]
+    tables = []
     for metric in metrics:
-        if any(_is_known(label.of(metric)) for _, label in rows):
-            columns = [*heads, *(f"{cell(name)} {metric.title}" for name in names), "change %", "verdict"]
-            texts.append(table(columns, [[*first, *_cells(label.of(metric))] for first, label in rows]))
-    return "\n\n".join(texts)
+        found = {key: [label.of(metric) if label else None for label in labels] for key, labels in rows.items()}
+        if any(one is not None and one.is_known for ones in found.values() for one in ones):
+            change = [f"change {metric.change_unit}", *CHANGE_HEADS[1:]]
+            columns = [*first, f"{new} {metric.title}"]
+            columns += [head for base in bases for head in (f"{base} {metric.title}", *change)]
+            texts = [[*_key_texts(key), *_cells(metric, ones)] for key, ones in found.items()]
+            title = f"{metric.phrase[0].upper()}{metric.phrase[1:]}"
+            shape = {"text_columns": max(1, len(first) - 1), "kept": len(first) + 1, "together": 4}
+            tables.append(TitledTable(title, narrow_tables(columns, texts, **shape)))
+    return tables
 
 
-def _is_known(metric: MetricComparison | None) -> bool:
-    return metric is not None and (metric.baseline is not None or metric.contender is not None)
+def _key_texts(key: Sequence[str | Cell]) -> list[str]:
+    return [text for part in key for text in (cell_texts(part) if isinstance(part, Cell) else [cell(part)])]
 
 
-def _cells(metric: MetricComparison | None) -> list[str]:
-    if metric is None:
-        return [""] * 4
-    values = [metric.metric.text(value) for value in (metric.baseline, metric.contender)]
-    return [*values, units.signed_percent(metric.delta_ratio), verdict_text(metric)]
+def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]:
+    new = next((one.contender for one in ones if one), None)
+    texts = [metric.text(new)]
+    for one in ones:
+        texts += ["", "", "", ""] if one is None else [
+            metric.text(one.baseline),
+            units.signed_percent(one.change_ratio),
+            interval_text(one.low_ratio, one.high_ratio),
+            verdict_text(one),
+        ]  # fmt: skip
+    return texts
 
 
-def reasons(levels: Mapping[int, Comparison]) -> list[str]:
-    """Return why changes in the tables are undecided, each reason once with its metrics and users."""
-    by_reason: dict[str, dict[str, dict[int, None]]] = {}
-    for users, comparison in levels.items():
+def reasons(levels: Levels) -> list[str]:
+    """Return why changes in the tables are undecided, each reason once with its metrics and cells."""
+    by_reason: dict[str, dict[str, dict[Cell, None]]] = {}
+    for one, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             for metric in filter(None, map(label.of, OF_TOTAL if label is comparison.total else OF_LABELS)):
                 if verdict_text(metric) == CANNOT_TELL:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
-                    by_reason.setdefault(why, {}).setdefault(metric.metric.phrase, {})[users] = None
+                    by_reason.setdefault(why, {}).setdefault(metric.metric.phrase, {})[one] = None
     return [
-        f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {users_text(users)}' for name, users in metrics.items())}."
+        f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {cells_text(cells)}' for name, cells in metrics.items())}."
         for why, metrics in by_reason.items()
     ]
 
 
-def one_sided(levels: Mapping[int, Comparison], names: Sides[str]) -> list[str]:
-    """Return a sentence for each release with the labels that only its runs have."""
+def one_sided(levels: Levels, baseline: str, contender: str) -> list[str]:
+    """Return a sentence for each of two releases with the labels that only its runs have."""
     sides = (
-        (names.base, [label for found in levels.values() for label in found.only_baseline]),
-        (names.new, [label for found in levels.values() for label in found.only_contender]),
+        (baseline, [label for found in levels.values() for label in found.only_baseline]),
+        (contender, [label for found in levels.values() for label in found.only_contender]),
     )
     return [f"Only {name} has {', '.join(dict.fromkeys(labels))}." for name, labels in sides if labels]
 
 
-def labels_with(levels: Mapping[int, Comparison], verdict: str) -> dict[str, list[int]]:
-    """Return the labels whose average or p95 has a verdict, TOTAL first, with the users at which it has."""
-    users_by_label: dict[str, list[int]] = {}
-    for users, comparison in levels.items():
+def labels_with(levels: Levels, verdict: str) -> dict[str, list[Cell]]:
+    """Return the labels whose average or p95 has a verdict, TOTAL first, with the cells in which it has."""
+    cells_by_label: dict[str, list[Cell]] = {}
+    for one, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):
-                users_by_label.setdefault(label.label, []).append(users)
-    return dict(sorted(users_by_label.items(), key=lambda item: item[0] != TOTAL))
+                cells_by_label.setdefault(label.label, []).append(one)
+    return dict(sorted(cells_by_label.items(), key=lambda item: item[0] != TOTAL))
+
+
+def known_changes(label: LabelComparison | None) -> list[str]:
+    """Return the changes of average and p95, and of every other metric that makes the cell REGRESSED."""
+    if label is None:
+        return []
+    others = (one for one in label.metrics if one.verdict == REGRESSED and one.metric not in OF_LABELS)
+    metrics = (*map(label.of, OF_LABELS), *others)
+    return [change_text(metric) for metric in metrics if metric and verdict_text(metric)]

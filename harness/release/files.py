@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
@@ -26,11 +27,14 @@ from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
+from harness.release.databases import database_charts, slower_sql
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
-from harness.release.release import Release
+from harness.release.jobs import duration_changes
+from harness.release.lag import lagging
+from harness.release.published import is_published, parse_published, published_page, published_result
+from harness.release.release import Edition, Release, source_name
 from harness.release.render import Links, release_page
-from harness.release.sides import Sides
 from harness.release.summary import result_of
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.files import stored_summary
@@ -43,15 +47,19 @@ from harness.run import kinds
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
-from harness.site.html import inline
-from harness.sweep.charts import FILE_NAME as CHART_NAME
+from harness.site.html import FOLD, inline
+from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts
+from harness.sweep.export import FORMAT_VERSION as RESULT_VERSION
 from harness.sweep.export import sweeps_data
 from harness.sweep.render import Page
 from harness.sweep.sources import FoundSweep
+from harness.trust.known import Known, known
 
 # Confluence shows an attached SVG only when it begins with this.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+# The folder of a page has only its charts.
+_CHART_NAME = re.compile(r".+\.svg")
 # The colours of the status macro; a cell of a table that is one of these texts becomes a lozenge.
 _COLOURS: Mapping[str, str] = {
     REGRESSED: "Red", "missed": "Red", INVALID: "Red", INTERRUPTED: "Red",
@@ -77,6 +85,8 @@ _CODE = (
     '<ac:structured-macro ac:name="code"><ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>'
     "</ac:structured-macro>\n"
 )
+_EXPAND = '<ac:structured-macro ac:name="expand"><ac:parameter ac:name="title">{}</ac:parameter><ac:rich-text-body>\n'
+_EXPAND_END = "</ac:rich-text-body></ac:structured-macro>\n"
 
 
 @dataclass(frozen=True)
@@ -129,9 +139,18 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
     return infrastructure
 
 
-def _infrastructure_path(found_sweep: FoundSweep) -> Path:
-    assert found_sweep.report is not None
-    return found_sweep.report.with_suffix("") / FILE_NAME
+def _folder(found: FoundSweep) -> Path:
+    """Return the folder of a sweep's charts; of runs that of the first one."""
+    return home_of(found).with_suffix("")
+
+
+def home_of(found: FoundSweep) -> Path:
+    """Return the path of the report of a sweep; of runs that of the first one."""
+    return found.report or next(iter(found.run_reports.values()))
+
+
+def _infrastructure_path(found: FoundSweep) -> Path:
+    return _folder(found) / FILE_NAME
 
 
 def around_of(found: FoundSweep) -> Around:
@@ -154,8 +173,7 @@ class _AroundFile(NamedTuple):
 
 def _around_files(found_sweep: FoundSweep) -> tuple[_AroundFile, ...]:
     """Return both files of a sweep beside its charts; none without finished runs."""
-    assert found_sweep.report is not None
-    intervals, folder = intervals_of(found_sweep.sweep).items(), found_sweep.report.with_suffix("")
+    intervals, folder = intervals_of(found_sweep.sweep).items(), _folder(found_sweep)
     return tuple(_AroundFile(when, folder / f"cloudwatch-{when}.csv", interval) for when, interval in intervals)
 
 
@@ -186,34 +204,93 @@ def read_around_once(found: FoundSweep, log: Log) -> Around:
     return around_of(found)
 
 
-def page_path(baseline: FoundSweep, contender: FoundSweep) -> Path:
-    """Return the path of the Markdown page: release-<baseline>-<contender>.md beside the contender."""
-    assert baseline.report is not None and contender.report is not None
-    folder = baseline.report.parent
-    baseline_name = (
-        baseline.report.stem if folder == contender.report.parent else f"{folder.name}-{baseline.report.stem}"
-    )
-    return contender.report.with_name(f"{kinds.RELEASE.named(baseline_name)}-{contender.report.stem}.md")
+def known_of(edition: Edition, reports: Path) -> dict[str, Known | None]:
+    """Return what the newest trust test of each plan knows of runs with the load of the release."""
+    first = {plan: next(iter(found.sweep.records), None) for plan, found in edition.sweeps.items()}
+    return {plan: known(reports, plan, run.load, run.profile) if run else None for plan, run in first.items()}
+
+
+def page_path(release: Release) -> Path:
+    """Return the path of the Markdown page: release-<last release>-<new>.md beside the first sweep of the new one."""
+    new, base = (home_of(next(iter(edition.sweeps.values()))) for edition in release.editions[:2])
+    base_name = base.stem if base.parent == new.parent else f"{base.parent.name}-{base.stem}"
+    return new.with_name(f"{kinds.RELEASE.named(base_name)}-{new.stem}.md")
 
 
 def write_release(release: Release, command: str, template: str) -> Written:
     """Write the page in all formats, its JSON and its charts. People's text is preserved, and in all."""
-    path = page_path(release.base, release.new)
-    titled = [replace(sweep, name=name) for sweep, name in zip(release.sweeps, release.names, strict=True)]
-    charts = [Chart(chart.name, _DECLARATION + chart.svg) for chart in overlay_charts(titled, release.analyses)]
+    path = page_path(release)
+    charts = [Chart(chart.name, _DECLARATION + chart.svg) for chart in _charts(release)]
     links = _links(release, path.parent)
-    note = release.new.sweep.record.note if release.new.sweep.record else ""
-    write_page(
-        path, lambda notes: release_page(release, Page(charts, notes, path.stem, command), links, template), note
-    )
-    write_charts(path.with_suffix(""), charts, CHART_NAME)
-    result = result_of(release, chart_path(path.stem, charts))
-    levels = [{"users": users, **to_plain(found)} for users, found in release.levels.items()]
-    data = sweeps_data(release.sweeps, release.analyses, [release.whole])
-    write_result(path, data | {"command": command, "levels": levels, KEY: result})
+    note = next((found.sweep.record.note for found in release.new.sweeps.values() if found.sweep.record), "")
+
+    def render(notes: str) -> str:
+        return release_page(release, Page(charts, notes, path.stem, command), links, template)
+
+    write_page(path, render, note)
+    write_charts(path.with_suffix(""), charts, _CHART_NAME)
+    write_result(path, {**_data(release), "command": command, KEY: result_of(release, chart_path(path.stem, charts))})
+    return _other_formats(path)
+
+
+def _other_formats(path: Path) -> Written:
     confluence = path.with_suffix(".confluence.xml")
     write_whole(confluence, storage_format(path.read_text(encoding="utf-8")))
     return Written(path, write_report_page(path), confluence)
+
+
+def published_in(names: Sequence[str]) -> Path | None:
+    """Return the path of a CSV with published figures that is the only name; None for anything else."""
+    path = Path(names[0]) if len(names) == 1 else None
+    is_csv = path is not None and path.suffix == ".csv" and path.is_file()
+    return path if path and is_csv and is_published(_text(path)) else None
+
+
+def write_published(path: Path) -> Written:
+    """Write the page of a CSV with published figures beside it, in all formats."""
+    figures = parse_published(_text(path), path.name)
+    page = path.with_name(f"{kinds.RELEASE.named(path.stem)}.md")
+    command = shlex.join(["./aggregate.py", "release", os.path.relpath(path)])
+    write_page(page, lambda notes: published_page(figures, notes, command))
+    data = {"format_version": RESULT_VERSION, "command": command, "figures": [one._asdict() for one in figures]}
+    write_result(page, {**data, KEY: published_result(figures)})
+    return _other_formats(page)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as text ({error})", "give a CSV in UTF-8") from None
+
+
+def _charts(release: Release) -> Iterator[Chart]:
+    """Yield the charts of each workload, all releases in one, and those of the databases."""
+    for at, plan in enumerate(release.plans):
+        sweeps = [(one.name, one.sweeps[plan].sweep) for one in release.editions if plan in one.sweeps]
+        titled = [replace(sweep, name=name) for name, sweep in sweeps]
+        for chart in overlay_charts(titled, [analyse(one.levels, one.goal) for one in titled]):
+            yield replace(chart, name=f"{plan}-{chart.name}") if at else chart
+    yield from database_charts(release)
+
+
+def _data(release: Release) -> dict[str, Any]:
+    """Return the data of the JSON: sweeps, comparisons with the last release, and what was named."""
+    named = [one for edition in release.editions for one in release.named(edition)]
+    sweeps = [replace(one.sweep, name=one.name) for one in named]
+    levels = [
+        {**({"workload": one.workload} if one.workload else {}), "users": one.users, **to_plain(found)}
+        for one, found in release.levels[0].items()
+    ]
+    return {
+        **sweeps_data(sweeps, [one.analysis for one in named], [*release.wholes.values()]),
+        "levels": levels,
+        "jobs": [{"job": one.key.text, **to_plain(one.change)} for one in duration_changes(release)],
+        "slower_sql": [
+            {"database": one.key.database, "sql": one.text, **to_plain(one.change)} for one in slower_sql(release)
+        ],
+        "lagging": [{"group": one.title, **to_plain(one.change)} for one in lagging(release)],
+    }
 
 
 def _links(release: Release, folder: Path) -> Links:
@@ -221,18 +298,17 @@ def _links(release: Release, folder: Path) -> Links:
     def relative(path: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()
 
-    baseline, contender = release.base, release.new
-    assert baseline.report is not None and contender.report is not None
-    reports = (report for found in (baseline, contender) for report in found.run_reports.items())
+    all_found = [found for edition in release.editions for found in edition.sweeps.values()]
+    reports = (report for found in all_found for report in found.run_reports.items())
     existing = {name: relative(path) for name, path in reports if path.is_file()}
-    return Links(existing, Sides(relative(baseline.report), relative(contender.report)))
+    return Links(existing, {source_name(found): relative(found.report) for found in all_found if found.report})
 
 
 def storage_format(markdown: str) -> str:
     """Return the page in the storage format, without its title, which Confluence has apart.
 
     A table of contents comes first. Quotations become warning panels, code blocks code macros, verdicts in tables
-    coloured lozenges. HTML in the text is escaped; relative links become text.
+    coloured lozenges, folded parts expand macros. HTML in the text is escaped; relative links become text.
     """
     reader = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
     tokens = reader.parse(_COMMENT.sub("", _NO_XML.sub("\ufffd", markdown)))
@@ -248,6 +324,11 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
             token = _html(_PANELS[token.type])
         elif token.type in ("fence", "code_block"):
             token = _html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>")))
+        elif token.type == "inline" and (fold := FOLD.fullmatch(token.content)):
+            # The paragraph of the line is left out with it.
+            result[-1] = _html(_EXPAND.format(escape(fold[1])) if fold[1] else _EXPAND_END)
+        elif token.type == "paragraph_close" and result[-1].type == "html_block":
+            continue
         elif token.children and result and result[-1].type == "td_open" and token.content in _COLOURS:
             token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
         elif token.children:

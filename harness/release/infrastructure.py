@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.cloudwatch.source import Resource, ResourceFacts
 from harness.cloudwatch.sources import resource_title
-from harness.release.sides import Sides
 from harness.report.tables import cell, table
 
 FORMAT_VERSION = 1
@@ -32,14 +31,15 @@ class Infrastructure:
         return {(title, name): value for title, facts in titled for name, value in facts}
 
 
-def infrastructure_table(baseline: Infrastructure | None, contender: Infrastructure | None, names: Sides[str]) -> str:
-    """Return the table of both infrastructures, a row per resource and setting; empty when both are unknown."""
-    sides = [one.facts if one else {} for one in (baseline, contender)]
+def infrastructure_table(sides: Sequence[Infrastructure | None], names: Sequence[str]) -> str:
+    """Return the table of all infrastructures, a row per resource and setting; empty when all are unknown."""
+    facts = [one.facts if one else {} for one in sides]
     rows = [
-        [*map(cell, fact), *(cell(side.get(fact, "")) for side in sides)]
-        for fact in dict.fromkeys(fact for side in reversed(sides) for fact in side)
+        [*map(cell, fact), *(cell(side.get(fact, "")) for side in facts)]
+        for fact in dict.fromkeys(fact for side in facts for fact in side)
     ]
-    return table(["resource", "setting", *map(cell, names)], rows, text_columns=4) if rows else ""
+    heads = ["resource", "setting", *map(cell, names)]
+    return table(heads, rows, text_columns=len(heads)) if rows else ""
 
 
 def changed_facts(baseline: Infrastructure | None, contender: Infrastructure | None) -> list[str]:

@@ -1,96 +1,159 @@
-"""The sweeps of two releases of a system, compared level by level: what a release page is made of."""
+"""The releases of a page: what was measured of each, and how the newest differs from the earlier ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.compare.comparison import Comparison
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
+from harness.release.cells import Cell, Runs
 from harness.release.infrastructure import Infrastructure
-from harness.release.sides import Runs, Sides
+from harness.release.pooled import with_pooled
 from harness.report.summary import RunSummary
 from harness.sweep.analysis import SweepAnalysis, analyse
-from harness.sweep.level_verdicts import compare_levels
-from harness.sweep.levels import Sweep
+from harness.sweep.level_verdicts import ComparedLevels, compare_levels, results_of
+from harness.sweep.levels import LevelRun, Sweep
 from harness.sweep.pairs import SweepComparison
-from harness.sweep.record import SweepRecord
 from harness.sweep.sources import FoundSweep
+from harness.trust.known import Known
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What was measured of a release: its name on the page, and a sweep, or runs as one, of each plan.
+
+    `infrastructure` and `arounds` (metrics before and after the runs, by plan) are included as far as they are known.
+    """
+
+    name: str
+    sweeps: Mapping[str, FoundSweep]
+    infrastructure: Infrastructure | None = None
+    arounds: Mapping[str, Around] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[LevelRun, ...]:
+        """All runs, by plan and users."""
+        return tuple(run for found in self.sweeps.values() for run in found.sweep.runs)
+
+    @property
+    def ids(self) -> list[str]:
+        """The names of its sweeps with their plans; of runs those that were given."""
+        return [source_name(found) for found in self.sweeps.values()]
+
+
+class NamedSweep(NamedTuple):
+    """A sweep, or runs as one, with its name on the page: that of its release, and its plan if there are several."""
+
+    name: str
+    sweep: Sweep
+
+    @property
+    def analysis(self) -> SweepAnalysis:
+        """Its analysis, with its own goal."""
+        return analyse(self.sweep.levels, self.sweep.goal)
+
+
+def source_name(found: FoundSweep) -> str:
+    """Return what a sweep is called in the reports, such as folio-checkin/sweep-01; of runs the names of these."""
+    record = found.sweep.record
+    return record.id if record else " ".join(run.name for run in found.sweep.runs)
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release (`new`) against an earlier one (`base`): two sweeps of one plan.
+    """A release (`new`) beside earlier ones (`bases`, the last release first).
 
-    `names` are the short names on the page. `whole` has the verdict over all levels, `levels` the comparison of the
-    runs of each common level, and `runs` the results of all runs of both sweeps; the last two are by users. `long` is a
-    longer run of the new release, if one was given.
-    `infrastructures` and `arounds` (metrics before and after the sweeps) are included as far as they are known.
+    `compared` has the comparisons with each of `bases`, by plan. `results` are those of all runs: of `new`, then of
+    each of `bases`. `known` is what trust tests know of each plan. `long` is a longer run of the new release.
     """
 
-    base: FoundSweep
-    new: FoundSweep
-    names: Sides[str]
-    whole: SweepComparison
-    levels: Mapping[int, Comparison]
-    runs: Sides[Runs]
+    new: Edition
+    bases: tuple[Edition, ...]
+    compared: tuple[Mapping[str, ComparedLevels], ...]
+    results: tuple[Runs, ...]
+    thresholds: Thresholds
+    known: Mapping[str, Known | None] = field(default_factory=dict)
     long: RunSummary | None = None
-    infrastructures: Sides[Infrastructure | None] = field(default_factory=lambda: Sides(None, None))
-    arounds: Sides[Around] = field(default_factory=lambda: Sides(Around(), Around()))
 
     @property
-    def sweeps(self) -> Sides[Sweep]:
-        """The sweeps of base and new."""
-        return Sides(self.base.sweep, self.new.sweep)
+    def editions(self) -> tuple[Edition, ...]:
+        """All releases in the order of columns: the new one, the last one, earlier ones."""
+        return (self.new, *self.bases)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(edition.name for edition in self.editions)
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        """The plans of the new release, each of which is a workload."""
+        return tuple(self.new.sweeps)
+
+    @property
+    def wholes(self) -> Mapping[str, SweepComparison]:
+        """The verdict on each workload against the last release, with the names of the page."""
+        base = self.bases[0].name
+        return {plan: replace(found.whole, base=base, new=self.new.name) for plan, found in self.compared[0].items()}
 
     @cached_property
-    def analyses(self) -> Sides[SweepAnalysis]:
-        """The analyses of base and new, each with its own goal."""
-        return Sides(*(analyse(sweep.levels, sweep.goal) for sweep in self.sweeps))
+    def levels(self) -> tuple[Mapping[Cell, Comparison], ...]:
+        """The comparisons of the runs of each common cell, with each of `bases`."""
+        return tuple(
+            {self.cell(plan, key.users): one for plan, found in of_base.items() for key, one in found.levels.items()}
+            for of_base in self.compared
+        )
+
+    def cell(self, plan: str, users: int) -> Cell:
+        """Return the cell of a plan."""
+        return Cell(plan if len(self.plans) > 1 else "", users)
+
+    def named(self, edition: Edition) -> list[NamedSweep]:
+        """Return the sweeps of a release with their names on the page."""
+        is_one = len(self.plans) == 1
+        return [
+            NamedSweep(edition.name if is_one else f"{edition.name}, {plan}", found.sweep)
+            for plan, found in edition.sweeps.items()
+        ]
 
 
 def release_of(
-    baseline: FoundSweep, contender: FoundSweep, thresholds: Thresholds, *, anyway: bool, long: RunSummary | None = None
+    new: Edition, bases: Sequence[Edition], thresholds: Thresholds, *, anyway: bool, long: RunSummary | None = None
 ) -> Release:
-    """Return the release. UsageError for sweeps of different plans, or without a common level.
+    """Return the release. UsageError for a release without a plan or a level of the new one, or with a run of it.
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    baseline_plan, plan = record_of(baseline).plan, record_of(contender).plan
-    if baseline_plan != plan:
-        what = f"release: {baseline.sweep.name} is a sweep of {baseline_plan}, {contender.sweep.name} of {plan}"
-        raise UsageError(what, "give two sweeps of the same plan")
-    if record_of(baseline) == record_of(contender):
-        raise UsageError(f"release: {contender.sweep.name} is both --new and --base", "give the sweeps of two releases")
-    if long is not None and long.run is not None and long.run.plan != plan:
-        what = f"release: {long.source} is a run of {long.run.plan}, the sweeps are of {plan}"
+    compared = tuple(_compared(new, base, thresholds, anyway) for base in bases)
+    if long is not None and long.run is not None and long.run.plan not in new.sweeps:
+        what = f"release: {long.source} is a run of {long.run.plan}, the page is of {' and '.join(new.sweeps)}"
         raise UsageError(what, "give a run of the same plan with --long, or none")
-    compared = compare_levels(baseline, contender, thresholds, anyway=anyway)
-    levels = {key.users: comparison for key, comparison in compared.levels.items()}
-    runs = Sides(
-        *({key.users: found for key, found in side.items()} for side in (compared.baseline, compared.contender))
+    release = Release(new, tuple(bases), compared, (), thresholds, long=long)
+    results = tuple(
+        {
+            release.cell(plan, key.users): runs
+            for plan, found in edition.sweeps.items()
+            for key, runs in results_of(found).items()
+        }
+        for edition in release.editions
     )
-    return Release(baseline, contender, _names(baseline, contender), compared.whole, levels, runs, long)
+    return replace(release, results=results)
 
 
-def record_of(found: FoundSweep) -> SweepRecord:
-    """Return the record of a sweep over users. UsageError for a sweep over a setting, and for runs or published
-    figures, which have no record.
-    """
-    if found.sweep.is_of_setting:
-        raise UsageError(f"release: {found.sweep.name} is a sweep over {found.sweep.setting}", "give sweeps over users")
-    if found.sweep.record is None or found.report is None:
-        what = f"release: {found.sweep.name} is no stored sweep"
-        raise UsageError(what, "give a sweep such as folio-checkin/sweep-01: make sweep")
-    return found.sweep.record
-
-
-def _names(baseline: FoundSweep, contender: FoundSweep) -> Sides[str]:
-    """Return the names on the page: given titles, else sweep-01 without the plan."""
-    given = Sides(baseline.sweep.name, contender.sweep.name)
-    records = (record_of(baseline), record_of(contender))
-    short = Sides(*(one.name if one.id == name else name for one, name in zip(records, given, strict=True)))
-    return given if short.base == short.new else short
+def _compared(new: Edition, base: Edition, thresholds: Thresholds, anyway: bool) -> dict[str, ComparedLevels]:
+    if others := [found for plan, found in base.sweeps.items() if plan not in new.sweeps]:
+        plans = [" and ".join(edition.sweeps) for edition in (base, new)]
+        what = f"release: {source_name(others[0])} is of {plans[0]}, {' and '.join(new.ids)} of {plans[1]}"
+        raise UsageError(what, "give sweeps or runs of the same plan")
+    names = {run.name for run in base.runs}
+    if both := [run.name for run in new.runs if run.name in names]:
+        raise UsageError(f"release: {both[0]} is both --new and --base", "give the runs of two releases")
+    return {
+        plan: with_pooled(compare_levels(base.sweeps[plan], new.sweeps[plan], thresholds, anyway=anyway), thresholds)
+        for plan in base.sweeps
+    }

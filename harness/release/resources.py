@@ -1,4 +1,4 @@
-"""Builds the tables of CPU, memory and databases of two releases, at each level."""
+"""Builds the tables of CPU, memory and databases of releases, in each cell."""
 
 from __future__ import annotations
 
@@ -8,55 +8,52 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
-from harness.cloudwatch.queries import MEMORY, RDS
+from harness.cloudwatch.queries import ECS, MEMORY, RDS
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.compare.result import RunResult
-from harness.release.sides import Runs, Sides
+from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
+from harness.report.gathered import Participant
 from harness.report.tables import cell, table
+from harness.report.wide_tables import narrow_tables
 from harness.run.telemetry import HOST, NOT_SYSTEM, Usage, process_title
 
+# In all functions `results` are those of the releases, the new one first, and `names` their names.
 DATABASES = frozenset({RDS})
 
 
-class TitledTable(NamedTuple):
-    """A table with its title."""
-
-    title: str
-    table: str
-
-
 class Overcommitted(NamedTuple):
-    """A service whose memory was above its reservation: its title, the largest ratio, and the levels (users)."""
+    """A service whose memory was above its reservation: its title, the largest ratio, and the cells."""
 
     title: str
     largest_ratio: float
-    users: tuple[int, ...]
+    cells: tuple[Cell, ...]
 
 
-def process_table(runs: Sides[Runs], names: Sides[str]) -> str:
-    """Return the table of CPU and memory of processes that the harness started, and of the machine, at each level.
+def process_table(results: Sequence[Runs], names: Sequence[str]) -> str:
+    """Return the table of CPU and memory of processes that the harness started, and of the machine, in each cell.
 
     Values are medians of the runs' means. Empty when they are unknown, as of a system elsewhere.
     """
     rows = []
-    for process in dict.fromkeys(usage.process for side in reversed(runs) for usage in _usages(side)):
+    for process in dict.fromkeys(usage.process for side in results for usage in _usages(side)):
         if process in NOT_SYSTEM and process != HOST:
             continue
-        for users, *levels in _levels(runs):
-            sides = [[usage for run in level for usage in run.usages if usage.process == process] for level in levels]
+        for one in all_cells(results):
+            sides = [[usage for run in side.get(one, ()) for usage in run.usages if usage.process == process]
+                     for side in results]  # fmt: skip
             if any(sides):
                 cores = [_median(usage.cpu_cores_mean for usage in side) for side in sides]
                 sizes = [_median(usage.rss_bytes_mean for usage in side) for side in sides]
-                row = [cell(process_title(process)), str(users)]
-                row += _pair(cores, lambda value: units.percent_text(value, 1))
-                rows.append(row + _pair(sizes if any(sizes) else [None, None], units.mb_text))
-    return _table_of_pairs("process", ("CPU % of one core", "memory MB"), rows, names)
+                row = [cell(process_title(process)), *cell_texts(one)]
+                row += change_cells(cores, lambda value: units.percent_text(value, 1))
+                rows.append(row + change_cells(sizes if any(sizes) else [None] * len(sizes), units.mb_text))
+    return _changes_table("process", ("CPU % of one core", "memory MB"), rows, results, names)
 
 
 def _usages(side: Runs) -> list[Usage]:
-    return [usage for users in sorted(side) for run in side[users] for usage in run.usages]
+    return [usage for one in sorted(side) for run in side[one] for usage in run.usages]
 
 
 def _median(values: Iterator[float]) -> float | None:
@@ -64,68 +61,108 @@ def _median(values: Iterator[float]) -> float | None:
     return median(known) if known else None
 
 
-def _levels(runs: Sides[Runs]) -> list[tuple[int, Sequence[RunResult], Sequence[RunResult]]]:
-    both = sorted(runs.base.keys() | runs.new.keys())
-    return [(users, runs.base.get(users, ()), runs.new.get(users, ())) for users in both]
+def change_cells(values: Sequence[float | None], show: Callable[[float | None], str]) -> list[str]:
+    """Return the cells of the new release, then of each other one, with the change of the new one in %."""
+    new, *bases = values
+    texts = [show(new)]
+    for base in bases:
+        ratio = new / base - 1 if base and new is not None else None
+        texts += [show(base), units.signed_percent(ratio)]
+    return texts
 
 
-def _pair(values: Sequence[float | None], show: Callable[[float | None], str]) -> list[str]:
-    """Return the cells of base and new, and the change in % of base."""
-    baseline, contender = values
-    change = units.signed_percent((contender - baseline) / baseline) if baseline and contender is not None else ""
-    return [show(baseline), show(contender), change]
+def change_heads(what: str, names: Sequence[str]) -> list[str]:
+    """Return the heads of these cells."""
+    new, *bases = (f"{cell(name)} {what}" for name in names)
+    return [new, *(head for base in bases for head in (base, "change %"))]
 
 
-def _table_of_pairs(head: str, whats: Sequence[str], rows: Sequence[Sequence[str]], names: Sides[str]) -> str:
-    baseline, contender = map(cell, names)
-    columns = [text for what in whats for text in (f"{baseline} {what}", f"{contender} {what}", "delta %")]
-    return table([head, "users", *columns], rows) if rows else ""
+def _changes_table(
+    head: str, whats: Sequence[str], rows: Sequence[Sequence[str]], results: Sequence[Runs], names: Sequence[str]
+) -> str:
+    first = [head, *cell_heads(all_cells(results))]
+    columns = [text for what in whats for text in change_heads(what, names)]
+    width = 2 * len(names) - 1
+    return narrow_tables([*first, *columns], rows, kept=len(first), together=width) if rows else ""
 
 
-def cloud_tables(runs: Sides[Runs], names: Sides[str], kinds: Collection[str]) -> list[TitledTable]:
-    """Return the tables of metrics of resources of these kinds, one per metric, a row per resource and level.
+def cloud_tables(results: Sequence[Runs], names: Sequence[str], kinds: Collection[str]) -> list[TitledTable]:
+    """Return the tables of metrics of resources of these kinds, one per metric, a row per resource and cell.
 
-    An average is the median of the runs' averages, a range covers all runs of the level.
+    Services that took part come first. An average is the median of the runs' averages, a range covers all runs.
     """
-    resources = [resource for resource in _resources(runs) if resource.kind in kinds]
-    tables = []
+    took_part = {f"{one.cluster}/{one.service}" for one in participants(results[0]) if one.took_part}
+    resources = [resource for resource in _resources(results) if resource.kind in kinds]
+    resources.sort(key=lambda one: one.kind == ECS and one.name not in took_part)
+    tables, cells = [], all_cells(results)
     for column in COLUMNS:
         rows = []
         for resource in resources:
-            for users, *levels in _levels(runs):
-                level_metrics = [_metrics(level, resource, column.metric) for level in levels]
-                if column.metric in metric_names(resource) and any(level_metrics):
-                    cells = [text for metrics in level_metrics for text in metric_cells(metrics, resource, column)]
-                    rows.append([cell(resource_title(resource)), str(users), *cells])
+            for one in cells:
+                metrics = [_metrics(side.get(one, ()), resource, column.metric) for side in results]
+                if column.metric in metric_names(resource) and any(metrics):
+                    texts = [text for found in metrics for text in metric_cells(found, resource, column)]
+                    rows.append([cell(resource_title(resource)), *cell_texts(one), *texts])
         if rows:
-            heads = [head for side in names for head in (f"{cell(side)} average", "range")]
-            tables.append(TitledTable(column.title, table(["resource", "users", *heads], rows)))
+            heads = ["resource", *cell_heads(cells)]
+            columns = [head for name in names for head in (f"{cell(name)} average", "range")]
+            tables.append(
+                TitledTable(column.title, narrow_tables([*heads, *columns], rows, kept=len(heads), together=2))
+            )
     return tables
 
 
-def cloud_title(runs: Sides[Runs]) -> str:
+def participants(side: Runs) -> list[Participant]:
+    """Return each service once, as in the run in which its CPU was highest: those that took part first."""
+    found: dict[tuple[str, str], Participant] = {}
+    for one in (one for runs in side.values() for run in runs if run.services for one in run.services.participants):
+        known = found.get((one.cluster, one.service))
+        if known is None or _order(one) < _order(known):
+            found[one.cluster, one.service] = one
+    return sorted(found.values(), key=_order)
+
+
+def _order(one: Participant) -> tuple[bool, float, str]:
+    return (not one.took_part, -(one.cpu_percent or 0.0), one.service)
+
+
+def participant_table(side: Runs) -> str:
+    """Return the table of the services that took part, with their CPU before and during the runs; empty without any."""
+    rows = [
+        [cell(f"{one.cluster}/{one.service}"), *map(_percent, (one.cpu_before_percent, one.cpu_percent))]
+        for one in participants(side)
+        if one.took_part
+    ]
+    return table(["service", "CPU % before", "CPU % during"], rows) if rows else ""
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def cloud_title(results: Sequence[Runs]) -> str:
     """Return the title of the source of these tables; empty without any."""
-    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(runs)))
+    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(results)))
 
 
-def service_kinds(runs: Sides[Runs]) -> frozenset[str]:
-    """Return the kinds of watched resources that are no databases."""
-    return frozenset(resource.kind for resource in _resources(runs)) - DATABASES
+def kinds_of(results: Sequence[Runs]) -> frozenset[str]:
+    """Return the kinds of watched resources."""
+    return frozenset(resource.kind for resource in _resources(results))
 
 
 def overcommitted(side: Runs) -> list[Overcommitted]:
     """Return the services whose memory was above their reservation."""
-    levels_by_service: dict[str, dict[int, float]] = {}
-    for users, runs in sorted(side.items()):
+    cells_by_service: dict[str, dict[Cell, float]] = {}
+    for one, runs in sorted(side.items()):
         for metric in (metric for run in runs if run.cloudwatch for metric in run.cloudwatch.metrics):
             if metric.metric == MEMORY and metric.maximum is not None and metric.maximum > 1:
-                levels = levels_by_service.setdefault(resource_title(metric.of), {})
-                levels[users] = max(levels.get(users, 0.0), metric.maximum)
-    return [Overcommitted(title, max(levels.values()), tuple(levels)) for title, levels in levels_by_service.items()]
+                cells = cells_by_service.setdefault(resource_title(metric.of), {})
+                cells[one] = max(cells.get(one, 0.0), metric.maximum)
+    return [Overcommitted(title, max(cells.values()), tuple(cells)) for title, cells in cells_by_service.items()]
 
 
-def _resources(sides: Sides[Runs]) -> list[Resource]:
-    runs = [run for side in reversed(sides) for users in sorted(side) for run in side[users]]
+def _resources(results: Sequence[Runs]) -> list[Resource]:
+    runs = [run for side in results for one in sorted(side) for run in side[one]]
     return list(dict.fromkeys(resource for run in runs if run.cloudwatch for resource in run.cloudwatch.resources))
 
 
@@ -133,18 +170,18 @@ def _metrics(runs: Sequence[RunResult], resource: Resource, name: str) -> list[C
     return [metric for run in runs if run.cloudwatch and (metric := run.cloudwatch.metric(resource, name))]
 
 
-def statement_table(runs: Sides[Runs], names: Sides[str]) -> str:
+def statement_table(results: Sequence[Runs], names: Sequence[str]) -> str:
     """Return the table of statements and their time per request, of databases that list them; else empty."""
     rows = []
-    found = [run for side in reversed(runs) for level in side.values() for run in level]
+    found = [run for side in results for runs in side.values() for run in runs]
     for process in dict.fromkeys(use.process for run in found for use in run.databases):
-        for users, *levels in _levels(runs):
-            sides = [[*_per_request(level, process)] for level in levels]
+        for one in all_cells(results):
+            sides = [[*_per_request(side.get(one, ()), process)] for side in results]
             if any(sides):
                 counts, times_ms = ([_median(each[at] for each in side) for side in sides] for at in range(2))
-                row = [cell(process), str(users), *_pair(counts, units.rate_text)]
-                rows.append(row + _pair(times_ms, lambda value_ms: units.ms_text(value_ms, 2)))
-    return _table_of_pairs("database", ("statements per request", "ms per request"), rows, names)
+                row = [cell(process), *cell_texts(one), *change_cells(counts, units.rate_text)]
+                rows.append(row + change_cells(times_ms, lambda value_ms: units.ms_text(value_ms, 2)))
+    return _changes_table("database", ("statements per request", "ms per request"), rows, results, names)
 
 
 def _per_request(runs: Sequence[RunResult], process: str) -> Iterator[tuple[float, float]]:

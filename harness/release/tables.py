@@ -1,4 +1,4 @@
-"""Builds the tables of test runs, goals and errors of two releases."""
+"""Builds the tables of test runs, goals and errors of releases."""
 
 from __future__ import annotations
 
@@ -7,40 +7,42 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.result import RunResult
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
+from harness.metrics.metric import AVERAGE, ERRORS, P95, THROUGHPUT
 from harness.metrics.tally import ErrorKey
-from harness.release.sides import Runs, Sides
+from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.release import Edition, Release
 from harness.report.goals import GoalResult
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
-from harness.sweep.levels import Sweep
-from harness.sweep.text import users_text
 
 _ERRORS_MOST = 20
-COLUMNS = (THROUGHPUT, AVERAGE, metric_of("p95"), ERRORS)
+COLUMNS = (THROUGHPUT, AVERAGE, P95, ERRORS)
 
 
-def run_table(sweeps: Sequence[tuple[str, Sweep]], links: Mapping[str, str]) -> str:
+def run_table(release: Release, links: Mapping[str, str]) -> str:
     """Return the table of all test runs: the new release first, each with its users, ramp-up and duration."""
-    found = (row for name, sweep in sweeps for row in _run_rows(name, sweep, links))
+    found = (row for edition in release.editions for row in _run_rows(release, edition, links))
     rows = [[str(number), *row] for number, row in enumerate(found, start=1)]
-    heads = ["test", "release", "run", "profile", "verdict", "users", "ramp-up s", "duration s", "samples"]
-    return narrow_tables([*heads, *(metric.title for metric in COLUMNS)], rows, text_columns=5, kept=3)
+    plan = ["workload"] if len(release.plans) > 1 else []
+    heads = ["test", "release", "run", "profile", "verdict", *plan, "users", "ramp-up s", "duration s", "samples"]
+    columns = [*heads, *(metric.title for metric in COLUMNS)]
+    return narrow_tables(columns, rows, text_columns=5 + len(plan), kept=3)
 
 
-def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[list[str]]:
-    for level in sweep.levels:
+def _run_rows(release: Release, edition: Edition, links: Mapping[str, str]) -> Iterator[list[str]]:
+    levels = ((plan, level) for plan, found in edition.sweeps.items() for level in found.sweep.levels)
+    for plan, level in levels:
         for run in level.runs:
             load, short, length = run.record.load if run.record else None, cell(run.name.rpartition("/")[2]), ""
             if load:
                 length = f"{load.loops} loops" if load.duration_s is None else units.number_text(load.duration_s)
             count = run.figures.sample_count
             yield [
-                cell(name),
+                cell(edition.name),
                 f"[{short}]({quote(links[run.name])})" if run.name in links else short,
                 cell(run.record.profile if run.record else ""),
                 run.verdict.state if run.verdict else "",
-                str(level.users),
+                *cell_texts(release.cell(plan, level.users)),
                 units.number_text(load.ramp_s) if load else "",
                 length,
                 "" if count is None else str(count),
@@ -48,19 +50,20 @@ def _run_rows(name: str, sweep: Sweep, links: Mapping[str, str]) -> Iterator[lis
             ]
 
 
-def goal_table(runs: Sides[Runs], names: Sides[str]) -> str:
-    """Return the table of the goals (SLA) at each level: what both releases measured, and whether they met it.
+def goal_table(results: Sequence[Runs], names: Sequence[str]) -> str:
+    """Return the table of the goals (SLA) in each cell: what the releases measured, and whether they met it.
 
     Of repeats, the number of runs that met the goal. Empty without goals.
     """
-    goals = dict.fromkeys(text for side in reversed(runs) for level in side.values() for text in _goals_of(level))
+    cells = all_cells(results)
+    by_side = [{one: _goals_of(side.get(one, ())) for one in cells} for side in results]
     rows = []
-    for goal in goals:
-        for users in sorted(runs.base.keys() | runs.new.keys()):
-            sides = [_goals_of(side.get(users, ())).get(goal, []) for side in runs]
+    for goal in dict.fromkeys(text for side in by_side for one in cells for text in side[one]):
+        for one in cells:
+            sides = [side[one].get(goal, []) for side in by_side]
             if any(sides):
-                rows.append([cell(goal), str(users), *(text for found in sides for text in _goal_cells(found))])
-    heads = ["goal", "users", *(text for name in names for text in (cell(name), "met"))]
+                rows.append([cell(goal), *cell_texts(one), *(text for found in sides for text in _goal_cells(found))])
+    heads = ["goal", *cell_heads(cells), *(text for name in names for text in (cell(name), "met"))]
     return table(heads, rows) if rows else ""
 
 
@@ -83,46 +86,45 @@ def _goal_cells(results: Sequence[GoalResult]) -> list[str]:
     return [cell(", ".join(values)), f"{met_count} of {len(results)} runs"]
 
 
-def missed_goals(side: Runs) -> dict[str, list[int]]:
-    """Return each goal that at least one run missed, with the users of these runs."""
-    missed: dict[str, list[int]] = {}
-    for users, runs in sorted(side.items()):
+def missed_goals(side: Runs) -> dict[str, list[Cell]]:
+    """Return each goal that at least one run missed, with the cells of these runs."""
+    missed: dict[str, list[Cell]] = {}
+    for one, runs in sorted(side.items()):
         for goal, results in _goals_of(runs).items():
             if not all(result.is_met for result in results):
-                missed.setdefault(goal, []).append(users)
+                missed.setdefault(goal, []).append(one)
     return missed
 
 
-def error_table(runs: Sides[Runs], names: Sides[str]) -> str:
-    """Return the table of the failed samples by label and cause, the most frequent first; empty without any."""
-    baseline, contender = map(_errors_of, runs)
+def error_table(results: Sequence[Runs], names: Sequence[str]) -> str:
+    """Return the table of the failed samples by label and cause, most frequent first; empty without any."""
+    sides = [_errors_of(side) for side in results]
     rows = []
-    for kind in sorted(baseline.keys() | contender.keys(), key=lambda kind: (-_sum(contender, kind), kind))[
-        :_ERRORS_MOST
-    ]:
-        users = ", ".join(map(str, sorted(contender.get(kind, baseline.get(kind, {})))))
-        rows.append([*map(cell, kind), str(_sum(baseline, kind)), str(_sum(contender, kind)), users])
-    heads = ["label", "code", "cause", *map(cell, names), "at users"]
+    kinds = dict.fromkeys(kind for side in sides for kind in side)
+    for kind in sorted(kinds, key=lambda kind: ([-_sum(side, kind) for side in sides], kind))[:_ERRORS_MOST]:
+        where = next(side[kind] for side in sides if kind in side)
+        rows.append([*map(cell, kind), *(str(_sum(side, kind)) for side in sides), cell(cells_text(sorted(where)))])
+    heads = ["label", "code", "cause", *map(cell, names), "at"]
     return table(heads, rows, text_columns=3) if rows else ""
 
 
-def new_errors(runs: Sides[Runs]) -> list[tuple[str, str]]:
-    """Return the failures that only the new release has: text and users of each label, code and cause."""
-    baseline, contender = map(_errors_of, runs)
+def new_errors(baseline: Runs, contender: Runs) -> list[tuple[str, str]]:
+    """Return the failures that only the contender has: text and cells of each label, code and cause."""
+    earlier, later = map(_errors_of, (baseline, contender))
     return [
-        (f"{kind.label}: {kind.code} {kind.cause}".strip(), users_text(sorted(contender[kind])))
-        for kind in sorted(contender.keys() - baseline.keys(), key=lambda kind: (-_sum(contender, kind), kind))
+        (f"{kind.label}: {kind.code} {kind.cause}".strip(), cells_text(sorted(later[kind])))
+        for kind in sorted(later.keys() - earlier.keys(), key=lambda kind: (-_sum(later, kind), kind))
     ]
 
 
-def _errors_of(side: Runs) -> dict[ErrorKey, dict[int, int]]:
-    counts_by_error: dict[ErrorKey, dict[int, int]] = {}
-    for users, runs in side.items():
+def _errors_of(side: Runs) -> dict[ErrorKey, dict[Cell, int]]:
+    counts_by_error: dict[ErrorKey, dict[Cell, int]] = {}
+    for one, runs in side.items():
         for error in (error for run in runs for error in run.errors):
             counts = counts_by_error.setdefault(ErrorKey(error.label, error.code, error.cause), {})
-            counts[users] = counts.get(users, 0) + error.count
+            counts[one] = counts.get(one, 0) + error.count
     return counts_by_error
 
 
-def _sum(counts: Mapping[ErrorKey, Mapping[int, int]], kind: ErrorKey) -> int:
+def _sum(counts: Mapping[ErrorKey, Mapping[Cell, int]], kind: ErrorKey) -> int:
     return sum(counts.get(kind, {}).values())

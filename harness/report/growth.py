@@ -58,9 +58,16 @@ def is_constant(run: RunRecord | None) -> bool:
 
 
 def with_cloud(
-    found: Sequence[Growth], cloudwatch: CloudMetrics | None, window: Window, run: RunRecord | None
+    found: Sequence[Growth],
+    cloudwatch: CloudMetrics | None,
+    window: Window,
+    run: RunRecord | None,
+    service_limit: float | None = None,
 ) -> tuple[Growth, ...]:
-    """Return the growths of a run with those of memory in AWS, which replace older ones."""
+    """Return the growths of a run with those of memory in AWS, which replace older ones.
+
+    100 % of a service is what it reserves: it may use more, so that is its limit only as `service_limit`.
+    """
     own = tuple(growth for growth in found if growth.resource != MEMORY_RATIO)
     if cloudwatch is None or not is_constant(run):
         return own
@@ -75,7 +82,7 @@ def with_cloud(
             for at_s, value in zip(metric.seconds, metric.averages, strict=True)
             if value is not None and window.from_s <= at_s <= window.to_s
         )
-        limit = None if metric.kind == ECS else 1.0  # 100 % of a service is what it reserves; it may use more
+        limit = service_limit if metric.kind == ECS else 1.0
         series.append(ResourceSeries(resource_title(metric.of), MEMORY_RATIO, points, limit))
     return own + growths(series, window.length_s)
 

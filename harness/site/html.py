@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 # Sections that are linked: by the page itself, and by those of nightlies and A/B tests.
 _ANCHORS = {"Warnings": "warnings", "Where the time went": ANCHOR}
 # The lines that begin and end a folded part of a report; a label cannot contain them, because its `<` is escaped.
-_FOLD = re.compile("<details><summary>(.+)</summary>|</details>")
+FOLD = re.compile("<details><summary>(.+)</summary>|</details>")
 _SCHEME = re.compile(r"[a-zA-Z][\w+.-]*:")
 
 
@@ -67,7 +67,7 @@ def prose_parts(markdown: str, link_of: LinkOf, image_of: ImageOf, image_of_sect
 
 def _begins_section(tokens: Sequence[Token], at: int) -> bool:
     token = tokens[at]
-    is_fold = token.type == "paragraph_open" and _FOLD.fullmatch(tokens[at + 1].content)
+    is_fold = token.type == "paragraph_open" and FOLD.fullmatch(tokens[at + 1].content)
     return bool(is_fold) or (token.type == "heading_open" and token.tag == "h2")
 
 
@@ -100,7 +100,7 @@ def _placed(tokens: Sequence[Token], link_of: LinkOf, image_of: ImageOf) -> list
         elif token.type in ("th_open", "td_open") and token.attrs.pop("style", "") == "text-align:right":
             token.attrs["class"] = "figure"  # the content security policy forbids inline styles
             result.append(token)
-        elif token.type == "inline" and (fold := _FOLD.fullmatch(token.content)):
+        elif token.type == "inline" and (fold := FOLD.fullmatch(token.content)):
             result[-1] = _html(_fold(fold[1]))
         elif token.type == "inline" and token.children:
             first = token.children[0]

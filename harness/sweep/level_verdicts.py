@@ -60,7 +60,7 @@ def compare_levels(
         what = f"{baseline.sweep.name} and {contender.sweep.name} have no level in common ({levels})"
         same = "values" if baseline.sweep.is_of_setting else "USERS"
         raise UsageError(what, f"compare sweeps over some of the same {same}")
-    baseline_results, contender_results = _results(baseline), _results(contender)
+    baseline_results, contender_results = results_of(baseline), results_of(contender)
     levels_compared = {
         key: compare(baseline_results[key], contender_results[key], thresholds, anyway) for key in common
     }
@@ -79,7 +79,7 @@ def compare_levels(
     return ComparedLevels(with_verdict(comparison, thresholds), levels_compared, baseline_results, contender_results)
 
 
-def _results(stored_sweep: FoundSweep) -> dict[LevelKey, list[RunResult]]:
+def results_of(stored_sweep: FoundSweep) -> dict[LevelKey, list[RunResult]]:
     """Return the results of a sweep's runs by level, without the runs that could not be read."""
     results: dict[LevelKey, list[RunResult]] = {}
     for level in stored_sweep.sweep.levels:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from harness.base import units
@@ -16,6 +17,7 @@ from harness.experiment.files import experiments_of
 from harness.history.files import read_entry
 from harness.history.trend import Gauge, usual_distance
 from harness.metrics.metric import Metric, metric_of
+from harness.metrics.shift import CONFIDENCE, POWER
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.run import kinds
@@ -61,6 +63,16 @@ class Known:
         if parts is None or window_s <= 0:
             return None
         return parts.between + parts.shrinking * self.costs.window_s / window_s
+
+    def sees_ratio(self, metric: Metric, length_s: float, run_count: int) -> float | None:
+        """Return the smallest change that so many runs a side of this length see in four of five cases; None: unknown.
+
+        The variance is known, so the quantiles are normal ones; that between days is included as far as it is known.
+        """
+        if (variance := self.variance(metric, length_s)) is None:
+            return None
+        reach = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) + NormalDist().inv_cdf(POWER)
+        return math.expm1(reach * math.sqrt(2 * (variance / run_count + self._days(metric))))
 
     def gate_text(self, thresholds: Thresholds, metrics: tuple[Metric, ...], length_s: float, repeats: int) -> str:
         """Return which thresholds a nightly run cannot see with so many runs of this length, and what would; else "".

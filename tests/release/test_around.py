@@ -7,7 +7,6 @@ from dataclasses import replace
 from harness.cloudwatch.points import read_cloudwatch
 from harness.metrics.window import Window
 from harness.release.around import Around, around_tables, grown, intervals_of
-from harness.release.sides import Sides
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from tests.support.factories import record
 from tests.support.sweeps import SWEEP_RECORD
@@ -41,7 +40,7 @@ def metrics(*percents: float):
 
 
 def test_averages_before_and_after_are_side_by_side_and_unknown_ones_are_na():
-    (memory,) = around_tables(Around(), Around(metrics(40, 50), None), Sides("old", "new"))
+    (memory,) = around_tables([("new", Around(metrics(40, 50), None)), ("old", Around())])
     assert memory.title == "memory %"
     assert memory.table.splitlines()[0] == "| resource | new before | new after |"
     assert memory.table.splitlines()[2] == "| ECS perf/okapi | 45.0 | n/a |"

@@ -17,7 +17,7 @@ from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import NOTE, save_release
 
 SLOWER_MS = {"Search": 30.0, "Pay": 65.0}
-AVERAGE_VERDICT, P95_VERDICT = "sweep-02 average ms: verdict", "sweep-02 p95 ms: verdict"
+AVERAGE_VERDICT, P95_VERDICT = "sweep-01 average ms: verdict", "sweep-01 p95 ms: verdict"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def section(text, heading):
 
 def label_rows(text):
     """Return the rows of the labels: the table of averages with that of p95, whose last titles are equal."""
-    tables = tables_of(text, "### Labels")[:2]
+    tables = tables_of(text, "#### Average of labels")[:2]
     titles = [[title for title in table[0] if title.endswith(" ms")][-1] for table in tables]
     rows = []
     for parts in zip(*tables, strict=True):
@@ -67,7 +67,7 @@ def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_user
     average = ("sweep-01 average ms", "sweep-02 average ms", AVERAGE_VERDICT)
     assert cells_of(rows[2:], *average, P95_VERDICT) == [["50", "65", "REGRESSED", "REGRESSED"]] * 2
     for row in rows[2:]:
-        assert float(row["sweep-02 average ms: change %"]) == pytest.approx(30, abs=2)
+        assert float(row["sweep-01 average ms: change %"]) == pytest.approx(30, abs=2)
         # 1.645 standard deviations of 10 % above the mean.
         assert float(row["sweep-02 p95 ms"]) == pytest.approx(65 * 1.1645, abs=2)
 
@@ -125,7 +125,7 @@ def test_failures_are_counted_per_release_and_new_ones_are_named(shop):
 
 
 def test_a_set_up_that_differs_is_in_the_appendix_and_a_recommendation(shop):
-    assert "| profile | local | new |" in section(shop[1], "Set-up")
+    assert "| profile | new | local |" in section(shop[1], "Set-up")
     assert "The set-up differs (profile" in recommended_on(shop[1])
 
 
@@ -186,7 +186,7 @@ def test_titles_name_the_releases(shop, tmp_path):
     release(reports, "Fameflower=tiny/sweep-01", "Goldenrod=tiny/sweep-02")
     text = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     assert "# tiny: Goldenrod against Fameflower" in text
-    assert "release --base Fameflower=tiny/sweep-01 --new Goldenrod=tiny/sweep-02;" in text
+    assert "release Goldenrod=tiny/sweep-02 --base Fameflower=tiny/sweep-01;" in text
     assert "Slower in Goldenrod: TOTAL at 2 and 4 users" in text
 
 
@@ -208,9 +208,14 @@ def unlike(tmp_path_factory):
     [
         ("tiny/sweep-09", "tiny/sweep-02", "tiny/sweep-09: no such sweep"),
         ("tiny/sweep-02", "tiny/sweep-02", "both --new and --base"),
-        ("other/sweep-03", "tiny/sweep-02", "is a sweep of other, tiny/sweep-02 of tiny; give two sweeps of the same"),
+        (
+            "other/sweep-03",
+            "tiny/sweep-02",
+            "other/sweep-03 is of other, tiny/sweep-02 of tiny; give sweeps or runs of the",
+        ),
         ("tiny/sweep-04", "tiny/sweep-02", "no level in common (3 users against 2 and 5 users)"),
-        ("tiny/run-02_1", "tiny/sweep-02", "is no stored sweep"),
+        ("tiny/run-02_1", "tiny/sweep-02", "tiny/run-02_1 is both --new and --base"),
+        ("tiny/run-02_9", "tiny/sweep-02", "neither a file nor a run"),
         ("tiny/sweep-05", "tiny/sweep-02", "is a sweep over delay_ms; give sweeps over users"),
     ],
 )
@@ -287,7 +292,7 @@ def test_a_long_run_without_slopes_has_the_reason(shop, tmp_path):
     [
         ("tiny/run-02_9", "neither a file nor a run"),
         ("tiny/run-02_*", "--long tiny/run-02_*: is not one run"),
-        ("other/run-03_1", "is a run of other, the sweeps are of tiny; give a run of the same plan"),
+        ("other/run-03_1", "is a run of other, the page is of tiny; give a run of the same plan"),
     ],
 )
 def test_a_long_run_that_does_not_fit_is_one_line(unlike, long, words):

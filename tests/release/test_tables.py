@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.queries import ECS, RDS
-from harness.compare.decision import compare
 from harness.metrics.figures import ErrorKind
-from harness.metrics.metric import P75
 from harness.metrics.window import Window
-from harness.plan.thresholds import Thresholds
-from harness.release.changes import label_table, level_table, one_sided, reasons
+from harness.release.cells import Cell
+from harness.release.changes import label_tables, one_sided, reasons, total_tables
 from harness.release.resources import Overcommitted, cloud_tables, overcommitted, process_table, statement_table
-from harness.release.sides import Sides
 from harness.release.tables import error_table, goal_table, missed_goals, new_errors
 from harness.report.goals import GoalResult
 from harness.report.verdict import VALID, Verdict
 from harness.run.telemetry import Usage
 from harness.system.statements import DatabaseUse
+from tests.support.releases import release_of_results
 from tests.support.results import label_result, run_result
 
-NAMES = Sides("FF", "GR")
+# The new release comes first.
+NAMES = ("GR", "FF")
 # FOLIO's check-in: average and p75 (ms) of Fameflower and Goldenrod, and the published differences in %.
 PUBLISHED = {
     1: ((414, 459, "+10.87"), (461, 549, "+19.09")),
@@ -49,23 +48,26 @@ def side(name: str, at: int, *labels, **changes):
     }
 
 
-def compared(base, new):
-    return {users: compare(base[users], new[users], Thresholds(), anyway=False) for users in base}
+def cells(side):
+    """Return a side of a page with one workload: its runs by cell instead of users."""
+    return {Cell("", users): runs for users, runs in side.items()}
 
 
 def test_the_published_differences_of_two_releases_are_those_of_the_page():
-    averages, quartiles, rates = map(rows_of, level_table(compared(side("ff", 0), side("gr", 1)), NAMES).split("\n\n"))
-    assert averages[0] == ["users", "FF average ms", "GR average ms", "change %", "verdict"]
-    assert quartiles[0] == ["users", f"FF {P75.title}", f"GR {P75.title}", "change %", "verdict"]
-    assert rates[0][1:3] == ["FF req/s", "GR req/s"]
-    for rows, at in ((averages, 0), (quartiles, 1)):
-        assert [row[:4] for row in rows[1:]] == [[str(users), *map(str, one[at])] for users, one in PUBLISHED.items()]
+    tables = {one.title: rows_of(one.table) for one in total_tables(release_of_results(side("ff", 0), side("gr", 1)))}
+    assert list(tables) == ["Average", "P75", "Share of errors", "Throughput"]
+    assert tables["Average"][0] == ["users", "GR average ms", "FF average ms", "change %", "95 % interval", "verdict"]
+    assert tables["Share of errors"][0][3] == "change points"
+    for rows, at in ((tables["Average"], 0), (tables["P75"], 1)):
+        expected = [[str(users), str(new), str(base), change] for users, found in PUBLISHED.items()
+                    for base, new, change in [found[at]]]  # fmt: skip
+        assert [row[:4] for row in rows[1:]] == expected
 
 
 def test_published_figures_without_samples_cannot_be_judged_and_the_reason_is_given_once():
-    levels = compared(side("ff", 0), side("gr", 1))
-    assert {row[4] for part in level_table(levels, NAMES).split("\n\n") for row in rows_of(part)[1:]} == {"CANNOT TELL"}
-    (line,) = reasons(levels)
+    release = release_of_results(side("ff", 0), side("gr", 1))
+    assert {row[5] for one in total_tables(release) for row in rows_of(one.table)[1:]} == {"CANNOT TELL"}
+    (line,) = reasons(release.levels[0])
     assert line.startswith("CANNOT TELL, baseline: a report has only totals, not the variation within the run")
     assert "average at 1, 5, 8 and 20 users" in line
 
@@ -73,14 +75,14 @@ def test_published_figures_without_samples_cannot_be_judged_and_the_reason_is_gi
 def test_labels_of_one_release_only_are_named_and_not_in_the_table():
     base = {5: [run_result("a", label_result("Login"), label_result("Old"))]}
     new = {5: [run_result("b", label_result("Login"), label_result("New"))]}
-    levels = compared(base, new)
-    assert [row[0] for row in rows_of(label_table(levels, NAMES).split("\n\n")[0])[1:]] == ["Login"]
-    assert one_sided(levels, NAMES) == ["Only FF has Old.", "Only GR has New."]
+    release = release_of_results(base, new)
+    assert [row[0] for row in rows_of(label_tables(release)[0].table)[1:]] == ["Login"]
+    assert one_sided(release.levels[0], "FF", "GR") == ["Only FF has Old.", "Only GR has New."]
 
 
 def test_label_names_cannot_break_the_table():
     runs = ({5: [run_result(name, label_result("a | b <i>"))]} for name in "ab")
-    (row,) = rows_of(label_table(compared(*runs), NAMES).split("\n\n")[0].replace("\\|", "/"))[1:]
+    (row,) = rows_of(label_tables(release_of_results(*runs))[0].table.replace("\\|", "/"))[1:]
     assert row[:2] == ["a / b \\<i\\>", "5"]
 
 
@@ -92,8 +94,8 @@ def usage(process: str, cores: float, megabytes: int) -> Usage:
 def test_cpu_and_memory_are_medians_of_repeats_without_the_load_generator():
     base = {5: [run_result(str(at), usages=(usage("okapi", cores, 200),)) for at, cores in enumerate((0.4, 0.5, 0.9))]}
     new = {5: [run_result("n", usages=(usage("okapi", 0.6, 250), usage("jmeter", 0.3, 400)))]}
-    (row,) = rows_of(process_table(Sides(base, new), NAMES))[1:]
-    assert row == ["okapi", "5", "50.0", "60.0", "+20.00", "200", "250", "+25.00"]
+    (row,) = rows_of(process_table([cells(new), cells(base)], NAMES))[1:]
+    assert row == ["okapi", "5", "60.0", "50.0", "+20.00", "250", "200", "+25.00"]
 
 
 def cloud(cpu_percent: float, memory_percent: float):
@@ -113,21 +115,22 @@ def cloud(cpu_percent: float, memory_percent: float):
 
 def test_services_and_databases_have_average_and_range_of_both_releases_per_level():
     base, new = {5: [run_result("a", cloudwatch=cloud(40, 60))]}, {5: [run_result("b", cloudwatch=cloud(60, 100))]}
-    cpu, memory = cloud_tables(Sides(base, new), NAMES, {ECS})
+    results = [cells(new), cells(base)]
+    cpu, memory = cloud_tables(results, NAMES, {ECS})
     assert (cpu.title, memory.title) == ("CPU %", "memory %")
-    assert rows_of(cpu.table)[1:] == [["ECS perf/okapi", "5", "40.0", "32.0-50.0", "60.0", "48.0-75.0"]]
-    (database,) = cloud_tables(Sides(base, new), NAMES, {RDS})[:1]
-    assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "20.0", "16.0-25.0", "30.0", "24.0-37.5"]]
-    assert overcommitted(base) == []
-    assert overcommitted(new) == [Overcommitted("ECS perf/okapi", 1.25, (5,))]
+    assert rows_of(cpu.table)[1:] == [["ECS perf/okapi", "5", "60.0", "48.0-75.0", "40.0", "32.0-50.0"]]
+    (database,) = cloud_tables(results, NAMES, {RDS})[:1]
+    assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "30.0", "24.0-37.5", "20.0", "16.0-25.0"]]
+    assert overcommitted(cells(base)) == []
+    assert overcommitted(cells(new)) == [Overcommitted("ECS perf/okapi", 1.25, (Cell("", 5),))]
 
 
 def test_statements_and_their_time_are_per_request():
     total = label_result("TOTAL", sample_count=100)
     base = {5: [run_result("a", total=total, databases=(DatabaseUse("mariadb", 400, 200.0, ()),))]}
     new = {5: [run_result("b", total=total, databases=(DatabaseUse("mariadb", 500, 300.0, ()),))]}
-    (row,) = rows_of(statement_table(Sides(base, new), NAMES))[1:]
-    assert row == ["mariadb", "5", "4.00", "5.00", "+25.00", "2.00", "3.00", "+50.00"]
+    (row,) = rows_of(statement_table([cells(new), cells(base)], NAMES))[1:]
+    assert row == ["mariadb", "5", "5.00", "4.00", "+25.00", "3.00", "2.00", "+50.00"]
 
 
 def judged(p90_ms: float) -> Verdict:
@@ -138,13 +141,13 @@ def judged(p90_ms: float) -> Verdict:
 def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
     base = {5: [run_result("a", verdict=judged(400))]}
     new = {5: [run_result(str(ms), verdict=judged(ms)) for ms in (450, 550)], 8: [run_result("c", verdict=judged(700))]}
-    rows = rows_of(goal_table(Sides(base, new), NAMES))
+    rows = rows_of(goal_table([cells(new), cells(base)], NAMES))
     assert rows[1:] == [
-        ["p90 ≤ 500 ms", "5", "400 ms", "met", "450 ms, 550 ms", "1 of 2 runs"],
-        ["p90 ≤ 500 ms", "8", "", "", "700 ms", "missed"],
+        ["p90 ≤ 500 ms", "5", "450 ms, 550 ms", "1 of 2 runs", "400 ms", "met"],
+        ["p90 ≤ 500 ms", "8", "700 ms", "missed", "", ""],
     ]
-    assert missed_goals(new) == {"p90 ≤ 500 ms": [5, 8]}
-    assert missed_goals(base) == {}
+    assert missed_goals(cells(new)) == {"p90 ≤ 500 ms": [Cell("", 5), Cell("", 8)]}
+    assert missed_goals(cells(base)) == {}
 
 
 def error(cause: str, count: int) -> ErrorKind:
@@ -154,9 +157,9 @@ def error(cause: str, count: int) -> ErrorKind:
 def test_failures_add_up_over_levels_and_those_of_the_new_release_alone_are_found():
     base = {5: [run_result("a", errors=(error("no item", 3),))], 8: [run_result("b", errors=(error("no item", 4),))]}
     new = {5: [run_result("c", errors=(error("no item", 1), error("time-out", 2)))], 8: [run_result("d")]}
-    assert rows_of(error_table(Sides(base, new), NAMES))[1:] == [
-        ["Check-in", "422", "time-out", "0", "2", "5"],
-        ["Check-in", "422", "no item", "7", "1", "5"],
+    assert rows_of(error_table([cells(new), cells(base)], NAMES))[1:] == [
+        ["Check-in", "422", "time-out", "2", "0", "5 users"],
+        ["Check-in", "422", "no item", "1", "7", "5 users"],
     ]
-    assert new_errors(Sides(base, new)) == [("Check-in: 422 time-out", "5 users")]
-    assert error_table(Sides({5: [run_result("a")]}, {5: [run_result("b")]}), NAMES) == ""
+    assert new_errors(cells(base), cells(new)) == [("Check-in: 422 time-out", "5 users")]
+    assert error_table([cells({5: [run_result("a")]}), cells({5: [run_result("b")]})], NAMES) == ""

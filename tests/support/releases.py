@@ -1,21 +1,31 @@
-"""Two stored sweeps of a plan, as two releases of a system leave them, in a folder of reports."""
+"""Sweeps of a plan as releases of a system leave them, in a folder of reports, and releases of given results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from harness.compare.decision import compare
+from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
 from harness.metrics.batches import batch_count_of
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
+from harness.plan.thresholds import Thresholds
+from harness.release.cells import Cell
+from harness.release.pooled import with_pooled
+from harness.release.release import Edition, Release
 from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.report.summary import Observed
 from harness.run.directory import json_text
+from harness.sweep.level_verdicts import ComparedLevels, with_verdict
+from harness.sweep.levels import LevelKey, Sweep, level_run, levels_of
+from harness.sweep.pairs import LevelVerdict, compare_sweeps
+from harness.sweep.sources import FoundSweep
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.sweep_reports import save_record
 from tests.support.sweeps import SWEEP_RECORD, measured_level
@@ -29,26 +39,60 @@ _DURATION_S = 100
 _SIGMA = 0.1
 
 
+# What a run has beside its samples, by its users and its random numbers.
+Seen = Callable[[int, Random], Observed]
+
+
 def save_release(
     reports: Path, series: str, times_ms: Mapping[str, float] = BASE_MS, levels: Sequence[int] = LEVELS, **changes: Any
 ) -> Path:
-    """Write a sweep with one run per level, whose users are always busy; return the path of its JSON.
+    """Write a sweep with `repeat` runs per level (1), whose users are always busy; return the path of its JSON.
 
-    `changes` are those of each run's record; `failure_count` samples of each run fail, `observed` is what was seen.
+    `changes` are those of each run's record; `failure_count` samples of each run fail, `observed` is what was seen, or
+    makes it, and `jobs` makes the jobs of a run.
     """
     failure_count, observed = changes.pop("failure_count", 0), changes.pop("observed", Observed())
-    plan = changes.get("plan", "tiny")
+    plan, repeat, jobs = changes.get("plan", "tiny"), changes.pop("repeat", 1), changes.pop("jobs", None)
     runs = []
-    for number, users in enumerate(levels, start=1):
-        name = f"run-{series}_{number}"
-        samples = _samples(Random(f"{series} {users}"), users, times_ms, failure_count)
-        _save_run(reports / plan, name, samples, observed, {"load": closed_load(users), **changes})
-        runs.append(measured_level(users, 1, name))
-    sweep = replace(SWEEP_RECORD, name=f"sweep-{series}", plan=plan, users=tuple(levels), runs=tuple(runs), note="")
+    for number, (users, at) in enumerate(((users, at) for at in range(repeat) for users in levels), start=1):
+        name, random = f"run-{series}_{number}", Random(f"{series} {users} {at or ''}".strip())
+        # Repeats differ: a run is slower or faster as a whole.
+        factor = random.lognormvariate(0, 0.01) if repeat > 1 else 1.0
+        samples = _samples(random, users, {label: factor * ms for label, ms in times_ms.items()}, failure_count)
+        seen = observed(users, random) if callable(observed) else observed
+        done = jobs(random) if jobs else ()
+        _save_run(reports / plan, name, samples, seen, {"load": closed_load(users), "jobs": done, **changes})
+        runs.append(measured_level(users, at + 1, name))
+    sweep = replace(
+        SWEEP_RECORD, name=f"sweep-{series}", plan=plan, users=tuple(levels), repeat=repeat, runs=tuple(runs), note=""
+    )
     return save_record(reports, sweep)
 
 
+def release_of_results(
+    baseline: Mapping[int, Sequence[RunResult]],
+    contender: Mapping[int, Sequence[RunResult]],
+    names: tuple[str, str] = ("FF", "GR"),
+) -> Release:
+    """Return the release of one plan whose runs are given by users, the baseline first."""
+    keyed = [{LevelKey(users): runs for users, runs in side.items()} for side in (baseline, contender)]
+    levels = {key: compare(keyed[0][key], keyed[1][key], Thresholds()) for key in keyed[0] if key in keyed[1]}
+    sweeps = [
+        Sweep(name, levels_of((users, level_run(run)) for users, runs in side.items() for run in runs))
+        for name, side in zip(names, (baseline, contender), strict=True)
+    ]
+    verdicts = tuple(
+        LevelVerdict(key.users, one.verdict, "", is_repeated=len(keyed[0][key]) > 1) for key, one in levels.items()
+    )
+    whole = with_verdict(replace(compare_sweeps(*sweeps), verdicts=verdicts), Thresholds())
+    compared = with_pooled(ComparedLevels(whole, levels, *keyed), Thresholds())
+    base, new = (Edition(sweep.name, {"tiny": FoundSweep(sweep, None, {})}) for sweep in sweeps)
+    results = tuple({Cell("", users): runs for users, runs in side.items()} for side in (contender, baseline))
+    return Release(new, (base,), ({"tiny": compared},), results, Thresholds())
+
+
 def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Observed, changes: dict[str, Any]) -> None:
+    jobs = changes.pop("jobs")
     goal = Goal(p90_ms=62, error_ratio=0.01)
     run = record(**{"name": name, "goal": goal, "once_labels": (), "took_s": 105.0, "plan_notes": (NOTE,), **changes})
     tally = tally_of(samples)
@@ -58,7 +102,7 @@ def _save_run(folder: Path, name: str, samples: Sequence[Sample], observed: Obse
         counted.add(one)
     summary = summarise(tally, run.id, run, observed, SummaryOptions(window, counted, with_timeline=False))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json_text(summary))
+    (folder / f"{name}.json").write_text(json_text(replace(summary, jobs=jobs)))
     (folder / f"{name}.md").write_text("# a run\n")
 
 

@@ -1,0 +1,174 @@
+"""The jobs of releases: how long they took, and what the interactive loads did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from statistics import fmean, median
+from typing import NamedTuple
+
+from harness.base import units
+from harness.compare.result import RunResult
+from harness.metrics.metric import AVERAGE
+from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.changes import CHANGE_HEADS
+from harness.release.release import Release
+from harness.release.repeats import Block, Change, Judgement, change_in, scatter_of
+from harness.report.gathered import Job
+from harness.report.tables import cell
+from harness.report.wide_tables import narrow_tables
+
+DONE = "done"
+_WHEN = ("before", "during", "after")
+
+
+class JobKey(NamedTuple):
+    """A job in a cell; `tenant` is empty without one."""
+
+    name: str
+    tenant: str
+    cell: Cell
+
+    @property
+    def text(self) -> str:
+        """The job in a sentence: import of diku at 8 users."""
+        return f"{self.name}{f' of {self.tenant}' if self.tenant else ''} at {cells_text([self.cell])}"
+
+
+class JobChange(NamedTuple):
+    """The change of a job's duration against an earlier release."""
+
+    key: JobKey
+    change: Change
+
+
+class _Figure(NamedTuple):
+    """A value of a job, the title of its table and of its columns, and how it is printed."""
+
+    title: str
+    head: str
+    of: Callable[[Job], float | None]
+    text: Callable[[float], str]
+    more_is_better: bool = False
+
+
+_DURATION = _Figure("Duration", "s", lambda job: job.duration_s, partial(units.rate_text))
+_RATE = _Figure("Records per second", "records/s", lambda job: job.records_per_s, partial(units.rate_text), True)
+
+
+def job_keys(results: Sequence[Runs]) -> list[JobKey]:
+    """Return the jobs of all releases, in order of first appearance, each in each cell."""
+    return list(
+        dict.fromkeys(
+            JobKey(job.name, job.tenant or "", one)
+            for one in all_cells(results)
+            for side in results
+            for run in side.get(one, ())
+            for job in run.jobs
+        )
+    )
+
+
+def job_tables(release: Release) -> list[TitledTable]:
+    """Return the tables of the jobs' durations and records per second, with changes as in the response times."""
+    return [found for figure in (_DURATION, _RATE) if (found := _table(release, figure))]
+
+
+def duration_changes(release: Release) -> list[JobChange]:
+    """Return the changes of the durations against the last release."""
+    keys = job_keys(release.results)
+    return [JobChange(key, changes[0]) for key, changes in zip(keys, _changes(release, keys, _DURATION), strict=True)]
+
+
+def _changes(release: Release, keys: Sequence[JobKey], figure: _Figure) -> list[list[Change]]:
+    """Return the changes of each job against each earlier release; all jobs of a release share its alpha."""
+    new, *bases = release.results
+    threshold = release.thresholds.of(AVERAGE)
+    judgement = Judgement(threshold, release.thresholds.alpha, len(keys), figure.more_is_better)
+    rows = []
+    for key in keys:
+        blocks = [Block(_values(base, key, figure), _values(new, key, figure)) for base in bases]
+        rows.append([change_in(block, scatter_of([block]), judgement) for block in blocks])
+    return rows
+
+
+def _values(side: Runs, key: JobKey, figure: _Figure) -> list[float]:
+    """Return the value of each run in which all repetitions of the job were done: the mean of these."""
+    values = []
+    for jobs in _jobs_of(side, key):
+        known = [value for job in jobs if job.state == DONE and (value := figure.of(job)) is not None and value > 0]
+        if jobs and len(known) == len(jobs):
+            values.append(fmean(known))
+    return values
+
+
+def _jobs_of(side: Runs, key: JobKey) -> Iterator[list[Job]]:
+    """Yield the repetitions of a job in each run of its cell."""
+    for run in side.get(key.cell, ()):
+        yield [job for job in run.jobs if (job.name, job.tenant or "") == key[:2]]
+
+
+def _table(release: Release, figure: _Figure) -> TitledTable | None:
+    keys = job_keys(release.results)
+    rows = []
+    for key, changes in zip(keys, _changes(release, keys, figure), strict=True):
+        row = [*_key_texts(key, keys), _shown(next((one.contender for one in changes), None), figure)]
+        for change in changes:
+            row += [_shown(change.baseline, figure), *change.cells]
+        rows.append(row)
+    if not any(_values(side, key, figure) for side in release.results for key in keys):
+        return None
+    new, *bases = (f"{cell(name)} {figure.head}" for name in release.names)
+    first = _heads(keys)
+    columns = [*first, new, *(head for base in bases for head in (base, *CHANGE_HEADS))]
+    text = narrow_tables(columns, rows, text_columns=len(first) - 1, kept=len(first) + 1, together=4)
+    return TitledTable(figure.title, text)
+
+
+def _shown(value: float | None, figure: _Figure) -> str:
+    return "" if value is None else figure.text(value)
+
+
+def _heads(keys: Sequence[JobKey]) -> list[str]:
+    tenant = ["tenant"] if any(key.tenant for key in keys) else []
+    return ["job", *tenant, *cell_heads(key.cell for key in keys)]
+
+
+def _key_texts(key: JobKey, keys: Sequence[JobKey]) -> list[str]:
+    tenant = [cell(key.tenant)] if any(one.tenant for one in keys) else []
+    return [cell(key.name), *tenant, *cell_texts(key.cell)]
+
+
+def load_table(release: Release) -> str:
+    """Return the table of the interactive loads: their p95 before, during and after each job, medians of the runs."""
+    keys = job_keys(release.results)
+    rows = []
+    for key in keys:
+        for name in dict.fromkeys(load for side in release.results for load in _loads_of(side, key)):
+            texts = [
+                units.ms_text(median(times) if times else None)
+                for side in release.results
+                for times in (_times_ms(side, key, name, when) for when in _WHEN)
+            ]
+            rows.append([*_key_texts(key, keys), cell(name), *texts])
+    first = [*_heads(keys), "load"]
+    columns = [*first, *(f"{cell(name)} p95 ms {when}" for name in release.names for when in _WHEN)]
+    return narrow_tables(columns, rows, text_columns=len(first), kept=len(first), together=3) if rows else ""
+
+
+def _loads_of(side: Runs, key: JobKey) -> list[str]:
+    return [load.load for jobs in _jobs_of(side, key) for job in jobs for load in job.loads]
+
+
+def _times_ms(side: Runs, key: JobKey, load: str, when: str) -> list[float]:
+    found = (one for jobs in _jobs_of(side, key) for job in jobs for one in job.loads if one.load == load)
+    return [value for one in found if (value := getattr(one, f"{when}_p95_ms")) is not None]
+
+
+def not_done(runs: Sequence[RunResult]) -> list[str]:
+    """Return the jobs of runs that were not done: import: failed in 2 runs."""
+    counts: dict[tuple[str, str], int] = {}
+    for run in runs:
+        for name, state in dict.fromkeys((job.name, job.state) for job in run.jobs if job.state != DONE):
+            counts[name, state] = counts.get((name, state), 0) + 1
+    return [f"{name}: {state} in {units.plural(count, 'run')}" for (name, state), count in counts.items()]

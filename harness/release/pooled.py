@@ -1,0 +1,126 @@
+"""Judges the cells of a release whose two or three repeats are too few for the rank test of `compare`.
+
+Three runs against three have no interval there (docs/methodology.md). A release has more than one cell, so the scatter
+of the repeats is pooled over the cells of a workload, and Student's t decides. A metric is tested once per cell and
+label: its p-values are multiplied by that number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.compare.comparison import (
+    BETTER,
+    CANNOT_TELL,
+    IMPROVED,
+    INVALID,
+    OK,
+    REGRESSED,
+    TOO_FEW_RUNS,
+    Comparison,
+    LabelComparison,
+    MetricComparison,
+)
+from harness.compare.findings import CLOCK_STEP_MS, figures_of, sample_count
+from harness.compare.result import LabelResult
+from harness.metrics.metric import Metric
+from harness.plan.thresholds import Thresholds
+from harness.release.repeats import RUNS_LEAST, Block, Change, Judgement, change_in, scatter_of
+from harness.sweep.level_verdicts import ComparedLevels, with_verdict
+from harness.sweep.levels import LevelKey
+
+_EXTENDS = "the interval extends beyond the threshold"
+
+
+class _Test(NamedTuple):
+    """What is tested once: a metric of a label, or of TOTAL, at a level."""
+
+    metric: Metric
+    label: str
+    level: LevelKey
+
+
+def with_pooled(found: ComparedLevels, thresholds: Thresholds) -> ComparedLevels:
+    """Return the compared levels with intervals and verdicts of repeats that are too few for the rank test."""
+    changes = _changes(found, thresholds)
+    if not changes:
+        return found
+    levels = {key: _comparison(key, comparison, changes) for key, comparison in found.levels.items()}
+    verdicts = tuple(
+        replace(one, verdict=levels[one.key].verdict, reason="; ".join(levels[one.key].reasons))
+        for one in found.whole.verdicts
+    )
+    whole = with_verdict(replace(found.whole, verdicts=verdicts), thresholds)
+    return replace(found, whole=whole, levels=levels)
+
+
+def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, Change]:
+    """Return the change of each metric whose repeats are too few for the rank test, and enough for this one."""
+    changes: dict[_Test, Change] = {}
+    blocks: dict[tuple[Metric, str], dict[LevelKey, Block]] = {}
+    for test in _undecided(found.levels):
+        sides = [figures_of(runs[test.level], test.label) for runs in (found.baseline, found.contender)]
+        values = Block(*([value for one in side if (value := test.metric.of(one)) is not None] for side in sides))
+        if test.metric.is_share:
+            if change := _no_failure(sides, values, thresholds.of(test.metric)):
+                changes[test] = change
+        elif all(len(side) >= RUNS_LEAST and min(side) > 0 for side in values):
+            blocks.setdefault((test.metric, test.label), {})[test.level] = values
+    counts = Counter(metric for (metric, _), levels in blocks.items() for _ in levels)
+    for (metric, label), levels in blocks.items():
+        scatter = scatter_of([*levels.values()], CLOCK_STEP_MS if metric.percentile is not None else 0.0)
+        judgement = Judgement(thresholds.of(metric), thresholds.alpha, counts[metric], metric.more_is_better)
+        changes |= {_Test(metric, label, key): change_in(one, scatter, judgement) for key, one in levels.items()}
+    return changes
+
+
+def _undecided(levels: Mapping[LevelKey, Comparison]) -> Iterator[_Test]:
+    """Yield what too few runs leave undecided."""
+    for key, comparison in levels.items():
+        for label in filter(None, (comparison.total, *comparison.labels)):
+            yield from (_Test(one.metric, label.label, key) for one in label.metrics if one.reason == TOO_FEW_RUNS)
+
+
+def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold: float) -> Change | None:
+    """Return the change of a share that is 0 in all runs; of n samples without a failure at most 3 / n fail (95 %).
+
+    None if a run has failures, or too few samples to exclude the threshold.
+    """
+    counts = [sample_count(side) or 0 for side in sides]
+    if not all(values) or any(map(any, values)) or threshold * min(counts) < 3:
+        return None
+    return Change(0.0, 0.0, 0.0, -3 / counts[0], 3 / counts[1], OK)
+
+
+def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change]) -> Comparison:
+    """Return the comparison of a level with the verdicts of its changes, and what follows from them."""
+    if found.verdict == INVALID or not any(test.level == key for test in changes):
+        return found
+    total = _label(key, found.total, changes) if found.total else None
+    labels = tuple(_label(key, label, changes) for label in found.labels)
+    rows = [*([total] if total else []), *labels]
+    worse = {row.label: [one.metric.name for one in row.metrics if one.verdict == REGRESSED] for row in rows}
+    reasons = tuple(f"{label}: {', '.join(names)}" for label, names in worse.items() if names)
+    is_open = any(one.decides and one.verdict == CANNOT_TELL for row in rows for one in row.metrics)
+    verdict = REGRESSED if reasons else CANNOT_TELL if is_open else OK
+    reasons = reasons or (found.reasons if is_open else ())
+    return replace(found, total=total, labels=labels, verdict=verdict, reasons=reasons)
+
+
+def _label(key: LevelKey, label: LabelComparison, changes: Mapping[_Test, Change]) -> LabelComparison:
+    metrics = tuple(_metric(one, changes.get(_Test(one.metric, label.label, key))) for one in label.metrics)
+    verdicts = [one.verdict for one in metrics if one.decides or one.verdict == REGRESSED]
+    verdict = next((one for one in (REGRESSED, CANNOT_TELL, OK) if one in verdicts), label.verdict)
+    return replace(label, metrics=metrics, verdict=verdict)
+
+
+def _metric(one: MetricComparison, change: Change | None) -> MetricComparison:
+    if change is None or change.low is None:
+        return one
+    known = replace(one, low_ratio=change.low, high_ratio=change.high)
+    if change.verdict == BETTER:
+        return replace(known, verdict=OK, reason=IMPROVED)
+    return replace(known, verdict=change.verdict, reason=_EXTENDS if change.verdict == CANNOT_TELL else "")

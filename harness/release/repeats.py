@@ -1,0 +1,144 @@
+"""Changes of values of which each run has one, such as the duration of a job, estimated over the repeats of all cells.
+
+Values are compared by their logarithms. `change_over` fits a mean for each cell and one change for all (additive model,
+least squares); what remains, also a change that differs between cells, is its error. `change_in` estimates the change
+of one cell, with the deviation of repeats pooled over all cells. Intervals and p-values are Student's.
+
+Source: D. C. Montgomery, "Design and Analysis of Experiments", 4.1 (randomised blocks with unequal numbers).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import NamedTuple
+
+from harness.base import units
+from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
+from harness.metrics.distributions import student_t_below, student_t_quantile
+from harness.metrics.shift import CONFIDENCE, as_ratio
+
+RUNS_LEAST = 2
+NO_VERDICT = "no verdict: one run"
+
+
+class Block(NamedTuple):
+    """The values of the runs of a cell, one of each run, all above 0."""
+
+    baseline: Sequence[float]
+    contender: Sequence[float]
+
+
+class Scatter(NamedTuple):
+    """The standard deviation of the logarithms of repeats, and its degrees of freedom."""
+
+    deviation: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of a change: the smallest one that matters (ratio), alpha, and how many tests share it."""
+
+    threshold: float
+    alpha: float
+    test_count: int = 1
+    more_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of a value as a ratio, with its 95 % interval and its verdict.
+
+    The values are medians. `ratio` is None when a side has none, the interval when there are too few repeats.
+    """
+
+    baseline: float | None
+    contender: float | None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: str = ""
+
+    @property
+    def cells(self) -> list[str]:
+        """The change in %, its interval and its verdict, as cells of a table."""
+        return [units.signed_percent(self.ratio), interval_text(self.low, self.high), self.verdict]
+
+
+def interval_text(low: float | None, high: float | None) -> str:
+    """Return an interval of ratios in %: +1.2 to +5.0; empty when an end is unknown."""
+    return "" if low is None or high is None else f"{units.signed_percent(low, 1)} to {units.signed_percent(high, 1)}"
+
+
+def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:
+    """Return the scatter of repeats within the cells and sides; None without repeats.
+
+    `step` is the resolution of the values: their rounding adds its variance, so that equal values are not exact ones.
+    """
+    groups = [[math.log(value) for value in side] for block in blocks for side in block if side]
+    freedom = sum(len(group) - 1 for group in groups)
+    if freedom < 1:
+        return None
+    squares = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
+    least = min(value for block in blocks for side in block for value in side)
+    return Scatter(math.sqrt(squares + (step / least) ** 2 / 12), freedom)
+
+
+def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> Change:
+    """Return the change of one cell; without repeats on both sides it is a number without a verdict."""
+    change = _unjudged(block.baseline, block.contender)
+    if min(map(len, block)) < RUNS_LEAST or scatter is None or change.ratio is None:
+        return change
+    estimate = _mean_log(block.contender) - _mean_log(block.baseline)
+    error = scatter.deviation * math.sqrt(sum(1 / len(side) for side in block))
+    return replace(_judged(change, estimate, error, scatter.freedom, judgement), ratio=change.ratio)
+
+
+def change_over(blocks: Sequence[Block], judgement: Judgement) -> Change:
+    """Return the one change of a value in all cells that both sides have; CANNOT TELL without degrees of freedom."""
+    known = [block for block in blocks if all(block)]
+    change = _unjudged(*([value for block in known for value in block[side]] for side in (0, 1)))
+    if not known:
+        return change
+    weights = [1 / sum(1 / len(side) for side in block) for block in known]
+    shifts = [_mean_log(block.contender) - _mean_log(block.baseline) for block in known]
+    estimate = math.fsum(map(math.prod, zip(weights, shifts, strict=True))) / math.fsum(weights)
+    within, count = scatter_of(known), sum(len(side) for block in known for side in block)
+    squares = within.deviation**2 * within.freedom if within else 0.0
+    squares += sum(weight * (shift - estimate) ** 2 for weight, shift in zip(weights, shifts, strict=True))
+    if (freedom := count - len(known) - 1) < 1:
+        return replace(change, ratio=as_ratio(estimate))
+    error = math.sqrt(squares / freedom / math.fsum(weights))
+    return _judged(change, estimate, error, freedom, judgement)
+
+
+def _mean_log(values: Sequence[float]) -> float:
+    return fmean(map(math.log, values))
+
+
+def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Change:
+    """Return both medians and their change; the verdict says that there is one run, or that a side is unknown."""
+    values = [median(side) if side else None for side in (baseline, contender)]
+    if values[0] is None or values[1] is None:
+        return Change(*values)
+    return Change(*values, ratio=values[1] / values[0] - 1, verdict=NO_VERDICT)
+
+
+def _judged(change: Change, estimate: float, error: float, freedom: int, judgement: Judgement) -> Change:
+    """Return the change with its interval and its verdict, as `compare` decides it (docs/methodology.md)."""
+    reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * error
+    low, high = as_ratio(estimate - reach), as_ratio(estimate + reach)
+    # Equal repeats have no scatter: how far they differ by chance is not known.
+    p_value = 2 * student_t_below(freedom, -abs(estimate) / error) if error else 1.0
+    is_sure = p_value * judgement.test_count < judgement.alpha
+    # From here on, higher is worse.
+    least, most = (-high, -low) if judgement.more_is_better else (low, high)
+    verdict = CANNOT_TELL
+    if is_sure and least > judgement.threshold:
+        verdict = REGRESSED
+    elif error and most <= judgement.threshold:
+        verdict = BETTER if is_sure and most < -judgement.threshold else OK
+    return replace(change, ratio=as_ratio(estimate), low=low, high=high, verdict=verdict)
