@@ -44,7 +44,7 @@ def listed_resources(spec: CloudWatchSpec) -> Listing:
         names = [one.name for one in spec.resources if one.kind == kind and (kind != ECS or one.name.endswith(ALL))]
         # One call has the volumes of all instances.
         for some in [names] if names and kind == EC2 else [[name] for name in names]:
-            source, resource = KIND_TITLES[kind], f"{what} of {', '.join(some)}"
+            source, resource = KIND_TITLES[kind], f"{what} of {', '.join(some).removesuffix(ALL)}"
             try:
                 listed = list_them(spec, some)
             except HarnessError as error:
