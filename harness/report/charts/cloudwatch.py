@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
+from harness.cloudwatch import queries as known
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY
+from harness.cloudwatch.queries import CONSUMER, ECS, LAG
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import scaled, series
@@ -32,22 +33,74 @@ class CloudColumn(NamedTuple):
     text: _Print
 
 
-COLUMNS = (
-    CloudColumn(CPU, "CPU %", _percent),
-    CloudColumn(MEMORY, "memory %", _percent),
-    CloudColumn(FREE_MEMORY, "free memory MB", units.mb_text),
-    CloudColumn(CONNECTIONS, "connections", tenths_text),
-    CloudColumn(CPU_CREDITS, "CPU credits", tenths_text),
-    CloudColumn(BURST, "burst balance %", _percent),
+_BASE = (
+    CloudColumn(known.CPU, "CPU %", _percent),
+    CloudColumn(known.MEMORY, "memory %", _percent),
+    CloudColumn(known.FREE_MEMORY, "free memory MB", units.mb_text),
+    CloudColumn(known.CONNECTIONS, "connections", tenths_text),
+    CloudColumn(known.CPU_CREDITS, "CPU credits", tenths_text),
+    CloudColumn(known.BURST, "burst balance %", _percent),
 )
+_DISKS = (
+    CloudColumn(known.READ_LATENCY, "read latency ms", units.average_text),
+    CloudColumn(known.WRITE_LATENCY, "write latency ms", units.average_text),
+    CloudColumn(known.COMMIT_LATENCY, "commit latency ms", units.average_text),
+    CloudColumn(known.READS, "reads/s", tenths_text),
+    CloudColumn(known.WRITES, "writes/s", tenths_text),
+)
+_BROKERS = (
+    CloudColumn(known.DISK, "disk %", _percent),
+    CloudColumn(known.UNDER_REPLICATED, "under-replicated partitions", tenths_text),
+)
+_CONSUMERS = (
+    CloudColumn(known.LAG, "lag, messages", tenths_text),
+    CloudColumn(known.LARGEST_LAG, "lag of the worst partition", tenths_text),
+)
+_SEARCH = (
+    CloudColumn(known.JVM_MEMORY, "JVM memory pressure %", _percent),
+    CloudColumn(known.INDEXING, "indexing/s", units.rate_text),
+    CloudColumn(known.INDEXING_LATENCY, "indexing ms", units.average_text),
+    CloudColumn(known.SEARCHES, "searches/s", units.rate_text),
+    CloudColumn(known.SEARCH_LATENCY, "search ms", units.average_text),
+)
+_BALANCERS = (
+    CloudColumn(known.REQUESTS, "requests/s", units.rate_text),
+    CloudColumn(known.RESPONSE_TIME, "target response ms", units.average_text),
+    CloudColumn(known.ELB_5XX, "5xx/min of the balancer", units.rate_text),
+    CloudColumn(known.TARGET_5XX, "5xx/min of targets", units.rate_text),
+)
+COLUMNS = (*_BASE, *_DISKS, *_BROKERS, *_CONSUMERS, *_SEARCH, *_BALANCERS)
+# The columns of each table of a run; the kinds of the second part have tables of their own.
+_OWN_TABLES = {
+    known.MSK: (_BASE[0], *_BROKERS), CONSUMER: _CONSUMERS, known.OPENSEARCH: (_BASE[0], *_SEARCH),
+    known.ELB: _BALANCERS,
+}  # fmt: skip
 
 
-def cloud_table(found: CloudMetrics) -> str:
-    """Return the table of a run: a row per resource, with n/a for values that CloudWatch did not have."""
-    names = {metric.metric for metric in found.metrics}
-    columns = [column for column in COLUMNS if column.metric in names]
+def cloud_table(found: CloudMetrics, idle: Collection[Resource] = ()) -> str:
+    """Return the tables of a run: a row per resource, with n/a for values that CloudWatch did not have.
+
+    `idle` services, and consumers without any lag, have no row.
+    """
+    resources = [one for one in found.resources if one not in idle and not _keeps_up(found, one)]
+    others = [one for one in resources if one.kind not in _OWN_TABLES]
+    with_disks = [one for one in others if any(found.metric(one, column.metric) for column in _DISKS)]
+    parts = [(others, _BASE), (with_disks, _DISKS)]
+    parts += [([one for one in resources if one.kind == kind], columns) for kind, columns in _OWN_TABLES.items()]
+    return "\n\n".join(_table(found, some, columns) for some, columns in parts if some)
+
+
+def _keeps_up(found: CloudMetrics, resource: Resource) -> bool:
+    return resource.kind == CONSUMER and all(
+        one.maximum == 0 for one in found.metrics if one.of == resource and one.metric == LAG
+    )
+
+
+def _table(found: CloudMetrics, resources: Sequence[Resource], every: Sequence[CloudColumn]) -> str:
+    names = {metric.metric for metric in found.metrics if metric.of in resources}
+    columns = [column for column in every if column.metric in names]
     rows = []
-    for resource in found.resources:
+    for resource in resources:
         row = [cell(resource_title(resource))]
         for column in columns:
             metric = found.metric(resource, column.metric)
@@ -90,6 +143,8 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     lines.append(f"Averages are means of the periods' averages; ranges are of {readings}.")
     if ECS in kinds:
         lines.append("For a service, 100 % is its reservation.")
+    if keeping_up := sum(_keeps_up(found, one) for one in found.resources):
+        lines.append(f"{units.plural(keeping_up, 'consumer')} without any lag: not listed.")
     return lines + cloud_warnings(found, source)
 
 
@@ -130,7 +185,11 @@ def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plo
     `factor` converts a value to the unit of the chart.
     """
     cloudwatch = source.cloudwatch
-    metrics = [one for one in cloudwatch.metrics if one.metric == metric] if cloudwatch else []
+    metrics = [
+        one
+        for one in (cloudwatch.metrics if cloudwatch else ())
+        if one.metric == metric and one.of not in source.idle and (one.kind != CONSUMER or any(one.averages))
+    ]
     lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
     if cloudwatch and any(line.values for line in lines):
         yield Plotted([scaled(line, factor) for line in lines], _source(cloudwatch))
