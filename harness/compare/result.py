@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.services import Services
 from harness.jtl.tools.summary import SummaryRow
 from harness.metrics.batches import Batches
 from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
-from harness.report.gathered import Job, Services
+from harness.report.gathered import JobRun
 from harness.report.key_figures import FIRST_CHART, run_result
 from harness.report.results import Result
 from harness.report.summary import RunSummary
@@ -104,7 +105,7 @@ class RunResult:
     result: Result | None = None
     jmx: str = ""
     growths: tuple[Growth, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[JobRun, ...] = ()
     services: Services | None = None
 
     @property

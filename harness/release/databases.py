@@ -12,16 +12,17 @@ from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
+from harness.cloudwatch.services import DatabaseLoad, Sql
 from harness.compare.comparison import REGRESSED
 from harness.compare.result import RunResult
 from harness.metrics.metric import P90
 from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_over
 from harness.release.resources import change_cells, change_heads
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Frame, Series, line_chart
-from harness.report.gathered import DatabaseLoad, Sql
 from harness.report.tables import cell, one_line, table
 from harness.report.wide_tables import narrow_tables
 
@@ -123,15 +124,15 @@ def sql_table(release: Release) -> str:
     for key in ranked[:_STATEMENTS_MOST]:
         change = changes.get(key)
         row = [cell(_shown(listed[key][0].text)), cell(key.database)]
+        row += change.cells if change else ["", "", _NOT_LISTED]
         for name, decimals in (("average_sessions", 3), ("calls_per_s", 2), ("ms_per_call", 2)):
             values = [[_statements(run)[key] for run in side if key in _statements(run)] for side in sides]
             known = [[getattr(one, name) for one in side if getattr(one, name) is not None] for side in values]
             row += ["" if not side else f"{median(side):.{decimals}f}" for side in known]
-        rows.append([*row, *(change.cells if change else ["", "", _NOT_LISTED])])
+        rows.append(row)
     new, base = map(cell, release.names[:2])
     heads = [f"{name} {what}" for what in ("sessions", "calls/s", "ms per call") for name in (new, base)]
-    change_columns = ["time per request, change %", "95 % interval", "verdict"]
-    columns = ["SQL", "database", *heads, *change_columns]
+    columns = ["SQL", "database", "time per request, change %", *CHANGE_HEADS[1:], *heads]
     return narrow_tables(columns, rows, text_columns=2, kept=2) if rows else ""
 
 

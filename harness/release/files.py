@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import unquote
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-from markupsafe import Markup, escape
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.records import to_plain
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
-from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
+from harness.release.confluence import storage_format
 from harness.release.databases import database_charts, slower_sql
 from harness.release.infrastructure import FILE_NAME, Infrastructure
 from harness.release.infrastructure import FORMAT_VERSION as INFRASTRUCTURE_VERSION
@@ -40,14 +34,11 @@ from harness.report.charts.chart import Chart, write_charts
 from harness.report.files import stored_summary
 from harness.report.pages import write_page
 from harness.report.results import KEY, chart_path, write_result
-from harness.report.stored_comparisons import BETTER
 from harness.report.summary import RunSummary
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.run import kinds
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
 from harness.site.files import write_report_page
-from harness.site.html import FOLD, inline
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts
 from harness.sweep.export import FORMAT_VERSION as RESULT_VERSION
@@ -60,33 +51,6 @@ from harness.trust.known import Known, known
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 # The folder of a page has only its charts.
 _CHART_NAME = re.compile(r".+\.svg")
-# The colours of the status macro; a cell of a table that is one of these texts becomes a lozenge.
-_COLOURS: Mapping[str, str] = {
-    REGRESSED: "Red", "missed": "Red", INVALID: "Red", INTERRUPTED: "Red",
-    OK: "Green", BETTER: "Green", "met": "Green", VALID: "Green",
-    CANNOT_TELL: "Yellow", DOUBTFUL: "Yellow",
-}  # fmt: skip
-# Without a width, Confluence shows SVG images in a size of its own.
-_IMAGE_WIDTH = 900
-_COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
-# Characters that XML does not allow.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_TOC = '<ac:structured-macro ac:name="toc"><ac:parameter ac:name="maxLevel">2</ac:parameter></ac:structured-macro>\n'
-_STATUS = Markup(
-    '<ac:structured-macro ac:name="status"><ac:parameter ac:name="colour">{}</ac:parameter>'
-    '<ac:parameter ac:name="title">{}</ac:parameter></ac:structured-macro>'
-)
-_IMAGE = Markup('<ac:image ac:alt="{}" ac:width="{}"><ri:attachment ri:filename="{}" /></ac:image>')
-_PANELS = {
-    "blockquote_open": '<ac:structured-macro ac:name="warning"><ac:rich-text-body>\n',
-    "blockquote_close": "</ac:rich-text-body></ac:structured-macro>\n",
-}
-_CODE = (
-    '<ac:structured-macro ac:name="code"><ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>'
-    "</ac:structured-macro>\n"
-)
-_EXPAND = '<ac:structured-macro ac:name="expand"><ac:parameter ac:name="title">{}</ac:parameter><ac:rich-text-body>\n'
-_EXPAND_END = "</ac:rich-text-body></ac:structured-macro>\n"
 
 
 @dataclass(frozen=True)
@@ -302,45 +266,3 @@ def _links(release: Release, folder: Path) -> Links:
     reports = (report for found in all_found for report in found.run_reports.items())
     existing = {name: relative(path) for name, path in reports if path.is_file()}
     return Links(existing, {source_name(found): relative(found.report) for found in all_found if found.report})
-
-
-def storage_format(markdown: str) -> str:
-    """Return the page in the storage format, without its title, which Confluence has apart.
-
-    A table of contents comes first. Quotations become warning panels, code blocks code macros, verdicts in tables
-    coloured lozenges, folded parts expand macros. HTML in the text is escaped; relative links become text.
-    """
-    reader = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable(["table", "strikethrough"])
-    tokens = reader.parse(_COMMENT.sub("", _NO_XML.sub("\ufffd", markdown)))
-    title_end = next((at + 1 for at, token in enumerate(tokens) if token.type == "heading_close"), 0)
-    return _TOC + str(reader.renderer.render(_placed(tokens[title_end:]), reader.options, {}))
-
-
-def _placed(tokens: Sequence[Token]) -> list[Token]:
-    """Return the blocks with Confluence's macros instead of the elements of HTML."""
-    result: list[Token] = []
-    for token in tokens:
-        if token.type in _PANELS:
-            token = _html(_PANELS[token.type])
-        elif token.type in ("fence", "code_block"):
-            token = _html(_CODE.format(token.content.replace("]]>", "]]]]><![CDATA[>")))
-        elif token.type == "inline" and (fold := FOLD.fullmatch(token.content)):
-            # The paragraph of the line is left out with it.
-            result[-1] = _html(_EXPAND.format(escape(fold[1])) if fold[1] else _EXPAND_END)
-        elif token.type == "paragraph_close" and result[-1].type == "html_block":
-            continue
-        elif token.children and result and result[-1].type == "td_open" and token.content in _COLOURS:
-            token.children = [_html(_STATUS.format(_COLOURS[token.content], token.content), "html_inline")]
-        elif token.children:
-            token.children = inline(token.children, lambda _: None, _image)
-        result.append(token)
-    return result
-
-
-def _image(address: str, text: str) -> Markup:
-    name = posixpath.basename(unquote(address))
-    return _IMAGE.format(text, _IMAGE_WIDTH, name)
-
-
-def _html(html: str, kind: str = "html_block") -> Token:
-    return Token(kind, "", 0, content=str(html))

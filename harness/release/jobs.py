@@ -14,7 +14,7 @@ from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_in, scatter_of
-from harness.report.gathered import Job
+from harness.report.gathered import JobRun
 from harness.report.tables import cell
 from harness.report.wide_tables import narrow_tables
 
@@ -47,7 +47,7 @@ class _Figure(NamedTuple):
 
     title: str
     head: str
-    of: Callable[[Job], float | None]
+    of: Callable[[JobRun], float | None]
     text: Callable[[float], str]
     more_is_better: bool = False
 
@@ -102,7 +102,7 @@ def _values(side: Runs, key: JobKey, figure: _Figure) -> list[float]:
     return values
 
 
-def _jobs_of(side: Runs, key: JobKey) -> Iterator[list[Job]]:
+def _jobs_of(side: Runs, key: JobKey) -> Iterator[list[JobRun]]:
     """Yield the repetitions of a job in each run of its cell."""
     for run in side.get(key.cell, ()):
         yield [job for job in run.jobs if (job.name, job.tenant or "") == key[:2]]

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from harness.base import units
+from harness.cloudwatch.queries import LAG
 from harness.cloudwatch.sources import resource_title
 from harness.compare.comparison import REGRESSED
 from harness.compare.result import RunResult
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_over
 
-LAG = "lag_count"
-# A group has fallen behind when its lag, plus one record, has more than doubled, and is more than this (records).
+# A group has fallen behind when its lag, plus one message, has more than doubled, and is more than this (messages).
 _DOUBLED, _LEAST_COUNT = 1.0, 100.0
 
 
@@ -30,7 +30,7 @@ class Lag(NamedTuple):
         """Both values, and by how many times the lag grew."""
         low, high = (units.number_text(round(1 + end)) for end in (self.change.low or 0.0, self.change.high or 0.0))
         values = " → ".join(f"{value:,.0f}" for value in (self.baseline, self.contender))
-        return f"{self.title}: lag {values} records ({low} to {high} times)"
+        return f"{self.title}: lag {values} messages ({low} to {high} times)"
 
 
 def consumers(release: Release) -> list[str]:

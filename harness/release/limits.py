@@ -11,6 +11,7 @@ from harness.release.databases import sql_changes
 from harness.release.lag import consumers
 from harness.release.release import Release
 from harness.release.summary import settings_of
+from harness.report.services import missing_text
 from harness.trust.power import change_text
 
 RUNS_ASKED = 3
@@ -84,11 +85,9 @@ def _missing(release: Release) -> Iterator[str]:
         lacks: dict[str, dict[Cell, None]] = {}
         for one, run in runs:
             for gap in run.services.missing if run.services else ():
-                right = f"; the credentials need {gap.right}" if gap.right else ""
-                text = f"{gap.source}, {gap.resource}: {gap.reason}{right}"
-                lacks.setdefault(text, {})[one] = None
+                lacks.setdefault(missing_text(gap), {})[one] = None
         for text, cells in lacks.items():
-            yield f"{name} at {cells_text(cells)}: missing are {text}."
+            yield f"{name} at {cells_text(cells)}: missing is {text}."
         is_watched = any(run.cloudwatch or run.usages for _, run in runs)
         if not is_watched:
             yield f"{name}: no services were watched, so their CPU and memory are unknown (docs/cloudwatch.md)."

@@ -103,6 +103,7 @@ def _measured(release: Release, page: Page) -> dict[str, object]:
         "load_table": load_table(release),
         "participant_table": resources.participant_table(results[0]),
         "service_tables": resources.cloud_tables(results, names, _SERVICES),
+        "idle_tables": resources.cloud_tables(results, names, _SERVICES, idle=True),
         "cloud_title": resources.cloud_title(results),
         "around_tables": around_tables(_arounds(release)),
         "process_table": resources.process_table(results, names),

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import ECS, MEMORY, RDS
+from harness.cloudwatch.services import Participant
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.compare.result import RunResult
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
-from harness.report.gathered import Participant
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
 from harness.run.telemetry import HOST, NOT_SYSTEM, Usage, process_title
@@ -86,14 +86,22 @@ def _changes_table(
     return narrow_tables([*first, *columns], rows, kept=len(first), together=width) if rows else ""
 
 
-def cloud_tables(results: Sequence[Runs], names: Sequence[str], kinds: Collection[str]) -> list[TitledTable]:
+def cloud_tables(
+    results: Sequence[Runs], names: Sequence[str], kinds: Collection[str], *, idle: bool = False
+) -> list[TitledTable]:
     """Return the tables of metrics of resources of these kinds, one per metric, a row per resource and cell.
 
-    Services that took part come first. An average is the median of the runs' averages, a range covers all runs.
+    Services that took part come first; those that did not are in the tables only with `idle`, which have no others. An
+    average is the median of the runs' averages, a range covers all runs.
     """
-    took_part = {f"{one.cluster}/{one.service}" for one in participants(results[0]) if one.took_part}
-    resources = [resource for resource in _resources(results) if resource.kind in kinds]
-    resources.sort(key=lambda one: one.kind == ECS and one.name not in took_part)
+    took_part = {f"{one.cluster}/{one.service}": one.took_part for one in participants(results[0])}
+    resources = [
+        one
+        for one in _resources(results)
+        if one.kind in kinds and (one.kind == ECS and took_part.get(one.name) is False) is idle
+    ]
+    order = list(took_part)
+    resources.sort(key=lambda one: order.index(one.name) if one.name in took_part else len(order))
     tables, cells = [], all_cells(results)
     for column in COLUMNS:
         rows = []

@@ -14,7 +14,7 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
-from harness.report.gathered import Job, Services
+from harness.report.gathered import JobRun
 from harness.report.loads import LoadFigures
 from harness.report.results import Result
 from harness.report.verdict import Verdict
@@ -163,7 +163,7 @@ class RunSummary:
     loads: tuple[LoadFigures, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[JobRun, ...] = ()
     result: Result | None = None
     json_keys: ClassVar = {"warnings": "caveats"}
     what: ClassVar = "a summary"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.release.files import storage_format
+from harness.release.confluence import storage_format
 from tests.release.test_release import release
 from tests.support.releases import NOTE, save_release
 
@@ -49,6 +49,70 @@ def files(tmp_path_factory):
     return page.parent
 
 
+# What Confluence documents in "Confluence Storage Format", "Confluence Macro Parameters" and the pages of the macros
+# (Data Center 9.1): the elements with their attributes, the macros with their parameters and their bodies.
+AC, RI = (f"{{{SPACES[name]}}}" for name in ("ac", "ri"))
+ELEMENTS = {
+    **dict.fromkeys(["h2", "h3", "h4", "h5", "h6", "strong", "em", "code", "pre"], frozenset()),
+    **dict.fromkeys(["ul", "ol", "li", "br", "hr"], frozenset()),
+    **dict.fromkeys(["table", "tbody", "tr", "del", "s", "u", "sub", "sup", "blockquote"], frozenset()),
+    "p": {"style"}, "th": {"colspan", "rowspan"}, "td": {"colspan", "rowspan"}, "a": {"href", "title"},
+    f"{AC}structured-macro": {f"{AC}name"}, f"{AC}parameter": {f"{AC}name"},
+    f"{AC}rich-text-body": set(), f"{AC}plain-text-body": set(),
+    f"{AC}image": {f"{AC}alt", f"{AC}width", f"{AC}height", f"{AC}title", f"{AC}thumbnail", f"{AC}align"},
+    f"{RI}attachment": {f"{RI}filename"},
+}  # fmt: skip
+MACROS = {
+    "toc": ({"maxLevel", "minLevel", "printable", "style", "type", "outline"}, None),
+    "status": ({"colour", "title", "subtle"}, None),
+    "expand": ({"title"}, "rich-text-body"),
+    "warning": ({"title", "icon"}, "rich-text-body"),
+    "code": ({"language", "title", "collapse", "linenumbers", "theme", "firstline"}, "plain-text-body"),
+}
+COLOURS = {"Grey", "Red", "Yellow", "Green", "Blue"}
+
+
+def assert_is_documented(page: ElementTree.Element) -> None:
+    for element in page.iter():
+        if element is page:
+            continue
+        assert element.tag in ELEMENTS
+        assert element.keys() <= ELEMENTS[element.tag], element.tag
+        if element.tag == f"{AC}structured-macro":
+            parameters, body = MACROS[element.get(f"{AC}name", "")]
+            named = {one.get(f"{AC}name") for one in element.findall(f"{AC}parameter")}
+            bodies = [one.tag.removeprefix(AC) for one in element if one.tag.endswith("-body")]
+            assert named <= parameters
+            assert bodies == ([body] if body else [])
+        if element.tag == "p":
+            assert element.get("style", "text-align: right;") == "text-align: right;"
+    for table in page.iter("table"):
+        assert [child.tag for child in table] == ["tbody"]
+    assert {parameter(one, "colour") for one in macros(page, "status")} <= COLOURS
+
+
+def test_the_storage_format_has_only_what_confluence_documents(files):
+    page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
+    assert_is_documented(page)
+    assert "Labels" in {parameter(one, "title") for one in macros(page, "expand")}
+    (folded,) = (one for one in macros(page, "expand") if parameter(one, "title") == "Labels")
+    assert "Pay" in "".join(folded.find(f"{AC}rich-text-body").itertext())
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "> a\n>\n> - b\n",
+        "|a|b|\n|---|---:|\n|c|met|\n",
+        "|a|b|\n|---|---:|\n",
+        "1. *a* **b** `c` ~~d~~\n\n---\n\n![e](f/g.svg)\n",
+        "<details><summary>A & B</summary>\n\ntext\n\n</details>\n",
+    ],
+)
+def test_each_element_of_markdown_becomes_documented_ones(markdown):
+    assert_is_documented(parsed(storage_format(f"# t\n\n{markdown}")))
+
+
 def test_the_storage_format_is_well_formed_and_has_macros_tables_and_notes(files):
     page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
     assert len(macros(page, "toc")) == 1
@@ -61,7 +125,7 @@ def test_the_storage_format_is_well_formed_and_has_macros_tables_and_notes(files
     assert [link.get("href") for link in page.iter("a")] == ["https://jira.example.org/863"]
     assert page.find("h1") is None
     heads = [heading.text for heading in page.iter("h2")]
-    assert heads[:4] == ["Overview", "Summary", "Recommendations", "Test runs"]
+    assert heads[:5] == ["Overview", "Summary", "Recommendations", "What this page cannot tell", "Test runs"]
 
 
 def test_charts_of_the_storage_format_are_attachments_that_exist_as_files(files):
