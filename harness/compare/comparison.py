@@ -17,6 +17,8 @@ RUNS, BATCHES, NOTHING = "runs", "batches", ""
 IMPROVED = "improved"
 # The reason of a CANNOT TELL of so few runs that the rank test has no interval.
 TOO_FEW_RUNS = "too few runs for an interval"
+# The reason of a CANNOT TELL of a percentile for which 1 ms is more than half of the threshold.
+TOO_COARSE = "the clock resolution, 1 ms, is more than half of the threshold"
 
 
 @dataclass(frozen=True, kw_only=True)

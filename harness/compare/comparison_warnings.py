@@ -25,7 +25,7 @@ def comparison_warnings(baseline: Sequence[RunResult], contender: Sequence[RunRe
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
     return [
         *_of_labels(baseline, contender),
-        *_of_numbers(len(baseline), len(contender), alpha),
+        *numbers_warnings(len(baseline), len(contender), alpha),
         *_of_order(baseline, contender),
         *_of_sources((*baseline, *contender)),
         *profiling_warnings(baseline, contender),
@@ -96,7 +96,8 @@ def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
     return (sample_count(counted) or 0) / all_count if all_count else 0.0
 
 
-def _of_numbers(baseline_n: int, contender_n: int, alpha: float) -> Iterator[str]:
+def numbers_warnings(baseline_n: int, contender_n: int, alpha: float) -> Iterator[str]:
+    """Yield the warning that the rank test needs more runs."""
     further = RUNS_LEAST - min(baseline_n, contender_n)
     more = f"Make {units.plural(further, 'more run')} a side, alternating between the sides."
     if baseline_n == contender_n == 1:

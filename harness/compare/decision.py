@@ -21,6 +21,7 @@ from harness.compare.comparison import (
     OK,
     REGRESSED,
     RUNS,
+    TOO_COARSE,
     TOO_FEW_RUNS,
     Comparison,
     LabelComparison,
@@ -182,7 +183,7 @@ def _metric(
     if comparison.verdict != CANNOT_TELL:
         return comparison
     if is_coarse:
-        return replace(comparison, reason="the clock resolution, 1 ms, is more than half of the threshold")
+        return replace(comparison, reason=TOO_COARSE)
     further_runs = _further_runs(finding, shift, threshold, least)
     if further_runs is not None:
         return replace(comparison, further_runs=further_runs)

@@ -29,12 +29,12 @@ class TitledTable(NamedTuple):
 
 
 def cells_text(cells: Iterable[Cell]) -> str:
-    """Return cells as text: 2 and 4 users; with several workloads checkin at 2 users, mixed at 8 users."""
+    """Return cells as text: 2 and 4 users; with several workloads 2 users of checkin, 8 users of mixed."""
     users_by_workload: dict[str, list[int]] = {}
     for workload, users in dict.fromkeys(cells):
         users_by_workload.setdefault(workload, []).append(users)
     named = {workload: users_text(sorted(users)) for workload, users in users_by_workload.items()}
-    return ", ".join(f"{workload} at {text}" if workload else text for workload, text in named.items())
+    return ", ".join(f"{text} of {workload}" if workload else text for workload, text in named.items())
 
 
 def all_cells(sides: Iterable[Mapping[Cell, object]]) -> list[Cell]:

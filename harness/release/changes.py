@@ -94,7 +94,7 @@ def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]
         texts += ["", "", "", ""] if one is None else [
             metric.text(one.baseline),
             units.signed_percent(one.change_ratio),
-            interval_text(one.low_ratio, one.high_ratio),
+            interval_text(one.low_ratio, one.high_ratio, 2 if metric.is_share else 1),
             verdict_text(one),
         ]  # fmt: skip
     return texts

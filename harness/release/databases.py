@@ -156,7 +156,7 @@ def wait_table(release: Release) -> str:
                 rows.append([cell(database), cell(wait), *cell_texts(one), *shown])
     heads = ["database", "wait", *cell_heads(cells)]
     columns = [*heads, *change_heads("sessions", release.names)]
-    return table(columns, rows, text_columns=2) if rows else ""
+    return table(columns, rows, text_columns=1 + len(cell_heads(cells))) if rows else ""
 
 
 def _sessions(side: Runs, one: Cell, database: str, wait: str) -> list[float]:

@@ -31,8 +31,8 @@ class JobKey(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The job in a sentence: import of diku at 8 users."""
-        return f"{self.name}{f' of {self.tenant}' if self.tenant else ''} at {cells_text([self.cell])}"
+        """The job in a sentence: import of diku (8 users)."""
+        return f"{self.name}{f' of {self.tenant}' if self.tenant else ''} ({cells_text([self.cell])})"
 
 
 class JobChange(NamedTuple):

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from harness.base import units
 from harness.metrics.metric import AVERAGE, P95, Metric
-from harness.release.cells import Cell, all_cells, cells_text
+from harness.release.cells import Cell, Runs, all_cells, cells_text
 from harness.release.databases import sql_changes
 from harness.release.lag import consumers
 from harness.release.release import Release
 from harness.release.summary import settings_of
 from harness.report.services import missing_text
-from harness.trust.power import change_text
+from harness.trust.outcome import sees_text
 
 RUNS_ASKED = 3
 _REPEATS = {1: "One run per cell", 2: "Two runs per cell"}
@@ -27,11 +27,11 @@ def repeats(release: Release) -> Iterator[str]:
     """Yield for each workload with less than three runs in a cell which change such runs can see, by its trust test."""
     for plan in release.plans:
         counts = {
-            one: min(len(side.get(one, ())) for side in release.results[:2])
+            one: min(sum(not run.is_invalid for run in side[one]) for side in release.results[:2])
             for one in release.levels[0]
             if one.workload in ("", plan)
         }
-        fewest = min(counts.values(), default=RUNS_ASKED)
+        fewest = min(filter(None, counts.values()), default=RUNS_ASKED)
         if fewest < RUNS_ASKED:
             few = [one for one, count in counts.items() if count == fewest]
             of_plan = f"{plan}: " if len(release.plans) > 1 else ""
@@ -48,7 +48,7 @@ def _sees(release: Release, plan: str, run_count: int) -> str:
 
     def text(metric: Metric) -> str:
         ratio = known.sees_ratio(metric, length_s, run_count)
-        return "" if ratio is None else f"of {metric.phrase} below {change_text(ratio)}"
+        return "" if ratio is None else f"of {metric.phrase} below {sees_text(ratio)}"
 
     seen = " and ".join(filter(None, map(text, (AVERAGE, P95))))
     return f"no change {seen} can be seen ({known.test})." if seen else f"lth trust {plan} does not know what they see."
@@ -80,21 +80,26 @@ def _days(release: Release) -> Iterator[str]:
 
 def _missing(release: Release) -> Iterator[str]:
     """Yield what was not gathered: all of it, or a source with the reason and the right that it needs."""
+    lacks: dict[str, list[str]] = {}
     for name, side in zip(release.names[:2], release.results, strict=False):
-        runs = [(one, run) for one, found in side.items() for run in found]
-        lacks: dict[str, dict[Cell, None]] = {}
-        for one, run in runs:
-            for gap in run.services.missing if run.services else ():
-                lacks.setdefault(missing_text(gap), {})[one] = None
-        for text, cells in lacks.items():
-            yield f"{name} at {cells_text(cells)}: missing is {text}."
-        is_watched = any(run.cloudwatch or run.usages for _, run in runs)
-        if not is_watched:
-            yield f"{name}: no services were watched, so their CPU and memory are unknown (docs/cloudwatch.md)."
-        elif unwatched := [one for one, run in runs if not (run.cloudwatch or run.usages)]:
-            yield f"{name}: no services were watched at {cells_text(unwatched)}."
-        if not any(run.databases or (run.services and run.services.databases) for _, run in runs):
-            yield f"{name}: the statements of databases are unknown."
+        for text, cells in _lacks(side).items():
+            lacks.setdefault(text, []).append(name if len(cells) == len(side) else f"{name} at {cells_text(cells)}")
+    for text, where in lacks.items():
+        yield f"{text} ({', '.join(where)})."
+
+
+def _lacks(side: Runs) -> dict[str, dict[Cell, None]]:
+    """Return what the runs of a release lack, each with the cells."""
+    lacks: dict[str, dict[Cell, None]] = {}
+    for one, run in ((one, run) for one, runs in side.items() for run in runs):
+        found = [f"Missing: {missing_text(gap)}" for gap in (run.services.missing if run.services else ())]
+        if not (run.cloudwatch or run.usages):
+            found.append("No services were watched, so CPU and memory are unknown: docs/cloudwatch.md")
+        if not (run.databases or (run.services and run.services.databases)):
+            found.append("The statements of databases are unknown")
+        for text in found:
+            lacks.setdefault(text, {})[one] = None
+    return lacks
 
 
 def _tests(release: Release) -> Iterator[str]:

@@ -19,11 +19,13 @@ from harness.compare.comparison import (
     INVALID,
     OK,
     REGRESSED,
+    TOO_COARSE,
     TOO_FEW_RUNS,
     Comparison,
     LabelComparison,
     MetricComparison,
 )
+from harness.compare.comparison_warnings import numbers_warnings
 from harness.compare.findings import CLOCK_STEP_MS, figures_of, sample_count
 from harness.compare.result import LabelResult
 from harness.metrics.metric import Metric
@@ -48,7 +50,7 @@ def with_pooled(found: ComparedLevels, thresholds: Thresholds) -> ComparedLevels
     changes = _changes(found, thresholds)
     if not changes:
         return found
-    levels = {key: _comparison(key, comparison, changes) for key, comparison in found.levels.items()}
+    levels = {key: _comparison(key, one, changes, thresholds.alpha) for key, one in found.levels.items()}
     verdicts = tuple(
         replace(one, verdict=levels[one.key].verdict, reason="; ".join(levels[one.key].reasons))
         for one in found.whole.verdicts
@@ -78,10 +80,12 @@ def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, Chang
 
 
 def _undecided(levels: Mapping[LevelKey, Comparison]) -> Iterator[_Test]:
-    """Yield what too few runs leave undecided."""
+    """Yield what too few runs leave without an interval."""
     for key, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
-            yield from (_Test(one.metric, label.label, key) for one in label.metrics if one.reason == TOO_FEW_RUNS)
+            for one in label.metrics:
+                if one.reason in (TOO_FEW_RUNS, TOO_COARSE) and one.low_ratio is None:
+                    yield _Test(one.metric, label.label, key)
 
 
 def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold: float) -> Change | None:
@@ -95,7 +99,7 @@ def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold
     return Change(0.0, 0.0, 0.0, -3 / counts[0], 3 / counts[1], OK)
 
 
-def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change]) -> Comparison:
+def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change], alpha: float) -> Comparison:
     """Return the comparison of a level with the verdicts of its changes, and what follows from them."""
     if found.verdict == INVALID or not any(test.level == key for test in changes):
         return found
@@ -107,7 +111,9 @@ def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change
     is_open = any(one.decides and one.verdict == CANNOT_TELL for row in rows for one in row.metrics)
     verdict = REGRESSED if reasons else CANNOT_TELL if is_open else OK
     reasons = reasons or (found.reasons if is_open else ())
-    return replace(found, total=total, labels=labels, verdict=verdict, reasons=reasons)
+    of_ranks = {*numbers_warnings(len(found.baseline), len(found.contender), alpha)}
+    warnings = tuple(text for text in found.warnings if text not in of_ranks)
+    return replace(found, total=total, labels=labels, verdict=verdict, reasons=reasons, warnings=warnings)
 
 
 def _label(key: LevelKey, label: LabelComparison, changes: Mapping[_Test, Change]) -> LabelComparison:
@@ -121,6 +127,8 @@ def _metric(one: MetricComparison, change: Change | None) -> MetricComparison:
     if change is None or change.low is None:
         return one
     known = replace(one, low_ratio=change.low, high_ratio=change.high)
+    if one.reason == TOO_COARSE:
+        return known
     if change.verdict == BETTER:
         return replace(known, verdict=OK, reason=IMPROVED)
     return replace(known, verdict=change.verdict, reason=_EXTENDS if change.verdict == CANNOT_TELL else "")

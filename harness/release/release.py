@@ -117,7 +117,7 @@ class Release:
         """Return the sweeps of a release with their names on the page."""
         is_one = len(self.plans) == 1
         return [
-            NamedSweep(edition.name if is_one else f"{edition.name}, {plan}", found.sweep)
+            NamedSweep(edition.name if is_one else f"{edition.name} {plan}", found.sweep)
             for plan, found in edition.sweeps.items()
         ]
 

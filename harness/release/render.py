@@ -121,7 +121,7 @@ def _measured(release: Release, page: Page) -> dict[str, object]:
 def _arounds(release: Release) -> Iterator[tuple[str, Around]]:
     for edition in release.editions:
         for plan, around in edition.arounds.items():
-            yield edition.name if len(release.plans) == 1 else f"{edition.name}, {plan},", around
+            yield edition.name if len(release.plans) == 1 else f"{edition.name} {plan}", around
 
 
 def _database_tables(release: Release) -> list[TitledTable]:

@@ -68,9 +68,10 @@ class Change:
         return [units.signed_percent(self.ratio), interval_text(self.low, self.high), self.verdict]
 
 
-def interval_text(low: float | None, high: float | None) -> str:
+def interval_text(low: float | None, high: float | None, decimals: int = 1) -> str:
     """Return an interval of ratios in %: +1.2 to +5.0; empty when an end is unknown."""
-    return "" if low is None or high is None else f"{units.signed_percent(low, 1)} to {units.signed_percent(high, 1)}"
+    ends = (units.signed_percent(low, decimals), units.signed_percent(high, decimals))
+    return " to ".join(ends) if all(ends) else ""
 
 
 def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:

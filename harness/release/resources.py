@@ -83,7 +83,8 @@ def _changes_table(
     first = [head, *cell_heads(all_cells(results))]
     columns = [text for what in whats for text in change_heads(what, names)]
     width = 2 * len(names) - 1
-    return narrow_tables([*first, *columns], rows, kept=len(first), together=width) if rows else ""
+    shape = {"text_columns": len(first) - 1, "kept": len(first), "together": width}
+    return narrow_tables([*first, *columns], rows, **shape) if rows else ""
 
 
 def cloud_tables(
@@ -114,9 +115,8 @@ def cloud_tables(
         if rows:
             heads = ["resource", *cell_heads(cells)]
             columns = [head for name in names for head in (f"{cell(name)} average", "range")]
-            tables.append(
-                TitledTable(column.title, narrow_tables([*heads, *columns], rows, kept=len(heads), together=2))
-            )
+            shape = {"text_columns": len(heads) - 1, "kept": len(heads), "together": 2}
+            tables.append(TitledTable(column.title, narrow_tables([*heads, *columns], rows, **shape)))
     return tables
 
 

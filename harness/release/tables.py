@@ -64,7 +64,7 @@ def goal_table(results: Sequence[Runs], names: Sequence[str]) -> str:
             if any(sides):
                 rows.append([cell(goal), *cell_texts(one), *(text for found in sides for text in _goal_cells(found))])
     heads = ["goal", *cell_heads(cells), *(text for name in names for text in (cell(name), "met"))]
-    return table(heads, rows) if rows else ""
+    return table(heads, rows, text_columns=len(cell_heads(cells))) if rows else ""
 
 
 def _goals_of(runs: Sequence[RunResult]) -> dict[str, list[GoalResult]]:

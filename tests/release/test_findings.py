@@ -138,7 +138,7 @@ def jobs(name: str, *durations_s: float | None, state: str = "done"):
 def test_a_job_that_takes_longer_in_repeated_runs_is_regressed_and_equal_ones_are_not():
     slower = release_of_results(jobs("ff", 600, 606, 594), jobs("gr", 720, 727, 713))
     (found,) = duration_changes(slower)
-    assert (found.key.text, found.change.verdict) == ("import at 8 users", REGRESSED)
+    assert (found.key.text, found.change.verdict) == ("import (8 users)", REGRESSED)
     assert found.change.low < 0.2 < found.change.high
     durations, rates = job_tables(slower)
     (row,) = rows_of(durations.table)

@@ -83,12 +83,12 @@ def test_the_planted_sql_lag_and_job_are_named_and_no_other(several):
     assert SLOW.replace("$", "\\$") in named[0]
     assert "schema diku_mod_inventory_storage" in named[0].replace("\\", "")
     assert recommended.count("Consumers fall behind: MSK consumer kafka/di/inventory: lag ") == 1
-    assert "Find why the job import at mixed at 3 users takes longer" in recommended
+    assert "Find why the job import (3 users of mixed) takes longer" in recommended
     assert "Find the cause of the slower response times" not in recommended
 
 
 def test_the_verdict_is_of_the_worst_workload_or_job(several):
-    assert re.search(r"\*\*REGRESSED: job import at mixed at 3 users, duration \+1\d.* to \+2\d.* %\.\*\*", several[1])
+    assert re.search(r"\*\*REGRESSED: job import \(3 users of mixed\), duration \+1\d.* to \+2\d.* %\.\*\*", several[1])
     data = json.loads((several[0] / PAGE).with_suffix(".json").read_text())
     assert data["result"]["verdict"] == "REGRESSED"
     assert [one["sql"] for one in data["slower_sql"]] == [SLOW]
@@ -120,7 +120,7 @@ def test_what_the_page_cannot_tell_names_rights_days_and_levels_of_one_release(s
     limits = section(several[1], "What this page cannot tell")
     assert "pi:GetResourceMetrics" in limits
     assert "GR was measured on 2026-03-01, FF on 2026-02-01" in limits
-    assert "Only GR has mixed at 3 users: not compared with EE." in limits
+    assert "Only GR has 3 users of mixed: not compared with EE." in limits
     assert "one is named without a change on at most 5 % of pages" in limits
     assert "per cell" not in limits
 
@@ -148,7 +148,7 @@ def test_one_run_per_cell_is_said_on_the_page_and_in_the_last_line(tmp_path, cap
     monkeypatch.setattr("harness.release.files.known", lambda *_: known)
     assert release(tmp_path, **sides) == 0
     seen = "One run per cell: no change of average below 8.2 % can be seen (tiny/trust-01). Measure with REPEAT=3."
-    assert capsys.readouterr().out.splitlines()[-1].replace("8.246 %", "8.2 %") == seen
+    assert capsys.readouterr().out.splitlines()[-1] == seen
 
 
 @pytest.mark.parametrize(
