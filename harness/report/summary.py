@@ -14,6 +14,7 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
+from harness.report.jobs import JobRun
 from harness.report.loads import LoadFigures
 from harness.report.results import Result
 from harness.report.verdict import Verdict
@@ -131,7 +132,8 @@ class RunSummary:
     nothing. Codes, errors, the timeline, `gaps` and `throttle` cover the whole run, Little's law and `thirds` the
     window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
     window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
-    all of them together. `compared` is what the run was compared with when it ended. `result` is set on writing.
+    all of them together. `jobs` are in the order of their starts. `compared` is what the run was compared with when it
+    ended. `result` is set on writing.
     """
 
     format_version: int
@@ -157,6 +159,7 @@ class RunSummary:
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
     loads: tuple[LoadFigures, ...] = ()
+    jobs: tuple[JobRun, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
     result: Result | None = None
