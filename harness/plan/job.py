@@ -21,7 +21,8 @@ DONE, FAILED, LIMIT, UNANSWERED, UNFINISHED = "done", "failed", "limit", "unansw
 # What the texts of a job may contain: the id in the answer to its start, and its number of records.
 ID, RECORDS = "{id}", "{records}"
 LIMIT_S, PERIOD_S = 3600.0, 5.0
-_PERIOD_LEAST_S = 0.1
+# JMeter notices that it should end after a pause; after 35 s the harness would end it.
+_PERIOD_LEAST_S, _PERIOD_MOST_S = 0.1, 30
 _REPEAT_MAX = 1000
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("name", "after", "tenant", "goal"), str),
@@ -33,7 +34,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
 _START_KEYS: Mapping[str, type] = dict.fromkeys(("method", "path", "body", "body_file", "id"), str)
 _POLL_KEYS: Mapping[str, type | tuple[type, ...]] = {"path": str, "state": str, "period_s": NUMBER}
 _METHODS = ("POST", "PUT", "PATCH", "GET")
-_EXAMPLE = "docs/your-own-test.md#jobs shows a job"
+_EXAMPLE = "plans/README.md shows a job"
 # A name becomes a label, and part of a thread's name and a property.
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]{0,60}")
 # A state is compared in an expression of JMeter, so it has no quotes.
@@ -49,7 +50,7 @@ class JobRecord:
     """A job as run.json has it: what the report needs. `goal_s` is the most that its duration may be, None without.
 
     `records` are those of one repetition. A repetition that takes longer than `limit_s` is not awaited. The duration is
-    known to `period_s`.
+    known to `period_s`. It starts `at_s` after the load, or when the job `after` has ended.
     """
 
     name: str
@@ -59,18 +60,26 @@ class JobRecord:
     limit_s: float
     period_s: float
     goal_s: float | None
+    at_s: float = 0.0
+    after: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the report says of it: `50000 records of college, 2 times, 90 s after the start of the load`."""
+        size = units.plural(self.records, "record") if self.records else "a job"
+        of = f" of {self.tenant}" if self.tenant else ""
+        times = f", {self.repeat} times" if self.repeat > 1 else ""
+        begin = f"after {self.after}" if self.after else f"{units.number_text(self.at_s)} s after the start of the load"
+        return f"{size}{of}{times}, {begin}, at most {units.number_text(self.limit_s)} s"
 
 
 @dataclass(frozen=True)
 class Job(JobRecord):
-    """A job of a plan: its requests as JMeter sends them, when it starts, and the states in which it has ended.
+    """A job of a plan: its requests as JMeter sends them, and the states in which it has ended.
 
-    It starts `at_s` after the load, or when the job `after` has ended. `id_path` (empty without an id) and `state_path`
-    are JSON paths.
+    `id_path` (empty without an id) and `state_path` are JSON paths.
     """
 
-    at_s: float = 0.0
-    after: str = ""
     method: str = "POST"
     start_path: str = ""
     body: str = field(default="", repr=False)
@@ -159,7 +168,7 @@ def _job(table: object, where: str, folder: Path) -> Job:
         raise UsageError(f"{where}: has at and after", "give the one that starts it")
     for key, least, most in (("records", 1, None), ("repeat", 1, _REPEAT_MAX)):
         within(table.get(key, 1), least, most, where, key)
-    within(poll.get("period_s", PERIOD_S), _PERIOD_LEAST_S, DURATION_MAX_S, f"{where} poll", "period_s")
+    within(poll.get("period_s", PERIOD_S), _PERIOD_LEAST_S, _PERIOD_MOST_S, f"{where} poll", "period_s")
     records, tenant = table.get("records"), table.get("tenant")
     start_path, poll_path = (_path(one, f"{where} {key}") for key, one in (("start", start), ("poll", poll)))
     found = {"path": start_path, "body": _body(start, f"{where} start", folder), "poll": poll_path}
