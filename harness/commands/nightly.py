@@ -30,6 +30,7 @@ from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
 from harness.options import FOLDERS, FOLLOWED, take
 from harness.plan.goal_input import goal_names, resolve_goal
+from harness.plan.job import latest_end_s
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run import kinds
@@ -196,7 +197,7 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
         target=request.target.url if request.target else None,
         repeats=run.repeats,
         planned_s=planned_s,
-        limit_s=planned_s + request.profile.overrun_s + suite.slack_s,
+        limit_s=max(planned_s, latest_end_s(request.plan.jobs)) + request.profile.overrun_s + suite.slack_s,
         thresholds=thresholds,
     )
     return _CheckedLoad(nightly_load, request)

@@ -10,7 +10,7 @@ from statistics import median
 from harness.compare import planning
 from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
-from harness.compare.result import LabelResult, RunResult
+from harness.compare.result import LabelResult, RunResult, samples_least
 from harness.metrics import batch_means, ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics
@@ -79,7 +79,8 @@ def _finding(
 ) -> Finding:
     baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
     least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
-    is_known, is_enough = bool(baseline_values and contender_values), least_count >= metric.samples_least
+    needed, is_job = samples_least(metric, (*baseline, *contender)), any(one.is_job for one in (*baseline, *contender))
+    is_known, is_enough = bool(baseline_values and contender_values), least_count >= needed
     finding = Finding(
         metric=metric,
         baseline=median(baseline_values) if baseline_values else None,
@@ -87,7 +88,7 @@ def _finding(
         baseline_n=len(baseline_values),
         contender_n=len(contender_values),
         decides=(label == TOTAL and metric in ALWAYS_DECIDE)
-        or (is_known and is_enough and (label == TOTAL or least_count >= LABEL_LEAST_SAMPLES)),
+        or (is_known and is_enough and (label == TOTAL or is_job or least_count >= LABEL_LEAST_SAMPLES)),
     )
     if not is_known:
         return replace(finding, reason="unknown on at least one side")
@@ -105,7 +106,7 @@ def _finding(
     if finding.shift and finding.baseline and metric.percentile is not None:
         finding = replace(finding, shift=_allow_for_clock(finding.shift, finding.baseline))
     if not is_enough:
-        return replace(finding, reason=f"fewer than {metric.samples_least:,} samples a side")
+        return replace(finding, reason=f"fewer than {needed:,} samples a side")
     return finding
 
 

@@ -9,6 +9,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.result import MARKDOWN, SUMMARY, RunResult
 from harness.plan.goal import Goal
+from harness.plan.job import JobRecord
 from harness.plan.load import LOAD_TITLES, LoadRecord
 from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
@@ -37,7 +38,8 @@ def mismatches(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     problems = []
     records = [result.run for result in (*baseline, *contender) if result.run]
     sides = [
-        [_must_be_alike(run.plan, run.load) for result in side if (run := result.run)] for side in (baseline, contender)
+        [_must_be_alike(run.plan, run.load, run.jobs) for one in side if (run := one.run)]
+        for side in (baseline, contender)
     ]
     if all(sides):
         problems += _unlike(*sides)
@@ -68,10 +70,11 @@ def _unlike(*sides: Sequence[Mapping[str, str]]) -> list[str]:
     return unlike
 
 
-def _must_be_alike(plan: str, load: LoadRecord) -> dict[str, str]:
+def _must_be_alike(plan: str, load: LoadRecord, jobs: Sequence[JobRecord] = ()) -> dict[str, str]:
     plain = {name: value for name, value in asdict(replace(load, loads=None)).items() if value is not None}
     texts = {name: value if isinstance(value, str) else units.number_text(value) for name, value in plain.items()}
-    return {"plan": plan, **texts, **{f"load {one.group}": one.text() for one in load.loads or ()}}
+    own = {f"load {one.group}": one.text() for one in load.loads or ()}
+    return {"plan": plan, **texts, **own, **{f"job {one.name}": one.text for one in jobs}}
 
 
 def invalid_reasons(baseline: Iterable[RunResult], contender: Iterable[RunResult]) -> list[str]:

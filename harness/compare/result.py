@@ -9,11 +9,12 @@ from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.services import Services
 from harness.jtl.tools.summary import SummaryRow
 from harness.metrics.batches import Batches
-from harness.metrics.figures import LOAD, TOTAL, ErrorKind, LabelFigures
+from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, Metric
 from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
-from harness.report.gathered import JobRun
+from harness.report.jobs import JobRun, durations_of
 from harness.report.key_figures import FIRST_CHART, run_result
 from harness.report.results import Result
 from harness.report.summary import RunSummary
@@ -33,7 +34,8 @@ RUN, JTL, MARKDOWN, SUMMARY = "run", "JTL", "Markdown", "summary"
 class LabelResult:
     """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles.
 
-    With `is_transaction` it is a Transaction Controller, whose requests have labels of their own.
+    With `is_transaction` it is a Transaction Controller, whose requests have labels of their own. With `is_job` it is a
+    job, whose times are its durations.
     """
 
     label: str
@@ -49,6 +51,7 @@ class LabelResult:
     batches: Batches | None = None
     histogram: Histogram | None = None
     is_transaction: bool = False
+    is_job: bool = False
 
     @classmethod
     def of_tool(cls, row: SummaryRow) -> LabelResult:
@@ -58,8 +61,14 @@ class LabelResult:
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
         """Return the metrics of a label in a summary."""
-        same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name != "histogram"}
+        own = ("histogram", "is_job")
+        same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name not in own}
         return cls(**same, histogram=figures.counts.histogram)
+
+
+def samples_least(metric: Metric, figures: Iterable[LabelResult]) -> int:
+    """Return how many samples of a label a metric needs: one for the duration of a job, which is its average."""
+    return 1 if metric == AVERAGE and any(one.is_job for one in figures) else metric.samples_least
 
 
 def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
@@ -143,6 +152,7 @@ class RunResult:
         """Return the result of a summary."""
         load, observed = summary.group(LOAD), summary.observed
         figures = [LabelResult.of(label) for label in load.labels] if load else []
+        figures += [replace(LabelResult.of(label), is_job=True) for label in durations_of(summary.group(JOBS))]
         transactions = [label for label in figures if label.is_transaction]
         return cls(
             name=summary.source,

@@ -95,6 +95,7 @@ def _named(run: RunRecord) -> Iterator[tuple[str, str]]:
     load = asdict(replace(run.load, loads=None))
     yield from ((f"load: {name}", _text(value)) for name, value in load.items() if name != "loads")
     yield from ((f"load of {one.group}", one.text()) for one in run.load.loads or ())
+    yield from ((f"job {one.name}", one.text) for one in run.jobs)
     yield "target", run.target or "started here"
     yield "system", run.system
     # The harness does not configure a target, so the plan's system settings do not describe it.

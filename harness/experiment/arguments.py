@@ -12,6 +12,7 @@ from harness.base import git, units
 from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.experiment.record import RUNNING
+from harness.plan.job import latest_end_s
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
 from harness.plan.properties import properties_text
@@ -53,7 +54,7 @@ def record_fields(
         "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
         "load": load_record(load, plan.load),
         "planned_s": load.duration_s,
-        "limit_s": load.duration_s + overrun_s + SLACK_S,
+        "limit_s": max(load.duration_s, latest_end_s(plan.jobs)) + overrun_s + SLACK_S,
         "thresholds": plan.thresholds,
         "runs": (),
     }

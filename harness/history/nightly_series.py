@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.compare.conditions import Conditions
-from harness.compare.result import LabelResult, RunResult
+from harness.compare.result import LabelResult, RunResult, samples_least
 from harness.history.catalogue import Entry
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
@@ -42,6 +42,10 @@ class NightlyRuns:
     def sample_count(self, label: str) -> int:
         """Return the smallest sample count of the label in a valid run that has it; 0 without any."""
         return min((figures.sample_count or 0 for figures in self._figures(label)), default=0)
+
+    def samples_least(self, label: str, metric: Metric) -> int:
+        """Return how many samples of the label the metric needs."""
+        return samples_least(metric, self._figures(label))
 
     def _figures(self, label: str) -> list[LabelResult]:
         return [figures for result in self.valid if (figures := result.of_label(label))]

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
-from harness.jtl.sample import thread_group_of
+from harness.jtl.sample import JOB_MARK, thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
 from harness.metrics.figures import LabelCounts, cause_of, group_of
@@ -40,7 +40,7 @@ _ANSWER_LABEL_SHIFT, _ANSWER_OF_TRANSACTION = 33, 1 << 32
 _GENERATOR_SHIFT = 40
 _BELOW_GENERATOR = (1 << _GENERATOR_SHIFT) - 1
 # The thread groups that the program distinguishes.
-_THREADS = ("", "setUp", "tearDown")
+_THREADS = ("", "setUp", "tearDown", JOB_MARK)
 # In the order that harness/metrics/java/Layout.java knows.
 _ROLES = (*READ_COLUMNS, "grpThreads")
 _NO_WINDOW = IntervalMs(-(1 << 62), 1 << 62)

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 from harness.base.records import build, fields_to_plain
 from harness.base.units import MS_PER_S
+from harness.jtl.sample import JOB_MARK
 from harness.metrics import metric
 from harness.metrics.batches import Batches
 from harness.metrics.histogram import Histogram
 
 TOTAL = "TOTAL"
-LOAD, ONCE, SETUP, TEARDOWN = "load", "once", "setUp", "tearDown"
-GROUPS = (LOAD, ONCE, SETUP, TEARDOWN)
+LOAD, ONCE, SETUP, TEARDOWN, JOBS = "load", "once", "setUp", "tearDown", "jobs"
+GROUPS = (LOAD, ONCE, SETUP, TEARDOWN, JOBS)
 PERCENTILES = metric.percentiles()
 _CAUSE_LENGTH_MAX = 200
 # JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
@@ -33,6 +34,8 @@ def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
         return SETUP
     if "tearDown" in thread_name:
         return TEARDOWN
+    if JOB_MARK in thread_name:
+        return JOBS
     return ONCE if label in once else LOAD
 
 

@@ -140,7 +140,7 @@ def _of_metric(
     runs: _Comparable, label: str, metric: Metric, acceptances: Sequence[Acceptance], thresholds: Thresholds
 ) -> Iterator[Check]:
     """Yield the check of a metric; none when it is unknown or has too few samples."""
-    tonight, least = runs.tonight, metric.samples_least
+    tonight, least = runs.tonight, runs.tonight.samples_least(label, metric)
     measured = [
         (group, value)
         for group in (*runs.valid_before, tonight)

@@ -62,7 +62,7 @@ class Checked:
 
     def load_of(self, group: Node | None) -> GroupLoad | None:
         """Return the own load of a thread group; None when the plan has one load."""
-        return next((load for load in self.load.loads if group and load.group == group.name), None)
+        return next((load for load in self.load.loads if group and load.thread_group == group.name), None)
 
     def is_same_for_all(self, text: str) -> bool:
         """Return whether every user sends the same text."""

@@ -78,7 +78,7 @@ def refusals(
         if what := _problem(output, values, run_files):
             findings.append(Finding.at(node, Rule.FILE_OF_RUN, what, _TODO, output.attribute))
     for goal in (plan.goal, *plan.load_goals.values()):
-        findings += impossible_labels(goal, nodes, values)
+        findings += impossible_labels(goal, nodes, values, [job.name for job in plan.jobs])
     if plan.load.think_time_s and "think_time_ms" not in read:
         findings.append(_ignores("think_time_ms", "the think time"))
     if isinstance(load, ClosedLoad):
@@ -234,8 +234,8 @@ class _Names(NamedTuple):
         return is_known or any(not is_literal or label.startswith(beginning) for beginning in self.beginnings)
 
 
-def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
-    """Yield each label of a goal that no sampler or Transaction Controller of the plan has.
+def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values, jobs: Sequence[str] = ()) -> Iterator[Finding]:
+    """Yield each label of a goal that no sampler or Transaction Controller of the plan has, and none of its `jobs`.
 
     Nothing is found where a script may change labels, or where a name depends on the run and may become the label.
     """
@@ -243,6 +243,7 @@ def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values) -> Iter
     if not rules or any(_sets_labels(node) for node in nodes):
         return
     names = _names(nodes, values)
+    names.known.extend(jobs)
     for label in dict.fromkeys(rule.label or "" for rule in rules if not names.can_have(rule)):
         there = ", ".join(names.known[:_NAMED_MOST]) + (", …" if len(names.known) > _NAMED_MOST else "")
         todo = f"{did_you_mean(label, names.known)}there are: {there or 'none'}"

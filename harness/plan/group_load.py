@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from harness.base import units
 
@@ -39,6 +39,9 @@ class GroupLoad:
     users do so many `loops`, that one has a ramp only. `think_time_per` is `transaction` when users pause once per
     transaction; None for a pause per request. With `is_paced` a throughput timer of the JMX pauses them, too; None
     without one.
+
+    A load with a `tenant` drives a copy of its thread group, named after both. `properties` are values that its group
+    reads instead of the plan's.
     """
 
     group: str
@@ -47,6 +50,13 @@ class GroupLoad:
     think_time_per: str | None = None
     loops: int | None = None
     is_paced: bool | None = None
+    tenant: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def thread_group(self) -> str:
+        """The name of its thread group in the plan."""
+        return self.group if self.tenant is None else self.group.removesuffix(f" ({self.tenant})")
 
     @property
     def is_open(self) -> bool:

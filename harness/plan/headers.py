@@ -19,7 +19,7 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\t]*")
 # JMeter sets them for the request that it sends.
 OF_JMETER = ("connection", "content-length", "transfer-encoding")
-_CREDENTIALS = ("authorization", "proxy-authorization")
+CREDENTIALS = ("authorization", "proxy-authorization")
 
 
 def resolved(text: str, variable: Callable[[str], str], literal: Callable[[str], str] = str) -> str:
@@ -78,7 +78,7 @@ def checked_headers(table: Mapping[str, object], where: str) -> dict[str, str]:
             raise UsageError(f"{where}: {name} has a value that is not ASCII text", "encode it")
         if name.lower() in OF_JMETER:
             raise UsageError(f"{where}: JMeter sets {name} itself", "leave it out")
-        if name.lower() in _CREDENTIALS and value and not variables_in(value):
+        if name.lower() in CREDENTIALS and value and not variables_in(value):
             todo = f"put it into an environment variable and write '{name}: Bearer $TOKEN' in single quotes"
             raise UsageError(f"{where}: the value of {name} is written out", todo)
     return headers

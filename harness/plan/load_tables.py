@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from harness.base import units
 from harness.base.config import NUMBER, check_keys, did_you_mean, within
 from harness.base.errors import UsageError
+from harness.base.secrecy import is_secret_name
+from harness.jtl.sample import JOB_MARK
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
 from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, Stage
@@ -16,12 +19,15 @@ from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 
 _KEYS: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("group", "think_time_per"), str),
+    **dict.fromkeys(("group", "think_time_per", "tenant"), str),
     **dict.fromkeys(("rate_per_s", "ramp_s", "duration_s", "think_time_s"), NUMBER),
     "users": int,
     "stages": list,
     "goal": (dict, str),
+    "properties": dict,
 }
+# It becomes part of a thread's name.
+_TENANT = re.compile(r"[\w.-]{1,60}")
 _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
@@ -35,17 +41,17 @@ _STAGE_SIZES = ("users", "rate_per_s", "requests_per_s")
 _EXAMPLE = 'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}]'
 _SHAPED_EXAMPLE = 'users = 50 and stages = [{requests_per_s = 10, for = "1m"}, {requests_per_s = 90, over = "30s"}]'
 # JMeter names threads after their group, and these texts in a name mark the threads of setUp and tearDown.
-_SIDE_MARKS = ("setUp", "tearDown")
+_SIDE_MARKS = ("setUp", "tearDown", JOB_MARK)
 
 
 def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
-    """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has exactly one.
+    """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has one, or one per tenant.
 
     `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown.
     """
     longest_s = _longest_s(tables, where)
-    loads = tuple(_load(table, _named(table, where), longest_s) for table in tables)
-    _check_groups([load.group for load in loads], where, groups, jmx)
+    loads = tuple(_of_tenant(_load(table, _named(table, where), longest_s), table, where) for table in tables)
+    _check_groups(loads, where, groups, jmx)
     if not any(load.level for load in loads):
         raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
     return loads
@@ -57,7 +63,7 @@ def parse_load_goals(tables: Sequence[Any], where: str) -> Mapping[str, Goal]:
     for table in tables:
         if "goal" in table:
             read = parse_goal if isinstance(table["goal"], str) else read_goal
-            goals[table["group"]] = read(table["goal"], f"{_named(table, where)} goal")
+            goals[_name(table)] = read(table["goal"], f"{_named(table, where)} goal")
     return goals
 
 
@@ -68,7 +74,25 @@ def _named(table: Any, where: str) -> str:
     check_keys(table, _KEYS, where)
     if "group" not in table:
         raise UsageError(f"{where}: group is missing", "name the thread group of the JMX that this load drives")
-    return f"{where} {table['group']}"
+    return f"{where} {_name(table)}"
+
+
+def _name(table: Mapping[str, Any]) -> str:
+    """Return the name of a load: its thread group, with its tenant."""
+    return f"{table['group']} ({table['tenant']})" if "tenant" in table else str(table["group"])
+
+
+def _of_tenant(load: GroupLoad, table: Mapping[str, Any], where: str) -> GroupLoad:
+    """Return a load with its tenant and its values of properties."""
+    properties, tenant = table.get("properties", {}), table.get("tenant")
+    check_keys(properties, dict.fromkeys(properties, (str, int, float)), f"{_named(table, where)} properties")
+    if secret := next(filter(is_secret_name, properties), ""):
+        todo = 'read it from an environment variable: ${__groovy(System.getenv("NAME"))}'
+        raise UsageError(f"{_named(table, where)} properties: {secret} is a secret", todo)
+    if tenant is not None and not _TENANT.fullmatch(tenant):
+        raise UsageError(f"{_named(table, where)}: not a tenant", "use letters, digits, . _ and -")
+    values = {name: value if isinstance(value, str) else units.number_text(value) for name, value in properties.items()}
+    return replace(load, group=_name(table), tenant=tenant, properties=values)
 
 
 def _longest_s(tables: Sequence[Any], where: str) -> float:
@@ -109,7 +133,7 @@ def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
 
 def _shaped_load(table: Mapping[str, Any], where: str) -> GroupLoad:
     """Return a load whose stages are requests per second, which its users send."""
-    if wrong := sorted(table.keys() - {"group", "users", "stages", "goal"}):
+    if wrong := sorted(table.keys() - {"group", "users", "stages", "goal", "tenant", "properties"}):
         what = f"{where}: has stages of requests_per_s and {' and '.join(wrong)}"
         raise UsageError(what, f"leave it out, a timer sets the pauses: {_SHAPED_EXAMPLE}")
     if "users" not in table:
@@ -164,15 +188,18 @@ def _seconds(value: float | str, where: str) -> float:
     return seconds
 
 
-def _check_groups(named: Sequence[str], where: str, groups: Sequence[str], jmx: str) -> None:
-    """Raise a UsageError unless the loads name each thread group of the JMX once."""
-    there = ", ".join(groups) or "none"
-    for group in named:
-        if side := next((mark for mark in _SIDE_MARKS if mark in group), ""):
+def _check_groups(loads: Sequence[GroupLoad], where: str, groups: Sequence[str], jmx: str) -> None:
+    """Raise a UsageError unless the loads name each thread group of the JMX once, or once per tenant."""
+    there, names = ", ".join(groups) or "none", [load.group for load in loads]
+    named = [load.thread_group for load in loads]
+    for group, name in zip(named, names, strict=True):
+        if side := next((mark for mark in _SIDE_MARKS if mark in name), ""):
             what = f"{where} {group}: JMeter counts threads with {side} in their name as those of {side}"
             raise UsageError(what, "give the thread group another name in the JMX and here")
-        if named.count(group) > 1:
-            raise UsageError(f"{where} {group}: {named.count(group)} loads drive this thread group", "give it one")
+        without = [load for load in loads if load.thread_group == group and load.tenant is None]
+        if names.count(name) > 1 or (without and named.count(group) > 1):
+            todo = "give it one, or each a tenant of its own"
+            raise UsageError(f"{where} {name}: {named.count(group)} loads drive this thread group", todo)
         if group not in groups:
             todo = f"{did_you_mean(group, groups)}there are: {there}"
             raise UsageError(f"{where} {group}: {jmx} has no enabled thread group of this name", todo)

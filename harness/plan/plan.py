@@ -20,6 +20,7 @@ from harness.plan.goal_input import read_goal
 from harness.plan.group_load import REQUEST, SeveralLoads, Stage, total_users
 from harness.plan.headers import checked_headers
 from harness.plan.jmx import fixed_secrets, read_properties
+from harness.plan.job import Job, parse_jobs, secrets_of_jobs
 from harness.plan.load import (
     AUTO_LEAST_S,
     DURATION_MAX_S,
@@ -68,6 +69,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "shape": str,
     "system": str,
     "load": (dict, list),
+    "job": list,
     "goal": (dict, list),
     "stop": dict,
     "compare": dict,
@@ -104,7 +106,7 @@ class Plan:
     stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
     besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
     command line; `plugins` are Maven coordinates, group:artifact:version. `silenced` are the codes of the advice that
-    `lth check` does not give.
+    `lth check` does not give. `jobs` run beside the load.
     """
 
     name: str
@@ -131,6 +133,14 @@ class Plan:
     plugins: tuple[str, ...] = ()
     silenced: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    jobs: tuple[Job, ...] = ()
+
+    @property
+    def own_files(self) -> tuple[str, ...]:
+        """The files beside the plan that loads and jobs name and its JMX does not: data of tenants, bodies of jobs."""
+        values = (value for load in self.load.loads for value in load.properties.values())
+        data = (value for value in values if (self.jmx_path.parent / value).is_file())
+        return (*data, *(job.body_file for job in self.jobs if job.body_file))
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
         """Return the -J properties of the plan and of the command line, which overrides the plan."""
@@ -187,6 +197,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     known = read_properties(jmx_path)
     plugins = _plugins(data.get("jmeter", {}), f"{where} [jmeter]")
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
+    jobs = parse_jobs(data.get("job", []), f"{where} [[job]]", plans_dir)
     private = {name: value for name, value in properties.items() if value != known.get(name)}
     return Plan(
         name=name,
@@ -209,11 +220,12 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         secrets=secrets,
         embedded_secrets=embedded.get("secrets", {}),
         secret_properties=tuple(name for name in private if is_secret_name(name)),
-        hidden=secret_values(private.items()) + fixed_secrets(jmx_path),
+        hidden=secret_values(private.items()) + fixed_secrets(jmx_path) + secrets_of_jobs(jobs),
         allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
         plugins=plugins,
         silenced=_silenced(data.get("check", {}), f"{where} [check]"),
         headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
+        jobs=jobs,
     )
 
 
@@ -250,7 +262,7 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
     if isinstance(given, list):
         jmx = f"{jmx_path.parent.name}/{jmx_path.name}"
         loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx)
-        loads = tuple(replace(load, is_paced=load.is_paced or load.group in paced or None) for load in loads)
+        loads = tuple(replace(load, is_paced=load.is_paced or load.thread_group in paced or None) for load in loads)
         duration_s = SeveralLoads(loads).duration_s
         # The think times are written into the thread groups.
         is_paced = bool(paced) or any(load.is_shaped for load in loads)

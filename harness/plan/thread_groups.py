@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads files
@@ -27,7 +28,8 @@ _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
-_THINK_TIME = re.compile(r"\$\{__P\(think_time_ms(?:,[^(){}]*)?\)\}")
+_READ = r"\$\{{__P\({}(?:,[^(){{}}]*)?\)\}}"
+_THINK_TIME = re.compile(_READ.format("think_time_ms"))
 # Timers that pause users so that together they have a rate: only the run knows how long.
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
@@ -93,6 +95,7 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
     have the load's think time; if there is none, a Constant Timer is added.
     """
     tree = parse(jmx)
+    copy_for_tenants(tree, loads)
     for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
         prop.text = "false"  # the loads run side by side
     by_group = {load.group: load for load in loads}
@@ -116,6 +119,37 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
             if load.is_shaped:
                 _add_shaping_timer(group.children, load.stages)
     return tree
+
+
+def copy_for_tenants(tree: ElementTree.ElementTree[ElementTree.Element], loads: Sequence[GroupLoad]) -> None:
+    """Give each load with a tenant a copy of its thread group, in which the variable `tenant` is that tenant.
+
+    The copy reads the properties of its load instead of those of the plan.
+    """
+    plan = tree.getroot().find("hashTree/hashTree")
+    for group in list(_groups(tree)):
+        own = [load for load in loads if load.thread_group == group.element.get("testname", "")]
+        copies = [group, *(_Group(*map(deepcopy, group)) for _ in own[1:])]
+        for load, (element, children) in zip(own, copies, strict=False):
+            element.set("testname", load.group)
+            if plan is not None and element is not group.element:
+                plan.extend(part for part in (element, children) if part is not None)
+            if children is not None:
+                _set_properties(children, load)
+                if load.tenant is not None:
+                    add_variables(children, {"tenant": load.tenant})
+
+
+def _set_properties(children: ElementTree.Element, load: GroupLoad) -> None:
+    """Write the values of a load where the elements of its group read the properties; UsageError if none does."""
+    for name, value in load.properties.items():
+        read, has_found = re.compile(_READ.format(re.escape(name))), False
+        for element in children.iter():
+            if element.text and read.search(element.text):
+                element.text, has_found = read.sub(lambda _, value=value: value, element.text), True
+        if not has_found:
+            what = f"the load {load.group} has the property {name}, which its thread group does not read"
+            raise UsageError(what, f"read ${{__P({name},…)}} in an element of the group")
 
 
 def schedule(stages: Sequence[Stage]) -> str:
@@ -304,6 +338,19 @@ def new_element(kind: str, gui: str, name: str) -> ElementTree.Element:
 def insert_first(children: ElementTree.Element, element: ElementTree.Element) -> None:
     """Insert a test element as the first one of a hashTree."""
     children[:0] = [element, ElementTree.Element("hashTree")]
+
+
+def add_variables(tree: ElementTree.Element, variables: Mapping[str, str]) -> None:
+    """Add an element that sets variables of a thread before each of its samples."""
+    element = new_element("UserParameters", "UserParametersGui", f"Set {', '.join(variables)}")
+    names = ElementTree.SubElement(element, "collectionProp", name="UserParameters.names")
+    all_values = ElementTree.SubElement(element, "collectionProp", name="UserParameters.thread_values")
+    values = ElementTree.SubElement(all_values, "collectionProp", name="1")
+    for number, (name, value) in enumerate(variables.items(), 1):
+        add_string(names, str(number), name)
+        add_string(values, str(number), value)
+    _bool(element, "UserParameters.per_iteration", False)
+    insert_first(tree, element)
 
 
 def written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:

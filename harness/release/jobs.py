@@ -14,7 +14,7 @@ from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_in, scatter_of
-from harness.report.gathered import JobRun
+from harness.report.jobs import JobRun
 from harness.report.tables import cell
 from harness.report.wide_tables import narrow_tables
 

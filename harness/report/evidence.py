@@ -23,6 +23,7 @@ from harness.metrics.timeline import SPAN_MAX_S
 from harness.metrics.window import STEADY_LEAST_S, Window
 from harness.plan.load import OPEN
 from harness.report.goals import MOSTLY_ERRORS_RATIO
+from harness.report.jobs import FoundJob
 from harness.report.loads import LoadFigures
 from harness.report.lost_cpu import LostCpu
 from harness.run.clock_steps import ClockStep
@@ -69,6 +70,7 @@ class Evidence:
     whole run. `loads` are those of a run with several. `lost_cpu` is what others used in the seconds that make the
     window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
+    `jobs` are those of the run.
     """
 
     run: RunRecord | None
@@ -91,6 +93,7 @@ class Evidence:
     growths: tuple[Growth, ...] = ()
     stops: tuple[ProcessStop, ...] = ()
     outage: str = ""
+    jobs: tuple[FoundJob, ...] = ()
 
     @property
     def is_failed(self) -> bool:

@@ -10,7 +10,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.files import read_samples
+from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
 from harness.metrics.resource_growth import growths
 from harness.metrics.tally import SampleTally
@@ -19,6 +19,7 @@ from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
 from harness.report.growth import is_constant, with_cloud
+from harness.report.jobs import jobs_of_run
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.key_figures import result_of
 from harness.report.loads import LoadTally
@@ -60,7 +61,8 @@ def summary_of_run(
     observed = _observed(directory, run, tally, window, may_write=may_write)
     loads = [LoadTally.of(load, tally, in_window) for load in run.load.loads or ()]
     names, silences = [name for name, _ in counted.jtls], silences_of(inputs, tally, run.once_labels)
-    options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences)
+    jobs = jobs_of_run(run, lambda: (sample for _, sample in each_sample(inputs)), tally.span_ms())
+    options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences, jobs=jobs)
     summary = summarise(tally, run.id, run, observed, options)
     compared = load_record(ComparedRuns, directory.compared).compared if directory.compared.is_file() else ()
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=compared)

@@ -46,7 +46,8 @@ class GoalResult:
     `label` is the label or the regular expression, None for TOTAL; `metric` is the key of a metric, `max` or `min` its
     limit. `measured` is the value in that unit, of several labels that of `measured_label`, the worst one; None when it
     is unknown, with the reason. `label_count` labels match (0 for TOTAL), of which `missed_count` miss the goal.
-    `is_default` marks the default goal for errors. `load` is the load that it applies to; empty for all of a run.
+    `is_default` marks a default goal. `load` is the load that it applies to; empty for all of a run. `job` is the job
+    whose duration it limits.
     """
 
     label: str | None
@@ -62,6 +63,7 @@ class GoalResult:
     reason: str = ""
     is_default: bool = False
     load: str = ""
+    job: str = ""
 
     def __post_init__(self) -> None:
         assert self.rule  # ValueError unless it is one
@@ -73,14 +75,19 @@ class GoalResult:
 
     @property
     def goal_text(self) -> str:
-        """The goal: `Check-Out: p99 ≤ 3000 ms`."""
+        """The goal: `Check-Out: p99 ≤ 3000 ms`, `job import: duration ≤ 60 s`."""
+        default = " (the default)" if self.is_default else ""
+        if self.job:
+            return f"job {self.job}: duration ≤ {units.number_text((self.max or 0.0) / units.MS_PER_S)} s{default}"
         load = f"load {self.load}: " if self.load else ""
-        return load + self.rule.text + (" (the default)" if self.is_default else "")
+        return load + self.rule.text + default
 
     @property
     def measured_text(self) -> str:
         """The value with its unit, and of several labels the worst one: `3120 ms (Check-Out, 1 of 4 labels missed)`."""
         metric = metric_of(self.metric)
+        if self.job and self.measured is not None:
+            return f"{units.number_text(round(self.measured / units.MS_PER_S, 1))} s"
         value = f"{metric.text(self.measured)} {metric.unit}" if self.measured is not None else self.reason or "unknown"
         if self.label_count < 2 or self.measured_label is None:
             return value

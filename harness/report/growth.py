@@ -54,7 +54,7 @@ _HEADS = ("process", "resource", "first", "last", "per hour", "95 % interval", "
 
 def is_constant(run: RunRecord | None) -> bool:
     """Return whether a run has one load all the time: with stages, resources follow the number of users."""
-    return run is not None and not SeveralLoads(run.load.loads or ()).is_staged
+    return run is not None and not run.jobs and not SeveralLoads(run.load.loads or ()).is_staged
 
 
 def with_cloud(

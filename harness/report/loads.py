@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
-from harness.metrics.figures import LOAD, Group
+from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import LittlesLaw, littles_law
-from harness.metrics.tally import SampleTally
+from harness.metrics.tally import SampleTally, together
 from harness.metrics.timeline import SecondSeries
 from harness.plan.group_load import GroupLoad
 from harness.plan.load import LoadRecord
@@ -149,6 +149,23 @@ def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad
         what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
         reasons.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
     return reasons
+
+
+def rows_by_tenant(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad], total: Group) -> Group | None:
+    """Return a group whose labels are the tenants, each with all its loads; None unless a tenant has several loads."""
+    tenants = {load.group: load.tenant for load in loads if load.tenant is not None}
+    totals: dict[str, list[LabelFigures]] = {}
+    for one in figures:
+        if one.group and (tenant := tenants.get(one.name)):
+            totals.setdefault(tenant, []).append(one.group.total)
+    if all(len(own) < 2 for own in totals.values()):
+        return None
+    percentiles = tuple(total.total.percentiles_ms)
+    labels = tuple(
+        LabelFigures.of(tenant, False, together([one.counts for one in own]), percentiles)
+        for tenant, own in totals.items()
+    )
+    return replace(total, labels=labels)
 
 
 def rows_by_load(figures: Sequence[LoadFigures], total: Group) -> Group:

@@ -25,6 +25,7 @@ from harness.report.first_screen import first_screen
 from harness.report.generator_evidence import is_generator
 from harness.report.goals import GoalResult, is_beyond
 from harness.report.growth import growth_notes, growth_table
+from harness.report.jobs import job_tables
 from harness.report.key_figures import (
     KEY_COLUMNS,
     WARNINGS_MOST,
@@ -35,7 +36,7 @@ from harness.report.key_figures import (
     left_out_text,
     result_of,
 )
-from harness.report.loads import rows_by_load
+from harness.report.loads import rows_by_load, rows_by_tenant
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
@@ -147,6 +148,9 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
 def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, str]]:
     """Return title and table of the labels of each load of a run with several."""
     titled_tables = []
+    total, run = summary.group(LOAD), summary.run
+    if run and total and (tenants := rows_by_tenant(summary.loads, run.load.loads or (), total)):
+        titled_tables.append(("Tenants", page_tables(tenants, _columns(total))))
     for load in summary.loads:
         name = cell(load.name)
         if load.group is None:
@@ -289,6 +293,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         run=run,
         first_screen=_first_screen(summary, image(first, folder) if first else ""),
         goal_table=goal_table(summary.verdict),
+        job_tables=job_tables(summary.jobs),
         setup=_setup_lines(summary, footnotes),
         change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",

@@ -27,6 +27,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("plan", f"{run.plan}: {run.plan_title}"),
         ("load", load_text(run.load)),
         *((f"load of {one.group}", one.text()) for one in run.load.loads or ()),
+        *((f"job {one.name}", one.text) for one in run.jobs),
         ("plan may", "; ".join(run.allowances) or None),
         ("SET", ", ".join(run.set_values) or None),
         ("PROPERTIES", _given_text(run) or None),

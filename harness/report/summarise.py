@@ -24,6 +24,7 @@ from harness.plan.load import CLOSED, MIXED
 from harness.report.evidence import Evidence
 from harness.report.generator_evidence import apart_from, generator_stops
 from harness.report.goals import MOSTLY_ERRORS_RATIO, RunGroups
+from harness.report.jobs import FoundJob
 from harness.report.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
 from harness.report.lost_cpu import average_ms, find_lost_cpu
 from harness.report.outage import find_outage
@@ -47,6 +48,7 @@ class SummaryOptions:
     `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
     whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
     are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
+    `jobs` are those of the run.
     """
 
     window: Window | None = None
@@ -57,6 +59,7 @@ class SummaryOptions:
     file_names: Sequence[str] = ()
     loads: Sequence[LoadTally] = ()
     silences: Silences | None = None
+    jobs: Sequence[FoundJob] = ()
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -71,7 +74,7 @@ def origin_of(tally: SampleTally) -> int | None:
 def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
     """Return the measurement window; seconds count from the second in which the load began.
 
-    No state of a run with stages is its steady one: all of it is measured.
+    No state of a run with stages or jobs is its steady one: all of it is measured.
     """
     seconds = _seconds_of(tally)
     if not seconds:
@@ -88,7 +91,7 @@ def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
 
 
 def _is_staged(run: RunRecord) -> bool:
-    return SeveralLoads(run.load.loads or ()).is_staged
+    return bool(run.jobs) or SeveralLoads(run.load.loads or ()).is_staged
 
 
 def _drive_of(run: RunRecord | None) -> Drive:
@@ -152,6 +155,7 @@ def summarise(
         thirds=_thirds(tally, window),
         corrected=_corrected(evidence),
         loads=groups.loads,
+        jobs=tuple(job.run for job in options.jobs),
     )
 
 
@@ -221,6 +225,7 @@ def _evidence(
         cloudwatch=observed.cloudwatch,
         clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
+        jobs=tuple(options.jobs),
     )
 
 

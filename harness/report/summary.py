@@ -14,7 +14,7 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
-from harness.report.gathered import JobRun
+from harness.report.jobs import JobRun
 from harness.report.loads import LoadFigures
 from harness.report.results import Result
 from harness.report.verdict import Verdict
@@ -135,7 +135,8 @@ class RunSummary:
     nothing. Codes, errors, the timeline, `gaps` and `throttle` cover the whole run, Little's law and `thirds` the
     window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
     window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
-    all of them together. `compared` is what the run was compared with when it ended. `result` is set on writing.
+    all of them together. `jobs` are in the order of their starts. `compared` is what the run was compared with when it
+    ended. `result` is set on writing.
     """
 
     format_version: int
@@ -161,9 +162,9 @@ class RunSummary:
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
     loads: tuple[LoadFigures, ...] = ()
+    jobs: tuple[JobRun, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
-    jobs: tuple[JobRun, ...] = ()
     result: Result | None = None
     json_keys: ClassVar = {"warnings": "caveats"}
     what: ClassVar = "a summary"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from harness.metrics.figures import LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
+from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
 from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
 
-GROUP_TITLES = {LOAD: "Load", ONCE: "Once per user", SETUP: "setUp", TEARDOWN: "tearDown"}
+GROUP_TITLES = {LOAD: "Load", ONCE: "Once per user", SETUP: "setUp", TEARDOWN: "tearDown", JOBS: "Requests of jobs"}
 _TRANSACTIONS = "transactions"
 # The tables of transactions, by the name of their group and _TRANSACTIONS.
 TRANSACTION_TITLES = {
@@ -18,6 +18,7 @@ TRANSACTION_TITLES = {
     ONCE: "Transactions once per user",
     SETUP: "Transactions in setUp",
     TEARDOWN: "Transactions in tearDown",
+    JOBS: "Jobs",
 }
 # The name of a table whose rows are the loads of a run with several.
 LOADS = "loads"

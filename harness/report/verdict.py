@@ -13,6 +13,7 @@ from harness.plan.goal import Goal
 from harness.plan.load import OPEN
 from harness.report.evidence import Evidence, false_time
 from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
+from harness.report.jobs import goals_of_jobs, reasons_of_jobs
 from harness.report.loads import unlike_the_request
 from harness.report.warnings import RunWarning, Severity, distinct
 from harness.run.record import FINISHED, RunRecord
@@ -137,6 +138,8 @@ def judge(
     early = run.stopped_early if run else ""
     total = groups.whole.total if groups else None
     reasons = [*_reasons(total, run, errors, evidence.outage), *false_time(evidence)]
+    was_ended = bool(run and (run.interrupted or early or run.load.requests or run.load.is_auto))
+    reasons += reasons_of_jobs(evidence.jobs, was_ended=was_ended)
     if run and run.interrupted:
         return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
     reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
@@ -144,6 +147,7 @@ def judge(
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
     goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
+    goals += goals_of_jobs(evidence.jobs)
     met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
     return Verdict(
         DOUBTFUL if why else VALID, why, met, (*([f"stopped early: {early}"] if early else []), *missed), goals

@@ -28,6 +28,7 @@ from harness.base.paths import shown
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.plan.job import latest_end_s
 from harness.plan.jvm_options import check_jvm_options
 from harness.plan.spec import LEAN, RunSpec, Target
 from harness.run.connections import agent_option
@@ -169,7 +170,8 @@ def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], contex
     with ExitStack() as stack:
         places = request.places
         if places[0].namespace:
-            places = stack.enter_context(new_pods(places, request.profile, spec.load.duration_s, context.log))
+            longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
+            places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
         parts = stack.enter_context(Parts(request, places, arguments, context.jmeter, context.log))
         yield replace(context, parts=parts)
 

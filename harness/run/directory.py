@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,8 +80,8 @@ class RunDirectory:
 
         return self.path / PLAN_NAME
 
-    def add_plan(self, jmx: bytes, jmx_path: Path) -> None:
-        """Write the JMX that JMeter runs, and copy its data files beside it."""
+    def add_plan(self, jmx: bytes, jmx_path: Path, own_files: Iterable[str] = ()) -> None:
+        """Write the JMX that JMeter runs, and copy its data files and the `own_files` of its plan beside it."""
         try:
             self.effective_plan.write_bytes(jmx)
         except OSError as error:
@@ -89,7 +89,7 @@ class RunDirectory:
         where = f"{jmx_path.parent.name}/{jmx_path.name}: its data file"
         from harness.plan.data_files import data_files  # deferred: a table needs no plan
 
-        for name in data_files(jmx_path):
+        for name in (*data_files(jmx_path), *own_files):
             if ".." in Path(name).parts:
                 raise UsageError(f"{where} {name} is outside of the plan's folder", "move it into the plan's folder")
             copy = self.path / name

@@ -48,7 +48,7 @@ class EndOfLoad:
 
     After `request_count` samples, when `auto_end` is satisfied, or when a condition of `early_stop` is met, the harness
     asks JMeter to end; this is not an interruption. JMeter has `overrun_s` beyond the duration for its start and its
-    last samples, and as long again for tearDown.
+    last samples, and as long again for tearDown. Jobs may run until `jobs_s`.
     """
 
     duration_s: float | None
@@ -56,6 +56,7 @@ class EndOfLoad:
     request_count: int | None = None
     auto_end: AutoEnd | None = None
     early_stop: EarlyStop | None = None
+    jobs_s: float = 0.0
 
     def enough(self, now_s: float, samples: Sequence[Sample], row_count: int, sample_count: int) -> str:
         """Return why the load is complete, else an empty text; `samples` are the new rows or a part of them."""
@@ -174,7 +175,7 @@ def _overrun(jmeter: JMeter | Parts, end: EndOfLoad, now_s: float, started_s: fl
         if now_s - jmeter.teardown.began_s <= end.overrun_s:
             return ""
         return f"the plan's tearDown did not end within {end.overrun_s:.0f} s"
-    if end.duration_s is None or now_s - started_s <= end.duration_s + end.overrun_s:
+    if end.duration_s is None or now_s - started_s <= max(end.duration_s, end.jobs_s) + end.overrun_s:
         return ""
     return f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration"
 

@@ -16,6 +16,7 @@ from harness.base.guardian import Guardian
 from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.plan.job import latest_end_s
 from harness.plan.load import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import JMETERS, LEAN, RunSpec
@@ -154,8 +155,9 @@ def _drive(
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     parts, command = context.parts, run.command
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
+    jobs_s = latest_end_s(spec.plan.jobs)
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
-    end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop)
+    end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop, jobs_s)
     with ExitStack() as stack:
         if generators:
             stack.enter_context(generators.keys_in(directory))

@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 from harness.base.errors import EXIT_INTERRUPTED, InvalidRunError
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text, number_text, plural
+from harness.plan.group_load import GroupLoad
 from harness.plan.headers import with_headers
 from harness.plan.jmx import SIDE_GROUPS, parse
 from harness.plan.spec import RunSpec
-from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string, jmx_bytes
+from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string, copy_for_tenants, jmx_bytes
 from harness.run.connections import FOREIGN_NAME, foreign_reasons, take_list
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
@@ -85,7 +86,7 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
             start(system, directory.system_logs, request, context)
         prepared = prepare(spec, directory, system, context)
         left_out = [load.group for load in spec.plan.load.loads if not load.level]
-        plan = one_pass(spec.plan.jmx_path, left_out)
+        plan = one_pass(spec.plan.jmx_path, left_out, spec.plan.load.loads)
         directory.effective_plan.write_bytes(with_headers(plan.jmx, spec.plan.headers))
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
@@ -154,13 +155,15 @@ class OnePass:
     changes: tuple[str, ...]
 
 
-def one_pass(jmx: Path, left_out: Collection[str] = ()) -> OnePass:
+def one_pass(jmx: Path, left_out: Collection[str] = (), loads: Sequence[GroupLoad] = ()) -> OnePass:
     """Return the plan with a Thread Group of one user and one iteration instead of each thread group of the load.
 
     setUp and tearDown thread groups stay as they are. Endless loops run once. Timers that need many users are disabled,
-    and so are the thread groups `left_out`. Flow Control Actions pause for at most a second.
+    and so are the thread groups `left_out`. Flow Control Actions pause for at most a second. Each of the `loads` with a
+    tenant has a thread group.
     """
     tree = parse(jmx)
+    copy_for_tenants(tree, loads)
     timers: list[str] = []
     pauses: list[tuple[str, int]] = []  # the name, and how long it is in the plan (ms)
     for element in list(tree.getroot().iter()):

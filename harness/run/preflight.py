@@ -12,6 +12,7 @@ from harness.base.packed import index_path, packed_path
 from harness.plan import spec as specs
 from harness.plan.check import check_plan, refusals
 from harness.plan.finding import Finding
+from harness.plan.job import check_starts
 from harness.plan.lint import lint
 from harness.plan.load import Load
 from harness.plan.memory import check_memory, user_kb
@@ -34,6 +35,10 @@ def check_request(request: Request, load: Load) -> None:
     """Raise a UsageError unless the plan fits the request and the load."""
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
+    check_starts(request.plan.jobs, load.duration_s)
+    if request.plan.jobs and request.remotes:
+        todo = "give ON instead: the first part of the run sends the jobs"
+        raise UsageError("REMOTES cannot be used with a plan that has [[job]]", todo)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
     if not request.remotes and not request.places:  # each part looks at its own share
         check_memory(load, user_kb(request.plan.jmx_path, request.target), request.profile.generator_heap_mb)

@@ -24,6 +24,8 @@ from harness.plan import spec as specs
 from harness.plan.data_files import data_files
 from harness.plan.group_load import SeveralLoads
 from harness.plan.headers import with_headers
+from harness.plan.job import Job
+from harness.plan.job_threads import with_jobs
 from harness.plan.load import OpenLoad, load_record
 from harness.plan.memory import user_kb, users_most
 from harness.plan.plan import Plan, effective_jmx
@@ -79,8 +81,8 @@ def prepare(
     jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
     shared = plan_of_all(jmx_path, load, len(generators.remotes)) if generators else None
     effective = shared.jmx if shared else effective_jmx(jmx_path, load)
-    effective = with_headers(effective, spec.plan.headers)
-    directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path)
+    effective = with_jobs(with_headers(effective, spec.plan.headers), _jobs(spec))
+    directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path, spec.plan.own_files)
     if spec.part:
         properties |= {**keep_rows(directory.path, jmx_path, properties, spec.part), "generator": str(spec.part.number)}
     if context.parts:
@@ -92,6 +94,11 @@ def prepare(
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
+
+
+def _jobs(spec: RunSpec) -> tuple[Job, ...]:
+    """Return the jobs that this JMeter runs: of a run on several machines its first part runs them."""
+    return spec.plan.jobs if spec.part is None or spec.part.number == 1 else ()
 
 
 def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) -> dict[str, str]:
@@ -198,6 +205,7 @@ def _record(
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
         users_most=_users_most(spec, context),
+        jobs=tuple(job.record for job in _jobs(spec)),
     ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
 
 
@@ -207,7 +215,7 @@ def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str
     Reports and documents are no part of them. A file that cannot be read is left out.
     """
     folder = plan.jmx_path.parent
-    read_by_plan = [folder / name for name in data_files(plan.jmx_path)]
+    read_by_plan = [folder / name for name in (*data_files(plan.jmx_path), *plan.own_files)]
     sources = {
         "harness": [PACKAGE, *([SHIPPED / "jmeter"] if CHECKOUT else [])],
         "plan": [plan.jmx_path, folder / f"{plan.name}.toml", *read_by_plan],

@@ -18,7 +18,7 @@ from harness.base import units
 from harness.base.log import Log
 from harness.base.packed import PACKED
 from harness.jtl.csv import GrowingCsv
-from harness.jtl.sample import Sample
+from harness.jtl.sample import JOB_MARK, Sample
 from harness.metrics.figures import SETUP
 from harness.metrics.live import LiveFigures
 from harness.run.interim import Interim
@@ -105,14 +105,14 @@ class JtlTail:
         if self._most_bytes is None or len(data) <= self._most_bytes:
             samples = _of_load([*samples, *(self._reader.samples(data) if data else ())])
             return NewRows(samples, len(samples))
-        row_count = data.count(b"\n") - data.count(SETUP.encode())
+        row_count = data.count(b"\n") - data.count(SETUP.encode()) - data.count(JOB_MARK.encode())
         self._reader.skip()
         last = data[data.find(b"\n", len(data) - self._most_bytes) + 1 :]
         return NewRows(_of_load(self._reader.samples(last)), row_count)
 
 
 def _of_load(samples: Sequence[Sample]) -> list[Sample]:
-    return [sample for sample in samples if SETUP not in sample.thread_name]
+    return [one for one in samples if SETUP not in one.thread_name and JOB_MARK not in one.thread_name]
 
 
 class Progress:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.plan.goal import Goal
+from harness.plan.job import JobRecord
 from harness.plan.load import LoadRecord
 
 if TYPE_CHECKING:  # imported late, see `late_types`
@@ -116,7 +117,7 @@ class RunRecord:
     `is_traced` means that each HTTP request carried a traceparent header, whose id is in the JTL.
     `http_requests` are the numbers of HTTP requests by the sampler that sent them, lean or jmeter; empty when JMeter
     was killed, had only its own, or sent none.
-    `is_soak` means that heap histograms were taken.
+    `is_soak` means that heap histograms were taken. `jobs` are those of the plan.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
@@ -177,6 +178,7 @@ class RunRecord:
     users_most: int | None = None
     left_out_arrivals: int = 0
     http_requests: Mapping[str, int] = field(default_factory=dict)
+    jobs: tuple[JobRecord, ...] = ()
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

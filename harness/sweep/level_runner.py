@@ -140,8 +140,8 @@ class Levels:
             return
         load = resolve_load(LoadRequest(self._warm_up_users, duration_s=sweep.warm_up_s), self._request.plan.load)
         spec, directory = self._request.run_spec(load, note="", command=""), self._warm_up_directory
-        # A cold system may be slow, and what it does is not of interest.
-        spec = replace(spec, plan=replace(spec.plan, stop=()), is_profiled=False)
+        # A cold system may be slow, and what it does is not of interest. A job may last longer than a warm-up.
+        spec = replace(spec, plan=replace(spec.plan, stop=(), jobs=()), is_profiled=False)
         self._context.log(f"warm-up, not counted: {load_text(load_record(load, self._request.plan.load))}")
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)

@@ -13,10 +13,11 @@ from harness.base.records import to_plain
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.compare.conditions import Conditions
 from harness.compare.findings import CLOCK_STEP_MS
-from harness.compare.result import RunResult
+from harness.compare.result import RunResult, samples_least
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.history.catalogue import Entry
+from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
@@ -51,7 +52,8 @@ class MetricTrust:
     """What is known of a metric; `mean` is geometric, `sample_count` the fewest of a run.
 
     `reason` is why nothing more is known, `gate_problem` why it must not gate; empty when it may. `alarm_ratio` is how
-    often one run compared with another equal one is REGRESSED (0-1).
+    often one run compared with another equal one is REGRESSED (0-1). `job` is the job whose duration it is; empty for
+    the metrics of TOTAL.
     """
 
     metric: Metric
@@ -64,6 +66,12 @@ class MetricTrust:
     gate_problem: str = ""
     alarm_ratio: float | None = None
     reason: str = ""
+    job: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tables call it: p95, or the duration of a job."""
+        return f"{self.job} duration" if self.job else self.metric.name
 
     def seen_at(self, pairs: int) -> Seen:
         """Return what so many pairs see."""
@@ -84,7 +92,7 @@ class Outcome(SweepSoFar):
     @property
     def answer(self) -> MetricTrust | None:
         """The metric of the answer: the first that may gate and sees the change; None without one."""
-        found = {one.metric: one for one in self.metrics if one.ways and not one.gate_problem}
+        found = {one.metric: one for one in self.metrics if one.ways and not (one.gate_problem or one.job)}
         return next((found[metric] for metric in _ANSWERS if metric in found), None)
 
     @property
@@ -144,6 +152,8 @@ def outcome_of(record: TrustRecord, results: Mapping[str, RunResult], entries: S
     costs = _costs(record, starts)
     days = _days(entries, starts[0][0])
     metrics = tuple(_metric(metric, record, starts, costs, days) for metric in METRICS)
+    jobs = dict.fromkeys(label.label for runs in starts for run in runs for label in run.labels if label.is_job)
+    metrics += tuple(_metric(AVERAGE, record, starts, costs, days, job) for job in jobs)
     return Outcome(record, known, starts, metrics, costs, problems, results)
 
 
@@ -159,9 +169,8 @@ def headline(outcome: Outcome) -> str:
     if len(outcome.starts) < STARTS_LEAST:
         count = f"{len(outcome.starts)} of {units.plural(record.repeat, 'start')}"
         return brief(f"{before}{verdict}: {count} {'is' if len(outcome.starts) == 1 else 'are'} complete.")
-    answers = sorted(
-        (one for one in outcome.metrics if one.metric in _ANSWERS), key=lambda one: _ANSWERS.index(one.metric)
-    )
+    answers = [one for one in outcome.metrics if one.metric in _ANSWERS and not one.job]
+    answers.sort(key=lambda one: _ANSWERS.index(one.metric))
     coarse = next((one for one in answers if one.parts and not one.ways), None)
     if coarse is None:
         return brief(f"{before}{verdict} {change}: {answers[0].metric.name} must not gate: {answers[0].gate_problem}.")
@@ -217,22 +226,29 @@ def _metric(
     starts: Sequence[Sequence[RunResult]],
     costs: Costs,
     days: Sequence[Sequence[RunResult]],
+    job: str = "",
 ) -> MetricTrust:
-    totals = [[result.total for result in runs] for runs in starts]
+    """Return what is known of a metric of TOTAL, or of the duration of a job."""
+    label = job or TOTAL
+    totals = [[result.of_label(label) for result in runs] for runs in starts]
     flat = [total for runs in totals for total in runs if total]
     values = [value for total in flat if (value := metric.of(total))]
     count = min((total.sample_count or 0 for total in flat), default=0)
     if len(values) < len(starts) * RUNS_PER_START:
-        return MetricTrust(metric, None, count, gate_problem="unknown", reason="unknown or 0 in at least one run")
+        why = "unknown or 0 in at least one run"
+        return MetricTrust(metric, None, count, gate_problem="unknown", reason=why, job=job)
     levels = [math.log(value) for value in values]
     names = {result.name.rpartition("/")[2] for runs in starts for result in runs}
-    known = [run.estimates[metric.id] for run in record.measured if run.name in names and metric.id in run.estimates]
+    measured = [run for run in record.measured if run.name in names and not job]
+    known = [run.estimates[metric.id] for run in measured if metric.id in run.estimates]
     rows = [levels[index : index + RUNS_PER_START] for index in range(0, len(levels), RUNS_PER_START)]
     parts = parts_of(rows, within_runs(known) if 2 * len(known) >= len(levels) else None)
     mean = math.exp(sum(levels) / len(levels))
-    of_days = [[math.log(value) for one in day if one.total and (value := metric.of(one.total))] for day in days]
+    of_days = [
+        [math.log(value) for one in day if (own := one.of_label(label)) and (value := metric.of(own))] for day in days
+    ]
     per_s = count / costs.window_s if costs.window_s else 0.0
-    needed_s = metric.samples_least / per_s if per_s else 0.0
+    needed_s = samples_least(metric, flat) / per_s if per_s else 0.0
     step = CLOCK_STEP_MS / mean if metric.percentile is not None else 0.0
     found = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
     total = parts.total
@@ -251,6 +267,7 @@ def _metric(
         alarm_ratio=false_alarms(parts.total.variance, parts.within.variance, record.thresholds.of(metric))
         if parts.within
         else None,
+        job=job,
     )
     return replace(trust, gate_problem=_gate_problem(trust, record.detect_ratio))
 
@@ -258,7 +275,7 @@ def _metric(
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:
     """Return why a metric must not gate; empty when it may."""
     metric, mean = trust.metric, trust.mean or 0.0
-    if trust.sample_count < metric.samples_least:
+    if trust.sample_count < metric.samples_least and not trust.job:
         return f"{trust.sample_count:,} samples, {metric.samples_least:,} needed"
     if metric.percentile is not None and mean * detect_ratio / 2 < CLOCK_STEP_MS:
         return "near the 1 ms clock resolution"

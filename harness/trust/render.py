@@ -45,11 +45,9 @@ def trust_report(outcome: Outcome, notes: str) -> str:
         )
         if outcome.metrics
         else "",
-        way_rows=[
-            f"{one.metric.name}: {'; '.join(way.text for way in one.ways)}" for one in outcome.metrics if one.ways
-        ],
+        way_rows=[f"{one.name}: {'; '.join(way.text for way in one.ways)}" for one in outcome.metrics if one.ways],
         alarms=[
-            f"{one.metric.name}: {units.percent_text(one.alarm_ratio, 1)} %"
+            f"{one.name}: {units.percent_text(one.alarm_ratio, 1)} %"
             for one in outcome.metrics
             if one.alarm_ratio is not None
         ],
@@ -72,20 +70,20 @@ def _key_row(one: MetricTrust) -> list[str]:
     least = _range(seen.ratio, seen.low_ratio, seen.high_ratio)
     way = one.ways[0].text if one.ways else "none"
     gate = f"no: {cell(one.gate_problem)}" if one.gate_problem else "yes"
-    return [one.metric.name, f"{one.metric.mean_text(one.mean)} {one.metric.unit}", _part(total), least, way, gate]
+    return [one.name, f"{one.metric.mean_text(one.mean)} {one.metric.unit}", _part(total), least, way, gate]
 
 
 def _part_row(one: MetricTrust) -> list[str]:
     if one.parts is None:
-        return [one.metric.name, *[_UNKNOWN] * (len(_PART_HEADS) - 1)]
+        return [one.name, *[_UNKNOWN] * (len(_PART_HEADS) - 1)]
     parts = one.parts
     shown = (parts.within, parts.run, parts.start, one.day)
     later = [units.signed_percent(as_ratio(end), 1) for end in parts.later]
-    return [one.metric.name, *map(_part, shown), f"{later[0]} ({later[1]} to {later[2]})"]
+    return [one.name, *map(_part, shown), f"{later[0]} ({later[1]} to {later[2]})"]
 
 
 def _pair_row(one: MetricTrust) -> list[str]:
-    return [one.metric.name, *(_range(seen.ratio, seen.low_ratio, seen.high_ratio) for seen in map(one.seen_at, PAIRS))]
+    return [one.name, *(_range(seen.ratio, seen.low_ratio, seen.high_ratio) for seen in map(one.seen_at, PAIRS))]
 
 
 def _part(part: Part | None) -> str:

@@ -21,6 +21,9 @@ THREADS = (
     "tearDown 1-1",
     "Upsetter 1-2",
     "tearDown setUp 1",
+    "[[job]] import 1-1",
+    "[[job] import 1-1",
+    "10.0.0.7:1099-[[job]] tearDown 1-1",
 )
 # Some name a generator, some only look as if they did.
 ADDRESSES = (

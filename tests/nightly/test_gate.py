@@ -88,6 +88,21 @@ def check_of(runs, acceptances=(), rules=AVERAGE):
     return check
 
 
+def test_the_duration_of_a_job_is_judged_with_one_value_per_nightly_run():
+    def job(day, seconds, **changes):
+        duration = replace(figures("import", 1000.0 * seconds, samples=1), **changes)
+        entry = run(day)
+        return replace(entry, result=replace(entry.result, labels=(duration,)))
+
+    usual = [job(day, NOISE[day % len(NOISE)], is_job=True) for day in range(1, 13)]
+    (check,) = checks_of([*usual, job(13, 150, is_job=True)], label="import")
+    assert (check.state, check.metric) == (WARNED, metric_of("average"))
+    (check,) = checks_of([*usual, job(13, 101, is_job=True)], label="import")
+    assert check.state == OK
+    # One sample of another label is too few.
+    assert checks_of([job(day, 100) for day in range(1, 14)], label="import") == []
+
+
 def test_a_series_of_six_digits_is_a_date():
     assert date_of(261120) == "2026-11-20"
     assert date_of(90101) == "2009-01-01"

@@ -342,6 +342,50 @@ def test_a_load_has_goals_of_its_own(plans: Path) -> None:
         load_plan(plans, "tiny")
 
 
+TENANTS = """
+[[load]]
+group = "Browse"
+tenant = "college"
+users = 4
+duration_s = 60
+[[load]]
+group = "Browse"
+tenant = "school"
+users = 2
+goal = "p95<2s"
+properties = { page = 7 }
+[[load]]
+group = "Night batch"
+users = 0
+[[load]]
+group = "Buy"
+users = 0
+"""
+
+
+def test_a_thread_group_may_have_a_load_per_tenant_each_with_a_goal_of_its_own(plans: Path) -> None:
+    loads = loads_of(plans, TENANTS, users="9")
+    one, other = loads["Browse (college)"], loads["Browse (school)"]
+    assert (one.users, other.users) == (6, 3)
+    assert (one.tenant, one.thread_group, other.properties) == ("college", "Browse", {"page": "7"})
+    assert load_plan(plans, "tiny").load_goals == {"Browse (school)": Goal(p95_ms=2000)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('tenant = "school"', 'tenant = "college"', "2 loads drive this thread group; give it one, or each a tenant"),
+        ('tenant = "school"', "", "2 loads drive this thread group"),
+        ('tenant = "school"', 'tenant = "a/b"', "not a tenant"),
+        ("{ page = 7 }", "{ page = [7] }", "page = .7."),
+        ("{ page = 7 }", '{ password = "x" }', "password is a secret"),
+    ],
+)
+def test_a_wrong_tenant_is_refused(plans: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        loads_of(plans, TENANTS.replace(old, new))
+
+
 def test_a_disabled_thread_group_needs_no_load(plans: Path) -> None:
     off = BROWSE.replace("<ThreadGroup ", '<ThreadGroup enabled="false" ')
     (plans / "tiny.jmx").write_text(several_jmx(off, BUY, group("setUp", "", "SetupThreadGroup")))

@@ -41,6 +41,23 @@ def text(root: Element, name: str) -> str:
     return found.text or ""
 
 
+def test_each_tenant_has_a_copy_of_the_group_with_its_variable_and_its_properties(tmp_path: Path) -> None:
+    read = "${__P(page,1)} of ${tenant}"
+    table = f'<Arguments testname="x"><stringProp name="read">{read}</stringProp></Arguments><hashTree/>'
+    college = GroupLoad("Browse (college)", closed((3, 0, 9)), tenant="college", properties={"page": "7"})
+    school = GroupLoad("Browse (school)", closed((2, 0, 9)), tenant="school")
+    groups = [group("Browse", table), BUY]
+    root = written(tmp_path, groups, college, GroupLoad("Buy", closed((1, 0, 9))), school)
+    users = "stringProp[@name='ThreadGroup.num_threads']"
+    found = [(one.get("testname"), one.findtext(users)) for one in root.iter("ThreadGroup")]
+    assert found == [("Browse (college)", "3"), ("Buy", "1"), ("Browse (school)", "2")]
+    assert [one.text for one in root.iterfind(".//*[@name='read']")] == ["7 of ${tenant}", read]
+    values = root.iterfind(".//collectionProp[@name='UserParameters.thread_values']//stringProp")
+    assert [one.text for one in values] == ["college", "school"]
+    with pytest.raises(UsageError, match="has the property pages, which its thread group does not read"):
+        written(tmp_path, [BROWSE], GroupLoad("Browse", closed((1, 0, 9)), properties={"pages": "7"}))
+
+
 def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_has(tmp_path: Path) -> None:
     root = written(tmp_path, [BROWSE], GroupLoad("Browse", closed((20, 10, 290))))
     assert text(root, "ThreadGroup.num_threads") == "20"

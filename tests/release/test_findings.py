@@ -18,7 +18,7 @@ from harness.release.databases import database_charts, slower_sql, sql_changes, 
 from harness.release.jobs import duration_changes, job_tables, load_table, not_done
 from harness.release.lag import lagging
 from harness.release.repeats import NO_VERDICT, Block, Judgement, change_in, change_over, scatter_of
-from harness.report.gathered import JobRun, LoadAround
+from harness.report.jobs import JobRun, LoadAround
 from tests.support.markdown_rows import rows_of
 from tests.support.releases import release_of_results
 from tests.support.results import label_result, run_result

@@ -12,7 +12,7 @@ from harness.base.errors import UsageError
 from harness.cli import main
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
 from harness.release.confluence import storage_format
-from harness.report.gathered import JobRun, LoadAround
+from harness.report.jobs import JobRun, LoadAround
 from harness.report.summary import Observed
 from harness.trust.known import Known
 from harness.trust.power import Costs

@@ -138,6 +138,15 @@ def judged(p90_ms: float) -> Verdict:
     return Verdict(VALID, (), (), (), (goal,))
 
 
+def test_the_duration_of_a_job_is_a_row_of_the_labels_with_its_verdict():
+    def runs(name: str, seconds: float):
+        return {5: [run_result(f"{name}-{at}", label_result("import", 1000 * seconds + at, sample_count=1, is_job=True),
+                               total=label_result("TOTAL")) for at in range(5)]}  # fmt: skip
+
+    (rows, *_) = map(rows_of, label_table(compared(runs("ff", 60), runs("gr", 90)), NAMES).split("\n\n"))
+    assert rows[1] == ["import", "5", "60002", "90002", "+50.00", "REGRESSED"]
+
+
 def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
     base = {5: [run_result("a", verdict=judged(400))]}
     new = {5: [run_result(str(ms), verdict=judged(ms)) for ms in (450, 550)], 8: [run_result("c", verdict=judged(700))]}

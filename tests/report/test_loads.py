@@ -17,7 +17,7 @@ from harness.plan.goal import Goal
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
 from harness.plan.load import PlanLoad, load_record
 from harness.report.charts.run_charts import run_charts
-from harness.report.loads import LoadTally
+from harness.report.loads import LoadTally, rows_by_tenant
 from harness.report.markdown import report
 from harness.report.screen import closing
 from harness.report.summarise import SummaryOptions, summarise, window_of
@@ -75,6 +75,25 @@ def test_each_load_has_its_labels_users_and_law() -> None:
     assert not [one for one in summary.warnings if one.code == WarningCode.LITTLES_LAW]
     assert summary.verdict.state != INVALID
     assert build(RunSummary, json.loads(json.dumps(to_plain(summary)))) == summary
+
+
+def test_the_slow_loads_of_a_tenant_do_not_hide_behind_the_requests_of_another() -> None:
+    stage = (Stage(1, None, 0, 60),)
+    names = {"Browse (college)": "college", "Buy (college)": "college", "Browse (school)": "school"}
+    loads = [GroupLoad(name, stage, tenant=tenant) for name, tenant in names.items()]
+    slow = [*user("Browse (school)", 1, 1, 900, 100)]
+    fast = [one for name in list(names)[:2] for one in user(name, 1, 1, 20)]
+    summary = summary_of([*slow, *fast], *loads)
+    total = summary.group("load")
+    assert total and total.total.percentiles_ms["95"] == 20  # 60 slow requests of 6,060
+    tenants = rows_by_tenant(summary.loads, loads, total)
+    assert tenants and [(one.label, one.sample_count, one.percentiles_ms["95"]) for one in tenants.labels] == [
+        ("college", 6000, 20), ("school", 60, 900),
+    ]  # fmt: skip
+    text = report(summary, run_charts(summary), "", "run-01_1")
+    assert "| school | 60 |" in text.split("### Tenants\n")[1].split("###")[0]
+    # With a load per tenant, the table of the loads is that of the tenants.
+    assert rows_by_tenant(summary.loads, loads[1:], total) is None
 
 
 def test_the_summary_and_the_end_of_a_run_have_a_row_for_each_load() -> None:

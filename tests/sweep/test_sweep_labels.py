@@ -10,10 +10,12 @@ from harness.cli import main
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.report.summarise import summarise
 from harness.run.directory import json_text
-from harness.sweep.labels import of_label
+from harness.sweep.labels import of_label, transactions_of
+from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.sources import find_sweeps
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, rows_of
+from tests.support.results import label_result
 from tests.support.sweep_reports import GOAL, LEVELS, save_record, written
 from tests.support.sweeps import SWEEP_RECORD, levels, measured_level, sweep
 
@@ -41,6 +43,17 @@ def save(folder, name, users, *, find_ms=100, pay_ms=300, rounds=40):
     run = record(name=name, load=closed_load(users), goal=GOAL)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json_text(summarise(tally_of(samples), run.id, run)))
+
+
+def test_the_duration_of_a_job_is_a_transaction_of_each_level_and_can_replace_total():
+    def level(users, seconds):
+        duration = label_result("import", 1000.0 * seconds, sample_count=1, is_transaction=True, is_job=True)
+        return users, LevelRun(f"tiny/run-07_{users}", Figures(), total=label_result("TOTAL"), labels=(duration,))
+
+    found = Sweep("tiny/sweep-07", levels_of([level(1, 60), level(5, 90)]))
+    transactions = [(one.name, one.figures.average_ms) for one in transactions_of(found.levels)]
+    assert transactions == [("import", 60_000), ("import", 90_000)]
+    assert [level.figures.average_ms for level in of_label(found, "import").levels] == [60_000, 90_000]
 
 
 @pytest.fixture

@@ -250,6 +250,38 @@ def test_ten_check_ins_are_processed_at_a_time(okapi: str, token: dict[str, str]
     assert ends_s[19] < 3 * SERVICE_S
 
 
+IMPORTS, EDITS = "change-manager/jobExecutions", "bulk-operations"
+
+
+def test_a_job_is_done_when_its_records_are_and_fails_without_any(okapi: str, token: dict[str, str]) -> None:
+    branch = {**token, "x-okapi-tenant": "standin_branch"}
+    # 20 records of 120 ms by 20 workers in 10 slots take two rounds.
+    status, _, started = post(f"{okapi}/{IMPORTS}", {"totalRecords": 20}, branch)
+    job = started["parentJobExecutionId"]
+    assert status == 201 and [one["id"] for one in started["jobExecutions"]] == [job]
+    assert get(f"{okapi}/{IMPORTS}/{job}", token).body["status"] == "PARSING_IN_PROGRESS"
+    edit = post(f"{okapi}/{EDITS}/query", {"totalRecords": 1}, token).body["id"]
+    until_s = time.monotonic() + 5
+    while get(f"{okapi}/{IMPORTS}/{job}", token).body["status"] != "COMMITTED" and time.monotonic() < until_s:
+        time.sleep(0.05)
+    assert get(f"{okapi}/{IMPORTS}/{job}", token).body["progress"] == {"current": 20, "total": 20}
+    found = get(f"{okapi}/{EDITS}/{edit}", token).body
+    assert (found["status"], found["processedNumOfRecords"]) == ("COMPLETED", 1)
+    assert post(f"{okapi}/{IMPORTS}", {}, token).body["jobExecutions"][0]["status"] == "ERROR"
+    assert post(f"{okapi}/{EDITS}/query", {}, token).body["status"] == "FAILED"
+    assert (get(f"{okapi}/{IMPORTS}/none", token).status, get(f"{okapi}/{EDITS}/none", TENANT).status) == (404, 401)
+
+
+def test_a_check_in_waits_for_the_records_of_a_job(okapi: str, token: dict[str, str]) -> None:
+    begin_s = time.monotonic()
+    assert check_in(okapi, token).status == 200
+    alone_s = time.monotonic() - begin_s
+    post(f"{okapi}/{IMPORTS}", {"totalRecords": 100}, token)  # 1.2 s for all ten slots, 20 records want one
+    begin_s = time.monotonic()
+    assert check_in(okapi, token).status == 200
+    assert time.monotonic() - begin_s > alone_s + 0.05
+
+
 def test_the_stand_in_listens_only_on_loopback_and_leaves_nothing(supervisor: Supervisor) -> None:
     """The last test of the file: it stops the stand-in."""
     (process,) = [psutil.Process(pid) for pid in supervisor.processes.values()]

@@ -15,6 +15,7 @@ from harness.trust.outcome import Outcome, headline, outcome_of
 from harness.trust.overview import noise_of
 from harness.trust.record import TrustRecord, TrustRun
 from tests.support.factories import closed_load, record
+from tests.support.results import label_result
 
 IDS = ("average", "50", "90", "95", "99", "throughput")
 
@@ -42,6 +43,9 @@ def outcome(values_ms: list[tuple[float, float]], within: float = 0.001, **given
                 TrustRun(2, start, state="ended", run=name, exit_code=0, took_s=70.0, index=index, estimates=estimates)
             )
             results[name] = result_of(name, value_ms, samples)  # type: ignore[arg-type]
+            if jobs := given.get("job"):
+                duration = label_result("import", jobs[start - 1][index], sample_count=1, is_job=True)  # type: ignore[index]
+                results[name] = replace(results[name], labels=(duration,))
     test = TrustRecord(
         name="trust-01", command="make trust PLAN=tiny", plan="tiny", budget_s=None, state="finished",
         runs=tuple(runs), started_at="2026-03-01T00:00:00Z", spent_s=1.0, git_commit=None, git_changed=None,
@@ -112,6 +116,16 @@ def test_days_are_known_from_three_days_of_runs_under_the_same_conditions(days, 
     assert (day is not None) == is_known
     # The logarithms of 110, 120 and 130 have a standard deviation of 0.0836; single runs scatter by 0.5 %.
     assert day is None or day.ratio == pytest.approx(0.0836, abs=0.001)
+
+
+def test_the_duration_of_a_job_has_a_row_of_its_own_with_one_value_per_run_and_is_not_the_answer():
+    durations_ms = [(60_000.0, 60_300.0), (60_200.0, 60_500.0), (59_900.0, 60_100.0), (60_000.0, 60_400.0)]
+    found = outcome(QUIET, job=durations_ms)
+    job = next(one for one in found.metrics if one.job)
+    assert (job.name, job.sample_count, job.gate_problem) == ("import duration", 1, "")
+    assert job.parts and job.seen_at(8).ratio is not None and job.seen_at(8).ratio < 0.02
+    assert found.answer and found.answer.name == "p95"
+    assert not [one for one in outcome(QUIET).metrics if one.job]
 
 
 def test_an_unfinished_test_is_interrupted():

@@ -47,6 +47,9 @@ final class Part {
   private static final long ABOVE_NEWLINES = ('\n' + 1) * LOW_BITS;
   private static final long SET_UP_CAPITALS = 'U' * LOW_BITS;
   private static final long TEAR_DOWN_CAPITALS = 'D' * LOW_BITS;
+  private static final long OPEN_BRACKETS = '[' * LOW_BITS;
+  /** JOB_MARK in sample.py. */
+  private static final String JOB_MARK = "[[job]]";
   /** Each has a tally in each part: this bounds memory. */
   private static final int GENERATORS_MAX = 100;
   private static final int PORT_MAX = 65_535;
@@ -582,8 +585,8 @@ final class Part {
   }
 
   /**
-   * Returns 0 for the load, 1 for setUp, 2 for tearDown. JMeter names a thread after its group; in a distributed run the load
-   * generator's name comes first.
+   * Returns 0 for the load, 1 for setUp, 2 for tearDown, 3 for jobs. JMeter names a thread after its group; in a distributed
+   * run the load generator's name comes first.
    */
   private int threadGroup() {
     if (layout.thread < 0) {
@@ -592,18 +595,20 @@ final class Part {
     int start = starts[layout.thread];
     int end = ends[layout.thread];
     boolean isTearDown = false;
+    boolean isJob = false;
     for (int position = start; position < end; position += Long.BYTES) {
       long word = word(position);
-      long found = zeroBytes(word ^ SET_UP_CAPITALS) | zeroBytes(word ^ TEAR_DOWN_CAPITALS);
+      long found = zeroBytes(word ^ SET_UP_CAPITALS) | zeroBytes(word ^ TEAR_DOWN_CAPITALS) | zeroBytes(word ^ OPEN_BRACKETS);
       for (; found != 0; found &= found - 1) {
         int at = position + (Long.numberOfTrailingZeros(found) >>> 3);
         if (contains("setUp", at - 3, start, end)) {
           return 1;
         }
         isTearDown |= contains("tearDown", at - 4, start, end);
+        isJob |= contains(JOB_MARK, at, start, end);
       }
     }
-    return isTearDown ? 2 : 0;
+    return isTearDown ? 2 : isJob ? 3 : 0;
   }
 
   /** Returns the number of the thread group that is counted apart and has this thread, -1 without one. */

@@ -8,7 +8,7 @@ final class Tally {
   static final int TIME_BITS = 30;
 
   static final long TIME_MASK = (1L << TIME_BITS) - 1;
-  /** A row's kind: twice its thread group (0 load, 1 setUp, 2 tearDown), plus one for a transaction. */
+  /** A row's kind: twice its thread group (0 load, 1 setUp, 2 tearDown, 3 jobs), plus one for a transaction. */
   static final int KIND_BITS = 3;
 
   static final long KIND_MASK = (1L << KIND_BITS) - 1;

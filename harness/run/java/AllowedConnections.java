@@ -55,6 +55,7 @@ public final class AllowedConnections {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
         Exchanges.install(instrumentation);
+        JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);

@@ -55,7 +55,7 @@ def project(request: Request, target: str) -> Files:
         FILE_NAME: f"format_version = 1\n[targets]\nrun = {json.dumps(target)}\n".encode(),
         f"plans/{plan.name}.toml": folder / f"{plan.name}.toml",
         f"plans/{plan.jmx_path.name}": plan.jmx_path,
-        **{f"plans/{name}": folder / name for name in data_files(plan.jmx_path)},
+        **{f"plans/{name}": folder / name for name in (*data_files(plan.jmx_path), *plan.own_files)},
     }
     return files | ({f"env/{profile.name}.toml": profile.path} if profile.path else {})
 

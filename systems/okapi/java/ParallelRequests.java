@@ -18,12 +18,15 @@ import wiremock.org.eclipse.jetty.server.handler.HandlerWrapper;
  * the machine, and requests on keep-alive connections would overtake queued ones.
  */
 public final class ParallelRequests implements HttpServerFactory {
+    /** Each request that is processed has one, and each piece of a job's work: see Jobs.java. */
+    static final Semaphore SLOTS = new Semaphore(Integer.getInteger("parallel.requests"), true);
+
     @Override
     public HttpServer buildHttpServer(Options options, AdminRequestHandler admin, StubRequestHandler stubs) {
         return new Jetty11HttpServer(options, admin, stubs) {
             @Override
             public void start() {
-                jettyServer.insertHandler(new Queue(Integer.getInteger("parallel.requests")));
+                jettyServer.insertHandler(new Queue());
                 super.start();
             }
         };
@@ -31,12 +34,6 @@ public final class ParallelRequests implements HttpServerFactory {
 
     /** Occupies a request's slot until its response is written: WireMock sleeps through its delay in the request's thread. */
     private static final class Queue extends HandlerWrapper {
-        private final Semaphore slots;
-
-        Queue(int count) {
-            slots = new Semaphore(count, true);
-        }
-
         @Override
         public void handle(String target, Request base, HttpServletRequest request, HttpServletResponse response)
                 throws IOException, ServletException {
@@ -44,11 +41,11 @@ public final class ParallelRequests implements HttpServerFactory {
                 super.handle(target, base, request, response);
                 return;
             }
-            slots.acquireUninterruptibly();
+            SLOTS.acquireUninterruptibly();
             try {
                 super.handle(target, base, request, response);
             } finally {
-                slots.release();
+                SLOTS.release();
             }
         }
     }
