@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import fmean, median
 from typing import NamedTuple
@@ -88,8 +89,20 @@ def _changes(release: Release, keys: Sequence[JobKey], figure: _Figure) -> list[
     rows = []
     for key in keys:
         blocks = [Block(_values(base, key, figure), _values(new, key, figure)) for base in bases]
-        rows.append([change_in(block, scatter_of([block]), judgement) for block in blocks])
+        own = [change_in(block, scatter_of([block]), judgement) for block in blocks]
+        is_duration = figure is _DURATION
+        rows.append([_compared(release, at, key, one) if is_duration else one for at, one in enumerate(own)])
     return rows
+
+
+def _compared(release: Release, at: int, key: JobKey, own: Change) -> Change:
+    """Return the change of a duration with the verdict of the comparison of its cell, which has the job as a label."""
+    levels = release.all_levels[at]
+    labels = levels[key.cell].labels if key.cell in levels else ()
+    found = next((average for one in labels if one.label == key.name and (average := one.of(AVERAGE))), None)
+    if found is None or found.low_ratio is None or own.ratio is None:
+        return own
+    return replace(own, low=found.low_ratio, high=found.high_ratio, verdict=found.word)
 
 
 def _values(side: Runs, key: JobKey, figure: _Figure) -> list[float]:

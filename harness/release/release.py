@@ -103,7 +103,20 @@ class Release:
 
     @cached_property
     def levels(self) -> tuple[Mapping[Cell, Comparison], ...]:
-        """The comparisons of the runs of each common cell, with each of `bases`."""
+        """The comparisons of the runs of each common cell, with each of `bases`; without the labels of jobs."""
+        runs = [run for side in self.results for runs in side.values() for run in runs]
+        jobs = {label.label for run in runs for label in run.labels if label.is_job}
+        return tuple(
+            {
+                cell: replace(one, labels=tuple(label for label in one.labels if label.label not in jobs))
+                for cell, one in levels.items()
+            }
+            for levels in self.all_levels
+        )
+
+    @cached_property
+    def all_levels(self) -> tuple[Mapping[Cell, Comparison], ...]:
+        """The same with jobs, whose average is their duration."""
         return tuple(
             {self.cell(plan, key.users): one for plan, found in of_base.items() for key, one in found.levels.items()}
             for of_base in self.compared

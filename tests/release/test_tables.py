@@ -138,13 +138,17 @@ def judged(p90_ms: float) -> Verdict:
     return Verdict(VALID, (), (), (), (goal,))
 
 
-def test_the_duration_of_a_job_is_a_row_of_the_labels_with_its_verdict():
+def test_the_duration_of_a_job_has_a_verdict_and_is_no_row_of_the_labels():
     def runs(name: str, seconds: float):
         return {5: [run_result(f"{name}-{at}", label_result("import", 1000 * seconds + at, sample_count=1, is_job=True),
                                total=label_result("TOTAL")) for at in range(5)]}  # fmt: skip
 
-    (rows, *_) = map(rows_of, label_table(compared(runs("ff", 60), runs("gr", 90)), NAMES).split("\n\n"))
-    assert rows[1] == ["import", "5", "60002", "90002", "+50.00", "REGRESSED"]
+    release = release_of_results(runs("ff", 60), runs("gr", 90))
+    (label,) = release.all_levels[0][Cell("", 5)].labels
+    assert (label.label, label.verdict) == ("import", "REGRESSED")
+    # It has a table of its own, not one of the labels.
+    assert label_tables(release) == []
+    assert release.levels[0][Cell("", 5)].verdict == "REGRESSED"
 
 
 def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
