@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from statistics import fmean, median
 from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.result import RunResult
 from harness.metrics.metric import AVERAGE
+from harness.plan.job import DONE
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_in, scatter_of
+from harness.release.resources import change_cells, change_heads
 from harness.report.jobs import JobRun
 from harness.report.tables import cell
 from harness.report.wide_tables import narrow_tables
 
-DONE = "done"
 _WHEN = ("before", "during", "after")
 
 
@@ -43,18 +43,7 @@ class JobChange(NamedTuple):
     change: Change
 
 
-class _Figure(NamedTuple):
-    """A value of a job, the title of its table and of its columns, and how it is printed."""
-
-    title: str
-    head: str
-    of: Callable[[JobRun], float | None]
-    text: Callable[[float], str]
-    more_is_better: bool = False
-
-
-_DURATION = _Figure("Duration", "s", lambda job: job.duration_s, partial(units.rate_text))
-_RATE = _Figure("Records per second", "records/s", lambda job: job.records_per_s, partial(units.rate_text), True)
+_Of = Callable[[JobRun], float | None]
 
 
 def job_keys(results: Sequence[Runs]) -> list[JobKey]:
@@ -71,32 +60,43 @@ def job_keys(results: Sequence[Runs]) -> list[JobKey]:
 
 
 def job_tables(release: Release) -> list[TitledTable]:
-    """Return the tables of the jobs' durations and records per second, with changes as in the response times."""
-    return [found for figure in (_DURATION, _RATE) if (found := _table(release, figure))]
+    """Return the tables of the jobs' durations, with changes as in the response times, and of records per second."""
+    keys = job_keys(release.results)
+    first = _heads(keys)
+    shape = {"text_columns": len(first) - 1, "kept": len(first) + 1, "together": 4}
+    durations, rates = [], []
+    for key in keys:
+        changes = [_change(release, at, key, len(keys)) for at in range(len(release.bases))]
+        row = [*_key_texts(key, keys), units.rate_text(changes[0].contender)]
+        durations.append(row + [text for one in changes for text in (units.rate_text(one.baseline), *one.cells)])
+        values = [_values(side, key, lambda job: job.records_per_s) for side in release.results]
+        medians = [median(side) if side else None for side in values]
+        rates.append([*_key_texts(key, keys), *change_cells(medians, units.rate_text)])
+    new, *bases = (f"{cell(name)} s" for name in release.names)
+    columns = [*first, new, *(head for base in bases for head in (base, *CHANGE_HEADS))]
+    tables = [TitledTable("Duration", narrow_tables(columns, durations, **shape))] if keys else []
+    if any(row[len(first)] for row in rates):
+        columns = [*first, *change_heads("records/s", release.names)]
+        tables.append(TitledTable("Records per second", narrow_tables(columns, rates, **{**shape, "together": 2})))
+    return tables
 
 
 def duration_changes(release: Release) -> list[JobChange]:
     """Return the changes of the durations against the last release."""
     keys = job_keys(release.results)
-    return [JobChange(key, changes[0]) for key, changes in zip(keys, _changes(release, keys, _DURATION), strict=True)]
+    return [JobChange(key, _change(release, 0, key, len(keys))) for key in keys]
 
 
-def _changes(release: Release, keys: Sequence[JobKey], figure: _Figure) -> list[list[Change]]:
-    """Return the changes of each job against each earlier release; all jobs of a release share its alpha."""
-    new, *bases = release.results
-    threshold = release.thresholds.of(AVERAGE)
-    judgement = Judgement(threshold, release.thresholds.alpha, len(keys), figure.more_is_better)
-    rows = []
-    for key in keys:
-        blocks = [Block(_values(base, key, figure), _values(new, key, figure)) for base in bases]
-        own = [change_in(block, scatter_of([block]), judgement) for block in blocks]
-        is_duration = figure is _DURATION
-        rows.append([_compared(release, at, key, one) if is_duration else one for at, one in enumerate(own)])
-    return rows
+def _change(release: Release, at: int, key: JobKey, job_count: int) -> Change:
+    """Return the change of a job's duration (s) against an earlier release.
 
-
-def _compared(release: Release, at: int, key: JobKey, own: Change) -> Change:
-    """Return the change of a duration with the verdict of the comparison of its cell, which has the job as a label."""
+    Its verdict is that of the comparison of its cell, which has the job as a label; where that has none, as in runs of
+    earlier versions, Student's t decides, and all jobs share its alpha.
+    """
+    new, base = (_values(release.results[side], key, lambda job: job.duration_s) for side in (0, at + 1))
+    judgement = Judgement(release.thresholds.of(AVERAGE), release.thresholds.alpha, job_count)
+    block = Block(base, new)
+    own = change_in(block, scatter_of([block]), judgement)
     levels = release.all_levels[at]
     labels = levels[key.cell].labels if key.cell in levels else ()
     found = next((average for one in labels if one.label == key.name and (average := one.of(AVERAGE))), None)
@@ -105,11 +105,11 @@ def _compared(release: Release, at: int, key: JobKey, own: Change) -> Change:
     return replace(own, low=found.low_ratio, high=found.high_ratio, verdict=found.word)
 
 
-def _values(side: Runs, key: JobKey, figure: _Figure) -> list[float]:
+def _values(side: Runs, key: JobKey, of: _Of) -> list[float]:
     """Return the value of each run in which all repetitions of the job were done: the mean of these."""
     values = []
     for jobs in _jobs_of(side, key):
-        known = [value for job in jobs if job.state == DONE and (value := figure.of(job)) is not None and value > 0]
+        known = [value for job in jobs if job.state == DONE and (value := of(job)) is not None and value > 0]
         if jobs and len(known) == len(jobs):
             values.append(fmean(known))
     return values
@@ -119,27 +119,6 @@ def _jobs_of(side: Runs, key: JobKey) -> Iterator[list[JobRun]]:
     """Yield the repetitions of a job in each run of its cell."""
     for run in side.get(key.cell, ()):
         yield [job for job in run.jobs if (job.name, job.tenant or "") == key[:2]]
-
-
-def _table(release: Release, figure: _Figure) -> TitledTable | None:
-    keys = job_keys(release.results)
-    rows = []
-    for key, changes in zip(keys, _changes(release, keys, figure), strict=True):
-        row = [*_key_texts(key, keys), _shown(next((one.contender for one in changes), None), figure)]
-        for change in changes:
-            row += [_shown(change.baseline, figure), *change.cells]
-        rows.append(row)
-    if not any(_values(side, key, figure) for side in release.results for key in keys):
-        return None
-    new, *bases = (f"{cell(name)} {figure.head}" for name in release.names)
-    first = _heads(keys)
-    columns = [*first, new, *(head for base in bases for head in (base, *CHANGE_HEADS))]
-    text = narrow_tables(columns, rows, text_columns=len(first) - 1, kept=len(first) + 1, together=4)
-    return TitledTable(figure.title, text)
-
-
-def _shown(value: float | None, figure: _Figure) -> str:
-    return "" if value is None else figure.text(value)
 
 
 def _heads(keys: Sequence[JobKey]) -> list[str]:

@@ -113,7 +113,8 @@ def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change
     reasons = reasons or (found.reasons if is_open else ())
     of_ranks = {*numbers_warnings(len(found.baseline), len(found.contender), alpha)}
     warnings = tuple(text for text in found.warnings if text not in of_ranks)
-    return replace(found, total=total, labels=labels, verdict=verdict, reasons=reasons, warnings=warnings)
+    known = replace(found, total=total, labels=labels, warnings=warnings)
+    return replace(known, verdict=verdict, reasons=reasons, further_runs=None)
 
 
 def _label(key: LevelKey, label: LabelComparison, changes: Mapping[_Test, Change]) -> LabelComparison:

@@ -16,7 +16,7 @@ from harness.release.changes import label_tables, one_sided, reasons, total_tabl
 from harness.release.databases import sql_table, wait_table
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.jobs import job_tables, load_table
-from harness.release.limits import limits
+from harness.release.limits import limits, repeats
 from harness.release.memory import Trend, long_trend, trends
 from harness.release.release import NamedSweep, Release
 from harness.release.summary import STEPS_MOST, overview_lines, recommendations, result_of, settings_of, summary_lines
@@ -53,7 +53,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
     new, base = release.names[:2]
     settings = [[cell(one.name), cell(one.contender), cell(one.baseline)] for one in settings_of(release)]
     images = [image(chart, page.folder) for chart in page.charts if not chart.name.startswith(SESSIONS)]
-    warnings = _warnings(release)
+    warnings = [*repeats(release), *_warnings(release)]
     return filled(
         "harness.release",
         TEMPLATES[template],
@@ -153,7 +153,7 @@ def _long(release: Release) -> dict[str, object]:
 
 def printed_release(release: Release) -> str:
     """Return the first screen for a terminal."""
-    doubts = (*_plan_notes(release), *_warnings(release)[:WEAKENED_MOST])
+    doubts = (*_plan_notes(release), *repeats(release), *_warnings(release))[:WEAKENED_MOST]
     return printed_screen(result_of(release), table=_key_tables(release), weakened_by=doubts)
 
 

@@ -22,6 +22,8 @@ from tests.release.test_release import recommended_on, section
 from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import save_release
 
+# Slow requests: few samples, which are written and read quickly.
+TIMES_MS = {"Search": 150.0, "Pay": 250.0}
 PAGE = "tiny/release-sweep-01-sweep-02.md"
 NEW = ("GR=tiny/sweep-02", "GR=mixed/run-02_*")
 BASES = ("FF=tiny/sweep-01", "FF=mixed/run-01_*", "EE=tiny/sweep-00")
@@ -62,9 +64,9 @@ def several(tmp_path_factory):
         ("02", "03", observed(1.6, 60_000), 720),
     ):
         started = {"started_at": f"2026-{month}-01T00:00:00Z", "repeat": 3, "observed": seen}
-        save_release(reports, series, **started)
+        save_release(reports, series, TIMES_MS, **started)
         if duration_s:
-            save_release(reports, series, levels=(3,), plan="mixed", jobs=jobs(duration_s), **started)
+            save_release(reports, series, TIMES_MS, levels=(3,), plan="mixed", jobs=jobs(duration_s), **started)
     assert release(reports) == 0
     return reports, (reports / PAGE).read_text()
 
@@ -172,8 +174,9 @@ def test_what_does_not_fit_is_one_line(several, new, bases, words):
 
 def test_a_run_without_the_needed_field_is_shown_without_a_claim(tmp_path):
     # A run of an earlier version has neither jobs nor services.
-    save_release(tmp_path, "01", levels=(3,), plan="mixed", repeat=3)
-    save_release(tmp_path, "02", levels=(3,), plan="mixed", repeat=3, jobs=jobs(600), started_at="2026-02-01T00:00:00Z")
+    mixed = {"levels": (3,), "plan": "mixed", "repeat": 3}
+    save_release(tmp_path, "01", TIMES_MS, **mixed)
+    save_release(tmp_path, "02", TIMES_MS, jobs=jobs(600), started_at="2026-02-01T00:00:00Z", **mixed)
     assert release(tmp_path, new=["mixed/run-02_*"], bases=["mixed/run-01_*"]) == 0
     text = (tmp_path / "mixed" / "release-run-01_1-run-02_1.md").read_text()
     (row,) = rows_of(text, "### Duration")
