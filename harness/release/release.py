@@ -59,9 +59,12 @@ class NamedSweep(NamedTuple):
 
 
 def source_name(found: FoundSweep) -> str:
-    """Return what a sweep is called in the reports, such as folio-checkin/sweep-01; of runs the names of these."""
-    record = found.sweep.record
-    return record.id if record else " ".join(run.name for run in found.sweep.runs)
+    """Return what a sweep is called in the reports, such as folio-checkin/sweep-01; of runs folio-mixed/run-02_1+2+3."""
+    if found.sweep.record:
+        return found.sweep.record.id
+    first, *others = (run.name for run in found.sweep.runs)
+    series = f"{first.rpartition('_')[0]}_"
+    return "".join((first, *(f"+{name.removeprefix(series)}" for name in others)))
 
 
 @dataclass(frozen=True)

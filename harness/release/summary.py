@@ -77,7 +77,7 @@ def _answer(release: Release) -> _Answer:
     slower = [one for one in duration_changes(release) if one.change.verdict == REGRESSED]
     verdict = worst([*(whole.verdict for whole in wholes.values()), *(one.change.verdict for one in slower)])
     plan, whole = next(((plan, one) for plan, one in wholes.items() if one.verdict == verdict), ("", None))
-    if whole is None or (slower and not labels_with(release.levels[0], REGRESSED)):
+    if whole is None or (verdict == REGRESSED and slower and not labels_with(release.levels[0], REGRESSED)):
         low, high = (units.signed_percent(end, 1) for end in (slower[0].change.low, slower[0].change.high))
         text = f"{verdict}: job {slower[0].key.text}, duration {low} to {high} %."
         return _Answer(verdict, shortest(text, f"{verdict}: jobs."))

@@ -176,7 +176,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
 
 
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
-    assert "Only sweep-02 has 3 users: not compared." in section(calm, "Summary")
+    assert "Only sweep-02 has 3 users: not compared with sweep-01." in section(calm, "What this page cannot tell")
     assert {row["users"] for row in label_rows(calm)} == {"2"}
 
 

@@ -179,6 +179,7 @@ def test_a_run_without_the_needed_field_is_shown_without_a_claim(tmp_path):
     save_release(tmp_path, "02", TIMES_MS, jobs=jobs(600), started_at="2026-02-01T00:00:00Z", **mixed)
     assert release(tmp_path, new=["mixed/run-02_*"], bases=["mixed/run-01_*"]) == 0
     text = (tmp_path / "mixed" / "release-run-01_1-run-02_1.md").read_text()
+    assert "\n# mixed: run-02_1+2+3 against run-01_1+2+3\n" in text.replace("\\", "")
     (row,) = rows_of(text, "### Duration")
     assert (row["change %"], row["verdict"]) == ("", "")
     assert "REGRESSED" not in text
