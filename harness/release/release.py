@@ -59,7 +59,7 @@ class NamedSweep(NamedTuple):
 
 
 def source_name(found: FoundSweep) -> str:
-    """Return what a sweep is called in the reports, such as folio-checkin/sweep-01; of runs folio-mixed/run-02_1+2+3."""
+    """Return what a sweep is called in the reports, such as shop/sweep-01; of runs mixed/run-02_1+2+3."""
     if found.sweep.record:
         return found.sweep.record.id
     first, *others = (run.name for run in found.sweep.runs)
