@@ -14,14 +14,15 @@ def missing_text(missing: Missing) -> str:
     return f"{missing.source}: {missing.resource}: {missing.reason}{todo}"
 
 
-def services_text(services: Services | None) -> str:
-    """Return the Markdown of the services: participants, databases, and what is missing; empty without any."""
+def services_text(services: Services | None, source: str) -> str:
+    """Return the Markdown of the services of the run `source`: participants, databases, what is missing; else empty."""
     if services is None:
         return ""
     parts = [_participants_text(services.participants)] if services.participants else []
     parts += [_database_text(one) for one in services.databases]
     if services.missing:
-        parts.append("Missing:\n\n" + "\n".join(f"- {cell(missing_text(one))}." for one in services.missing))
+        lines = "\n".join(f"- {cell(missing_text(one))}." for one in services.missing)
+        parts.append(f"Missing; `./aggregate.py metrics {source}` fetches again:\n\n{lines}")
     return "\n\n".join(parts)
 
 

@@ -57,11 +57,6 @@ def read(found: Planted, *names: str) -> Services:
         return read_insights(parse_cloudwatch(table, "x"), BEGAN_S, window)
 
 
-@pytest.fixture(autouse=True)
-def _no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
-
-
 @pytest.mark.parametrize(
     ("protocol", "page_size"), [("smithy-rpc-v2-cbor", 25), ("smithy-rpc-v2-cbor", 1), ("json", 25)]
 )

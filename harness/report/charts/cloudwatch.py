@@ -19,6 +19,7 @@ from harness.report.columns import tenths_text
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
+_NAMED_MOST = 10
 _Print = Callable[[float | None], str]
 
 
@@ -152,7 +153,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
     if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
-        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({_some(absent)}).")
     if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
         what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
@@ -176,7 +177,12 @@ def _absent(cloudwatch: CloudMetrics, resource: Resource) -> str:
 
 
 def _names(metrics: Sequence[CloudMetric]) -> str:
-    return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
+    return _some([*dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics)])
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED_MOST
+    return ", ".join(names[:_NAMED_MOST]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plotted]:
