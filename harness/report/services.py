@@ -57,6 +57,8 @@ def _database_text(database: DatabaseLoad) -> str:
         for one in database.sql
     ]
     parts = [f"**Load of {cell(database.name)}** (Performance Insights, in the measurement window)"]
+    if not waits and not statements:
+        parts.append("No session was active.")
     if waits:
         parts.append(table(("wait", "average active sessions"), waits))
     if statements:

@@ -193,8 +193,12 @@ def test_without_a_right_the_rest_is_gathered_and_a_later_fetch_adds_it(tmp_path
     assert SLOW_SQL in directory.report.read_text()
     assert "pi:DescribeDimensionKeys" not in directory.report.read_text()
     planted.refused["DescribeDimensionKeys"] = planted.refused["GetResourceMetrics"] = "InvalidArgumentException"
-    assert metrics(directory.path) == 0  # older than Performance Insights keeps it
+    assert metrics(directory.path) == 0
     assert SLOW_SQL in directory.report.read_text()
+    assert [one["reason"] for one in services_of(directory)["missing"]] == [
+        f"{operation} was refused (InvalidArgumentException): the instance may not keep its load for so long"
+        for operation in ("DescribeDimensionKeys", "GetResourceMetrics")
+    ]
 
 
 @pytest.mark.usefixtures("planted")
