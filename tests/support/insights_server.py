@@ -150,6 +150,9 @@ class InsightsServer(BaseHTTPRequestHandler):
             return
         kind = self.headers["Content-Type"]
         prefix, _, name = (self.headers.get("X-Amz-Target") or self.path.replace("/operation/", ".")).rpartition(".")
+        if name == "GetMetricData" and name in self.planted.refused:  # of CloudWatch, in JSON 1.0
+            self._reply(400, json.dumps({"__type": self._refusal(name)}).encode(), kind)
+            return
         if kind not in _PROTOCOLS or prefix.removeprefix("/service/") != "PerformanceInsightsv20180227":
             self.planted.problems.append(f"{kind} {prefix} {name}: not a request to Performance Insights")
         status, answer = self._answer(name, kind, body)
