@@ -34,9 +34,9 @@ def _participants_text(participants: tuple[Participant, ...]) -> str:
     ]
     unknown = sum(one.took_part is None for one in participants)
     lines = [f"{len(rows)} of {units.plural(len(participants), 'service')} took part."]
-    lines += (
-        [f"Of {unknown} it is not known: CloudWatch has no CPU of the run or of the time before."] if unknown else []
-    )
+    if unknown:
+        why = "CloudWatch has no CPU of them, or another run of the plan ended in the ten minutes before"
+        lines.append(f"Of {unknown} it is not known: {why}.")
     rule = (
         "A service took part when its CPU in the window was at least 1 percentage point above its highest minute of "
         "the ten before the load. The table of metrics leaves out the others."

@@ -19,6 +19,7 @@ from tests.support.insights_server import RESOURCE_ID, InsightsServer, Planted
 from tests.support.local_server import serving
 from tests.support.moto_server import moto_server
 from tests.support.paths import ROOT
+from tests.support.report_folder import run_folder
 
 pytestmark = pytest.mark.real
 
@@ -162,6 +163,16 @@ def test_a_planted_lag_and_a_slow_statement_are_in_the_report_with_everything_el
     written = directory.summary_json.read_bytes(), directory.report.read_bytes()
     assert main(["report", str(directory.path)]) == 0
     assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == written
+
+
+@pytest.mark.usefixtures("planted")
+def test_in_the_ten_minutes_after_another_run_of_the_plan_no_service_is_called_idle(tmp_path):
+    earlier = datetime.fromtimestamp(BEGAN_S - 300, UTC).isoformat()
+    run_folder(tmp_path, "tiny/run-01_1", ended_at=earlier)
+    (run_folder(tmp_path, "tiny/run-01_2").run_json).write_text("{")  # a damaged one is not this run's problem
+    directory = add_recent_run(tmp_path, "tiny/run-01_3", cloudwatch=SPEC)
+    assert metrics(directory.path) == 0
+    assert [one["took_part"] for one in services_of(directory)["participants"]] == [True] * 2 + [None] * 10
 
 
 def test_without_a_right_the_rest_is_gathered_and_a_later_fetch_adds_it(tmp_path, planted, capsys):

@@ -69,6 +69,16 @@ def test_a_service_took_part_when_its_cpu_is_above_its_highest_minute_before(bef
     assert took_part(before, during).took_part is expected
 
 
+def test_after_another_run_a_service_without_a_rise_is_not_called_idle():
+    found = read(
+        ("ecs", "perf/mod-a", "cpu_ratio", [0.4] * 15), ("ecs", "perf/mod-b", "cpu_ratio", [0.4] * 10 + [0.6] * 5)
+    )
+    participants = participants_of(found, ALL_OF_PERF, was_quiet=False)
+    assert [(one.service, one.took_part) for one in participants] == [("mod-b", True), ("mod-a", None)]
+    assert idle_services(Services(participants=participants)) == frozenset()
+    assert "1 of 2 services took part. Of 1 it is not known: " in services_text(Services((), participants), "x")
+
+
 @pytest.mark.parametrize("deviation", [0.001, 0.005, 0.01])
 def test_noise_makes_no_service_a_participant(deviation):
     chance = random.Random(7)
