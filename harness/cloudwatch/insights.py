@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -94,19 +95,24 @@ class _Database:
 
     def read(self) -> Services:
         """Return the load, with what is missing of it."""
-        waits, sql = self._waits(), self._statements()
+        group = {"Group": _WAITS, "Limit": _LISTED_MOST}
+        keys = self._tried(lambda: self._keys(group)) or []
+        series = self._tried(lambda: self._series(group))
+        if series is not None:
+            self._name_late(series.get("", {}))
+        series = series or {}
+        waits, sql = self._waits(keys, series), self._statements()
         from_s = self._span.from_s - self._origin_s
-        found = DatabaseLoad(self._name, from_s, self._span.period_s, waits, sql) if waits or sql else None
+        is_known = bool(waits or sql or series.get(""))  # of a sleeping database only the load of 0 is
+        found = DatabaseLoad(self._name, from_s, self._span.period_s, waits, sql) if is_known else None
         # A right or a server that is missing is missing for several calls.
         return Services(tuple(dict.fromkeys(self._missing)), (), (found,) if found else ())
 
-    def _waits(self) -> tuple[SessionWait, ...]:
-        group = {"Group": _WAITS, "Limit": _LISTED_MOST}
-        keys = self._tried(lambda: self._keys(group))
-        series = self._tried(lambda: self._series(group)) or {}
-        if series:
-            self._name_late(series.get("", {}))
-        averages = {_wait_name(key["Dimensions"]): _known(key.get("Total")) for key in keys or ()}
+    def _waits(
+        self, keys: Sequence[Mapping[str, Any]], series: Mapping[str, Mapping[int, float]]
+    ) -> tuple[SessionWait, ...]:
+        """Return the waits with the most sessions; without keys, those of the series, whose averages are not known."""
+        averages = {_wait_name(key["Dimensions"]): _known(key.get("Total")) for key in keys}
         names = averages or dict.fromkeys(name for name in series if name)
         return tuple(
             SessionWait(name, average, tuple(series.get(name, {}).get(start) for start in self._span.starts_s))
@@ -140,15 +146,19 @@ class _Database:
         except UnavailableError:
             raise
         except ServiceError as error:
+            keys = self._keys(group)
             what = f"calls and time per call of statements: {error.what.removeprefix(f'{TITLE}: ')}"
             self._missing.append(Missing(TITLE, self._name, what))
-            return self._keys(group)
+            return keys
 
     def _tried(self, read: Any) -> Any:
         try:
             return read()
         except HarnessError as error:
-            self._missing.append(Missing.of(error, TITLE, self._name))
+            missing = Missing.of(error, TITLE, self._name)
+            if isinstance(error, ServiceError) and not isinstance(error, UnavailableError):
+                missing = replace(missing, reason=f"{missing.reason}: the instance may not keep its load for so long")
+            self._missing.append(missing)
             return None
 
     def _keys(self, group: Mapping[str, Any], **more: Any) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from harness.base import aws
-from harness.base.errors import HarnessError
+from harness.base.errors import ServiceError
 from harness.cloudwatch.queries import (
     ALL,
     CONSUMER,
@@ -37,7 +37,10 @@ class Listing(NamedTuple):
 
 
 def listed_resources(spec: CloudWatchSpec) -> Listing:
-    """Return the resources that names of a profile mean; a kind that cannot be listed is missing."""
+    """Return the resources that names of a profile mean; what AWS refuses or fails to list is missing.
+
+    UsageError without credentials or a region.
+    """
     found: list[Listed] = []
     missing: list[Missing] = []
     for kind, what, list_them in _LISTS:
@@ -47,7 +50,7 @@ def listed_resources(spec: CloudWatchSpec) -> Listing:
             source, resource = KIND_TITLES[kind], f"{what} of {', '.join(some).removesuffix(ALL)}"
             try:
                 listed = list_them(spec, some)
-            except HarnessError as error:
+            except (aws.NoRightError, ServiceError) as error:
                 missing.append(Missing.of(error, source, resource))
                 continue
             if not listed and kind != EC2:  # an instance may have no volume

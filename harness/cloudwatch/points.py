@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,14 +142,22 @@ class CloudMetrics:
     fit: str
     metrics: tuple[CloudMetric, ...]
 
+    @cached_property
+    def by_resource(self) -> Mapping[Resource, Sequence[CloudMetric]]:
+        """The metrics of each resource, in the order of the request."""
+        found: defaultdict[Resource, list[CloudMetric]] = defaultdict(list)
+        for metric in self.metrics:
+            found[metric.of].append(metric)
+        return dict(found)
+
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the watched resources in the order of the request."""
-        return tuple(dict.fromkeys(metric.of for metric in self.metrics))
+        return tuple(self.by_resource)
 
     def metric(self, resource: Resource, name: str) -> CloudMetric | None:
         """Return the metric of a resource; None when its kind has no such metric."""
-        return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
+        return next((metric for metric in self.by_resource.get(resource, ()) if metric.metric == name), None)
 
 
 # Kind, resource and metric.

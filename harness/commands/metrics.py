@@ -36,9 +36,7 @@ failed.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `metrics`."""
-    parser.description = (
-        "Fetch what AWS has of runs, store it as cloudwatch.csv and services.json, and write the reports again."
-    )
+    parser.description = "Fetch what AWS knows of runs, store it in their folders and write the reports again."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
     take(parser, "env/metrics plan/filter home reports")

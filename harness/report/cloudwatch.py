@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import NamedTuple
 
 from harness.base import units
 from harness.base.aws import NoRightError, ThrottledError
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
+from harness.cloudwatch.listing import BEFORE_S
 from harness.cloudwatch.participants import participants_of
 from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
 from harness.cloudwatch.services import FILE_NAME as SERVICES
@@ -59,7 +62,8 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         if directory.run_json.is_file():
             directory.write_run(run)
     cloudwatch = fetched_metrics(directory.path, from_s, summary.window)
-    services = replace(gathered.services, participants=participants_of(cloudwatch, spec.resources))
+    participants = participants_of(cloudwatch, spec.resources, was_quiet=_was_quiet(directory, from_s))
+    services = replace(gathered.services, participants=participants)
     services = _with_earlier(services, summary.observed.services, log)
     directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
     write_whole(directory.path / SERVICES, json_text(StoredServices(SERVICES_VERSION, services)))
@@ -105,6 +109,16 @@ def _gathered(directory: RunDirectory, spec: MetricsSpec, origin_s: int, window:
         missing = (Missing.of(refusal, source.title, "all metrics"),)
     is_new = fetched is not None and _store(directory, fetched, spec, log)
     return _Gathered(replace(services, missing=missing + services.missing), is_new)
+
+
+def _was_quiet(directory: RunDirectory, origin_s: int) -> bool:
+    """Return whether no other run of the plan, such as the level before, ended in the ten minutes before a load."""
+    for path in directory.path.parent.glob("run-*/run.json"):
+        with contextlib.suppress(HarnessError, ValueError):  # a damaged run is not this one's problem
+            run = None if path == directory.run_json else RunDirectory(path.parent).read_run()
+            if run and run.ended_at and 0 <= origin_s - datetime.fromisoformat(run.ended_at).timestamp() < BEFORE_S:
+                return False
+    return True
 
 
 def _with_earlier(services: Services, earlier: Services | None, log: Log) -> Services:

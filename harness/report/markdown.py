@@ -387,7 +387,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         else "",
         "cloud_notes": cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         "cloud_title": _cloud_title(summary),
-        "services_text": services_text(observed.services),
+        "services_text": services_text(observed.services, summary.source),
         "exception_table": _exception_table(summary),
         "read_logs": [cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         "missing_logs": [cell(name) for name in observed.missing_logs],

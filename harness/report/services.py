@@ -14,14 +14,15 @@ def missing_text(missing: Missing) -> str:
     return f"{missing.source}: {missing.resource}: {missing.reason}{todo}"
 
 
-def services_text(services: Services | None) -> str:
-    """Return the Markdown of the services: participants, databases, and what is missing; empty without any."""
+def services_text(services: Services | None, source: str) -> str:
+    """Return the Markdown of the services of the run `source`: participants, databases, what is missing; else empty."""
     if services is None:
         return ""
     parts = [_participants_text(services.participants)] if services.participants else []
     parts += [_database_text(one) for one in services.databases]
     if services.missing:
-        parts.append("Missing:\n\n" + "\n".join(f"- {cell(missing_text(one))}." for one in services.missing))
+        lines = "\n".join(f"- {cell(missing_text(one))}." for one in services.missing)
+        parts.append(f"Missing; `./aggregate.py metrics {source}` fetches again:\n\n{lines}")
     return "\n\n".join(parts)
 
 
@@ -33,9 +34,9 @@ def _participants_text(participants: tuple[Participant, ...]) -> str:
     ]
     unknown = sum(one.took_part is None for one in participants)
     lines = [f"{len(rows)} of {units.plural(len(participants), 'service')} took part."]
-    lines += (
-        [f"Of {unknown} it is not known: CloudWatch has no CPU of the run or of the time before."] if unknown else []
-    )
+    if unknown:
+        why = "CloudWatch has no CPU of them, or another run of the plan ended in the ten minutes before"
+        lines.append(f"Of {unknown} it is not known: {why}.")
     rule = (
         "A service took part when its CPU in the window was at least 1 percentage point above its highest minute of "
         "the ten before the load. The table of metrics leaves out the others."
@@ -56,6 +57,8 @@ def _database_text(database: DatabaseLoad) -> str:
         for one in database.sql
     ]
     parts = [f"**Load of {cell(database.name)}** (Performance Insights, in the measurement window)"]
+    if not waits and not statements:
+        parts.append("No session was active.")
     if waits:
         parts.append(table(("wait", "average active sessions"), waits))
     if statements:

@@ -15,10 +15,11 @@ from harness.cli import main
 from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
 from tests.support.cloudwatch_runs import BEGAN_S, REGION, add_recent_run, metrics
-from tests.support.insights_server import InsightsServer, Planted
+from tests.support.insights_server import RESOURCE_ID, InsightsServer, Planted
 from tests.support.local_server import serving
 from tests.support.moto_server import moto_server
 from tests.support.paths import ROOT
+from tests.support.report_folder import run_folder
 
 pytestmark = pytest.mark.real
 
@@ -52,82 +53,68 @@ def client_of(url: str, service: str) -> Any:
 
 
 def plant(url: str) -> None:
-    """Create services, a database and the metrics of a quarter of an hour: ten minutes before the run, and its four."""
+    """Create services, a database and the metrics of fourteen minutes: ten before the run, and its four."""
     ecs, rds = client_of(url, "ecs"), client_of(url, "rds")
     ecs.create_cluster(clusterName="perf")
     ecs.register_task_definition(family="mod", containerDefinitions=[{"name": "mod", "image": "mod", "memory": 400}])
     for service in SERVICES:
         ecs.create_service(cluster="perf", serviceName=service, taskDefinition="mod", desiredCount=1)
     rds.create_db_instance(DBInstanceIdentifier="folio-db", DBInstanceClass="db.r6g.large", Engine="postgres")
-    put(url, "AWS/ECS", "CPUUtilization", lambda _: 1.5, ClusterName="perf", ServiceName=SERVICES)
-    for service, percent in BUSY.items():
+    for service in SERVICES:
         put(
             url,
             "AWS/ECS",
-            "CPUUtilization",
-            lambda m, p=percent: p if m >= 0 else 1.0,
-            ClusterName="perf",
-            ServiceName=[service],
+            {"ClusterName": "perf", "ServiceName": service},
+            CPUUtilization=(1.0, BUSY.get(service, 1.0)),
         )
-    brokers = {"Cluster_Name": "folio-kafka", "Broker_ID": ["1", "2"]}
-    for name, value in (
-        ("CpuUser", 20.0),
-        ("CpuSystem", 5.0),
-        ("KafkaDataLogsDiskUsed", 41.0),
-        ("UnderReplicatedPartitions", 0.0),
-    ):
-        put(url, "AWS/Kafka", name, lambda _, value=value: value, **brokers)
-    for name in ("SumOffsetLag", "MaxOffsetLag"):
-        consumer = {"Cluster_Name": "folio-kafka", "Topic": "items"}
-        put(url, "AWS/Kafka", name, lambda m: 40_000.0 if m >= 0 else 12.0, **consumer, Consumer_Group=["mod-search"])
-        put(url, "AWS/Kafka", name, lambda _: 7000.0, **consumer, Consumer_Group=["mod-audit"])
-    for name, value in (
-        ("CPUUtilization", 30.0),
-        ("JVMMemoryPressure", 70.0),
-        ("IndexingRate", 600.0),
-        ("SearchLatency", 12.5),
-    ):
-        put(url, "AWS/ES", name, lambda _, value=value: value, DomainName="folio-search", ClientId=["123456789012"])
-    for name, value in (("RequestCount", 1200.0), ("TargetResponseTime", 0.08), ("HTTPCode_Target_5XX_Count", 6.0)):
-        put(url, "AWS/ApplicationELB", name, lambda _, value=value: value, LoadBalancer=[BALANCER])
+    for broker in ("1", "2"):
+        used = {"CpuUser": 20.0, "CpuSystem": 5.0, "KafkaDataLogsDiskUsed": 41.0, "UnderReplicatedPartitions": 0.0}
+        put(url, "AWS/Kafka", {"Cluster Name": "folio-kafka", "Broker ID": broker}, **used)
+    for group, lag in (("mod-search", (12.0, 40_000.0)), ("mod-audit", (7000.0, 7000.0))):
+        consumer = {"Cluster Name": "folio-kafka", "Topic": "items", "Consumer Group": group}
+        put(url, "AWS/Kafka", consumer, SumOffsetLag=lag, MaxOffsetLag=lag)
+    domain = {"DomainName": "folio-search", "ClientId": "123456789012"}
+    put(url, "AWS/ES", domain, CPUUtilization=30.0, JVMMemoryPressure=70.0, IndexingRate=600.0, SearchLatency=12.5)
+    balancer = {"RequestCount": 1200.0, "TargetResponseTime": 0.08, "HTTPCode_Target_5XX_Count": 6.0}
+    put(url, "AWS/ApplicationELB", {"LoadBalancer": BALANCER}, **balancer)
 
 
-def put(url: str, namespace: str, name: str, value: Any, **dimensions: str | list[str]) -> None:
-    """Publish a metric of each listed resource: `value` of each minute, of which those before 0 precede the run."""
-    (last, names), fixed = list(dimensions.items())[-1], list(dimensions.items())[:-1]
+def put(url: str, namespace: str, dimensions: dict[str, str], **values: float | tuple[float, float]) -> None:
+    """Publish a reading a minute of metrics of a resource: one value, or those before and during the run."""
     readings = [
         {
             "MetricName": name,
-            "Dimensions": [{"Name": key.replace("_", " "), "Value": one} for key, one in (*fixed, (last, listed))],
+            "Dimensions": [{"Name": key, "Value": one} for key, one in dimensions.items()],
             "Timestamp": datetime.fromtimestamp(BEGAN_S + 60 * minute + 30, UTC),
-            "Value": value(minute),
+            "Value": value[minute >= 0] if isinstance(value, tuple) else value,
         }
-        for listed in names
-        if not (namespace == "AWS/ECS" and len(names) > 1 and listed in BUSY)
+        for name, value in values.items()
         for minute in range(-10, 4)
     ]
-    client = client_of(url, "cloudwatch")
-    for at in range(0, len(readings), 150):
-        client.put_metric_data(Namespace=namespace, MetricData=readings[at : at + 150])
+    client_of(url, "cloudwatch").put_metric_data(Namespace=namespace, MetricData=readings)
 
 
 @pytest.fixture
 def planted(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
     """A Performance Insights with a slow statement; boto3 finds it, and moto for all else, by its own variables."""
     instance = client_of(moto, "rds").describe_db_instances()["DBInstances"][0]
+    found = slow(instance["DbiResourceId"])
+    with serving(InsightsServer, planted=found) as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", moto)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_PI", f"http://127.0.0.1:{port}")
+        yield found
+    assert found.problems == []
+
+
+def slow(identifier: str) -> Planted:
+    """Return the load of a database that waits for its disk, ever longer, because of a slow statement."""
     waits = {("IO", "DataFileRead"): {BEGAN_S + 60 * minute: 2.0 + minute for minute in range(4)}}
     statistics = {
         "db.sql_tokenized.stats.calls_per_sec.avg": 4.0,
         "db.sql_tokenized.stats.avg_latency_per_call.avg": 625.0,
     }
     statements = [{"id": "2F3A", "statement": SLOW_SQL, "load": 2.5, **statistics}]
-    found = Planted(waits, statements, identifier=instance["DbiResourceId"])
-    with serving(InsightsServer, planted=found) as port:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", moto)
-        monkeypatch.setenv("AWS_ENDPOINT_URL_PI", f"http://127.0.0.1:{port}")
-        monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
-        yield found
-    assert found.problems == []
+    return Planted(waits, statements, identifier=identifier)
 
 
 def services_of(directory: RunDirectory) -> dict[str, Any]:
@@ -178,6 +165,16 @@ def test_a_planted_lag_and_a_slow_statement_are_in_the_report_with_everything_el
     assert (directory.summary_json.read_bytes(), directory.report.read_bytes()) == written
 
 
+@pytest.mark.usefixtures("planted")
+def test_in_the_ten_minutes_after_another_run_of_the_plan_no_service_is_called_idle(tmp_path):
+    earlier = datetime.fromtimestamp(BEGAN_S - 300, UTC).isoformat()
+    run_folder(tmp_path, "tiny/run-01_1", ended_at=earlier)
+    (run_folder(tmp_path, "tiny/run-01_2").run_json).write_text("{")  # a damaged one is not this run's problem
+    directory = add_recent_run(tmp_path, "tiny/run-01_3", cloudwatch=SPEC)
+    assert metrics(directory.path) == 0
+    assert [one["took_part"] for one in services_of(directory)["participants"]] == [True] * 2 + [None] * 10
+
+
 def test_without_a_right_the_rest_is_gathered_and_a_later_fetch_adds_it(tmp_path, planted, capsys):
     planted.refused["DescribeDimensionKeys"] = "NotAuthorizedException"
     directory = add_recent_run(tmp_path, cloudwatch=SPEC)
@@ -194,8 +191,12 @@ def test_without_a_right_the_rest_is_gathered_and_a_later_fetch_adds_it(tmp_path
     assert SLOW_SQL in directory.report.read_text()
     assert "pi:DescribeDimensionKeys" not in directory.report.read_text()
     planted.refused["DescribeDimensionKeys"] = planted.refused["GetResourceMetrics"] = "InvalidArgumentException"
-    assert metrics(directory.path) == 0  # older than Performance Insights keeps it
+    assert metrics(directory.path) == 0
     assert SLOW_SQL in directory.report.read_text()
+    assert [one["reason"] for one in services_of(directory)["missing"]] == [
+        f"{operation} was refused (InvalidArgumentException): the instance may not keep its load for so long"
+        for operation in ("DescribeDimensionKeys", "GetResourceMetrics")
+    ]
 
 
 @pytest.mark.usefixtures("planted")
@@ -207,3 +208,24 @@ def test_names_that_aws_does_not_list_are_named(tmp_path):
     assert found["MSK", "brokers of no-kafka"] == found["MSK", "consumers of no-kafka"] == "AWS lists none"
     assert found["ECS", "services of other"].startswith("ListServices was refused (ClusterNotFoundException)")
     assert SLOW_SQL in directory.report.read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("AccessDeniedException", "permission denied; these credentials need cloudwatch:GetMetricData: see docs/"),
+        ("ThrottlingException", "the server refused too many requests (ThrottlingException, 4 attempts)."),
+    ],
+)
+def test_without_any_metric_the_load_of_databases_is_reported(tmp_path, code, reason):
+    found = slow(RESOURCE_ID)
+    found.refused["GetMetricData"] = code
+    with serving(InsightsServer, planted=found) as port:
+        table = {"region": REGION, "endpoint_url": f"http://127.0.0.1:{port}", "rds": ["folio-db"]}
+        directory = add_recent_run(tmp_path, cloudwatch=parse_cloudwatch(table, "x"))
+        assert metrics(directory.path) == 0
+    text = directory.report.read_text()
+    assert SLOW_SQL in text
+    assert f"- CloudWatch: all metrics: {reason}" in text
+    assert not (directory.path / "cloudwatch.csv").exists()
+    assert found.problems == []

@@ -14,8 +14,9 @@ from botocore.model import ServiceModel
 
 from harness.cloudwatch.insights import read_insights
 from harness.cloudwatch.queries import parse_cloudwatch
-from harness.cloudwatch.services import Missing, Services, SessionWait, Sql
+from harness.cloudwatch.services import DatabaseLoad, Missing, Services, SessionWait, Sql
 from harness.metrics.window import STEADY, Window
+from harness.report.services import services_text
 from tests.support.insights_server import RESOURCE_ID, InsightsServer, Planted
 from tests.support.local_server import serving
 from tests.support.moto_server import ENVIRONMENT
@@ -55,11 +56,6 @@ def read(found: Planted, *names: str) -> Services:
         table = {"region": "eu-central-1", "endpoint_url": url, "rds": list(names or ("folio-db",))}
         window = Window(STEADY, 60, 240, 180, RUN_S)
         return read_insights(parse_cloudwatch(table, "x"), BEGAN_S, window)
-
-
-@pytest.fixture(autouse=True)
-def _no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda *_: 0.01)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +155,15 @@ def test_statistics_have_the_names_of_the_engine():
     services = read(planted(engine="aurora-mysql", known_metrics=names, statements=[slow]))
     assert services.missing == ()
     assert services.databases[0].sql == (Sql("1B", "SELECT ?", 0.2, 5.0, 40.0),)
+
+
+def test_a_sleeping_database_has_no_waits_and_nothing_is_missing():
+    asleep = {CPU: {MINUTE_S + 60 * minute: 0.0 for minute in range(5)}}
+    services = read(planted(waits=asleep, statements=()))
+    assert services.missing == ()
+    assert services.databases == (DatabaseLoad("folio-db", -30, 60, (), ()),)
+    assert "No session was active." in services_text(services, "x")
+    assert read(planted(waits={}, statements=())).databases == ()  # not known yet
 
 
 def test_an_unknown_instance_is_named_beside_the_known_one():

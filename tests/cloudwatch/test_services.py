@@ -69,6 +69,16 @@ def test_a_service_took_part_when_its_cpu_is_above_its_highest_minute_before(bef
     assert took_part(before, during).took_part is expected
 
 
+def test_after_another_run_a_service_without_a_rise_is_not_called_idle():
+    found = read(
+        ("ecs", "perf/mod-a", "cpu_ratio", [0.4] * 15), ("ecs", "perf/mod-b", "cpu_ratio", [0.4] * 10 + [0.6] * 5)
+    )
+    participants = participants_of(found, ALL_OF_PERF, was_quiet=False)
+    assert [(one.service, one.took_part) for one in participants] == [("mod-b", True), ("mod-a", None)]
+    assert idle_services(Services(participants=participants)) == frozenset()
+    assert "1 of 2 services took part. Of 1 it is not known: " in services_text(Services((), participants), "x")
+
+
 @pytest.mark.parametrize("deviation", [0.001, 0.005, 0.01])
 def test_noise_makes_no_service_a_participant(deviation):
     chance = random.Random(7)
@@ -98,7 +108,7 @@ def test_participants_are_in_percent_and_those_that_took_part_come_first():
         Participant("perf", "mod-a", 1.0, 1.0, False),
     )
     assert participants_of(found, [Resource("ecs", "perf/mod-a")]) == ()
-    text = services_text(Services(participants=participants))
+    text = services_text(Services(participants=participants), "tiny/run-01_1")
     assert text.startswith("2 of 3 services took part.")
     assert "| perf/mod-c | 2.0 | 40.0 |\n| perf/mod-b | 1.0 | 20.0 |" in text
     idle = idle_services(Services(participants=participants))
@@ -197,14 +207,15 @@ def test_unknown_values_are_na_and_each_missing_source_has_a_line_with_its_right
         Missing("MSK", "brokers of kafka", "AWS lists none"),
     )
     database = DatabaseLoad("folio-db", 0, 30, waits, sql)
-    text = services_text(Services(missing, (), (database,)))
+    text = services_text(Services(missing, (), (database,)), "tiny/run-01_1")
     assert "| CPU | 1.20 |\n| IO:DataFileRead | n/a |" in text
     assert "| SELECT a FROM t | 0.80 | 12.00 | 3.10 |\n| 2 | 0.10 | n/a | n/a |" in text
     assert text.endswith(
-        "Missing:\n\n- Performance Insights: other-db: permission denied; these credentials need "
-        "pi:DescribeDimensionKeys: see docs/cloudwatch.md.\n- MSK: brokers of kafka: AWS lists none."
+        "Missing; `./aggregate.py metrics tiny/run-01_1` fetches again:\n\n"
+        "- Performance Insights: other-db: permission denied; these credentials need pi:DescribeDimensionKeys: "
+        "see docs/cloudwatch.md.\n- MSK: brokers of kafka: AWS lists none."
     )
-    assert services_text(Services()) == services_text(None) == ""
+    assert services_text(Services(), "x") == services_text(None, "x") == ""
     charts = drawn(source(services=Services(databases=(database,))))
     assert list(charts) == ["database-load"]
     assert "CPU: least 1, most 1.4, last 1.4; 1 of 3 points without a value." in charts["database-load"]

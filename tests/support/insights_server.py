@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -81,7 +82,7 @@ class Planted:
                 }
                 for wait, loads in self.waits.items()
             ]
-        return sorted(keys, key=lambda key: -key["Total"])[:limit]
+        return sorted((key for key in keys if key["Total"]), key=lambda key: -key["Total"])[:limit]
 
     def _series(self, request: Mapping[str, Any], from_s: float, to_s: float, period_s: int) -> list[dict[str, Any]]:
         at_end = period_s if request.get("PeriodAlignment", "END_TIME") == "END_TIME" else 0
@@ -91,7 +92,9 @@ class Planted:
         for query in request["MetricQueries"]:
             keyed = [({}, totals)]
             if "GroupBy" in query:
-                keyed += [({"Dimensions": _wait(*wait)}, loads) for wait, loads in self.waits.items()]
+                keyed += [
+                    ({"Dimensions": _wait(*wait)}, loads) for wait, loads in self.waits.items() if any(loads.values())
+                ]
             for key, loads in keyed:
                 points = [
                     {
@@ -111,6 +114,13 @@ def _wait(kind: str, name: str) -> dict[str, str]:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+@cache
+def _model() -> Any:
+    import botocore.session  # deferred: it takes long to load
+
+    return botocore.session.get_session().get_service_model("pi")
 
 
 class _Exchanged:
@@ -140,18 +150,20 @@ class InsightsServer(BaseHTTPRequestHandler):
             return
         kind = self.headers["Content-Type"]
         prefix, _, name = (self.headers.get("X-Amz-Target") or self.path.replace("/operation/", ".")).rpartition(".")
+        if name == "GetMetricData" and name in self.planted.refused:  # of CloudWatch, in JSON 1.0
+            self._reply(400, json.dumps({"__type": self._refusal(name)}).encode(), kind)
+            return
         if kind not in _PROTOCOLS or prefix.removeprefix("/service/") != "PerformanceInsightsv20180227":
             self.planted.problems.append(f"{kind} {prefix} {name}: not a request to Performance Insights")
         status, answer = self._answer(name, kind, body)
         self._reply(status, answer, kind)
 
     def _answer(self, name: str, kind: str, body: bytes) -> tuple[int, bytes]:
-        import botocore.session
         from botocore.parsers import create_parser
         from botocore.serialize import create_serializer
         from botocore.validate import ParamValidator
 
-        operation = botocore.session.get_session().get_service_model("pi").operation_model(name)
+        operation = _model().operation_model(name)
         protocol, check = _PROTOCOLS[kind], ParamValidator().validate
         read = {"body": body, "headers": {}, "status_code": 200}
         request = create_parser(protocol).parse(read, operation.input_shape)

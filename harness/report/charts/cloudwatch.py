@@ -8,7 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
-from harness.cloudwatch import queries as known
+from harness.cloudwatch import queries
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import CONSUMER, ECS, LAG
 from harness.cloudwatch.source import Resource
@@ -19,6 +19,7 @@ from harness.report.columns import tenths_text
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
+_NAMED_MOST = 10
 _Print = Callable[[float | None], str]
 
 
@@ -34,46 +35,46 @@ class CloudColumn(NamedTuple):
 
 
 _BASE = (
-    CloudColumn(known.CPU, "CPU %", _percent),
-    CloudColumn(known.MEMORY, "memory %", _percent),
-    CloudColumn(known.FREE_MEMORY, "free memory MB", units.mb_text),
-    CloudColumn(known.CONNECTIONS, "connections", tenths_text),
-    CloudColumn(known.CPU_CREDITS, "CPU credits", tenths_text),
-    CloudColumn(known.BURST, "burst balance %", _percent),
+    CloudColumn(queries.CPU, "CPU %", _percent),
+    CloudColumn(queries.MEMORY, "memory %", _percent),
+    CloudColumn(queries.FREE_MEMORY, "free memory MB", units.mb_text),
+    CloudColumn(queries.CONNECTIONS, "connections", tenths_text),
+    CloudColumn(queries.CPU_CREDITS, "CPU credits", tenths_text),
+    CloudColumn(queries.BURST, "burst balance %", _percent),
 )
 _DISKS = (
-    CloudColumn(known.READ_LATENCY, "read latency ms", units.average_text),
-    CloudColumn(known.WRITE_LATENCY, "write latency ms", units.average_text),
-    CloudColumn(known.COMMIT_LATENCY, "commit latency ms", units.average_text),
-    CloudColumn(known.READS, "reads/s", tenths_text),
-    CloudColumn(known.WRITES, "writes/s", tenths_text),
+    CloudColumn(queries.READ_LATENCY, "read latency ms", units.average_text),
+    CloudColumn(queries.WRITE_LATENCY, "write latency ms", units.average_text),
+    CloudColumn(queries.COMMIT_LATENCY, "commit latency ms", units.average_text),
+    CloudColumn(queries.READS, "reads/s", tenths_text),
+    CloudColumn(queries.WRITES, "writes/s", tenths_text),
 )
 _BROKERS = (
-    CloudColumn(known.DISK, "disk %", _percent),
-    CloudColumn(known.UNDER_REPLICATED, "under-replicated partitions", tenths_text),
+    CloudColumn(queries.DISK, "disk %", _percent),
+    CloudColumn(queries.UNDER_REPLICATED, "under-replicated partitions", tenths_text),
 )
 _CONSUMERS = (
-    CloudColumn(known.LAG, "lag, messages", tenths_text),
-    CloudColumn(known.LARGEST_LAG, "lag of the worst partition", tenths_text),
+    CloudColumn(queries.LAG, "lag, messages", tenths_text),
+    CloudColumn(queries.LARGEST_LAG, "lag of the worst partition", tenths_text),
 )
 _SEARCH = (
-    CloudColumn(known.JVM_MEMORY, "JVM memory pressure %", _percent),
-    CloudColumn(known.INDEXING, "indexing/s", units.rate_text),
-    CloudColumn(known.INDEXING_LATENCY, "indexing ms", units.average_text),
-    CloudColumn(known.SEARCHES, "searches/s", units.rate_text),
-    CloudColumn(known.SEARCH_LATENCY, "search ms", units.average_text),
+    CloudColumn(queries.JVM_MEMORY, "JVM memory pressure %", _percent),
+    CloudColumn(queries.INDEXING, "indexing/s", units.rate_text),
+    CloudColumn(queries.INDEXING_LATENCY, "indexing ms", units.average_text),
+    CloudColumn(queries.SEARCHES, "shard searches/s", units.rate_text),
+    CloudColumn(queries.SEARCH_LATENCY, "search ms", units.average_text),
 )
 _BALANCERS = (
-    CloudColumn(known.REQUESTS, "requests/s", units.rate_text),
-    CloudColumn(known.RESPONSE_TIME, "target response ms", units.average_text),
-    CloudColumn(known.ELB_5XX, "5xx/min of the balancer", units.rate_text),
-    CloudColumn(known.TARGET_5XX, "5xx/min of targets", units.rate_text),
+    CloudColumn(queries.REQUESTS, "requests/s", units.rate_text),
+    CloudColumn(queries.RESPONSE_TIME, "target response ms", units.average_text),
+    CloudColumn(queries.ELB_5XX, "5xx/min of the balancer", units.rate_text),
+    CloudColumn(queries.TARGET_5XX, "5xx/min of targets", units.rate_text),
 )
 COLUMNS = (*_BASE, *_DISKS, *_BROKERS, *_CONSUMERS, *_SEARCH, *_BALANCERS)
 # The columns of each table of a run; the kinds of the second part have tables of their own.
 _OWN_TABLES = {
-    known.MSK: (_BASE[0], *_BROKERS), CONSUMER: _CONSUMERS, known.OPENSEARCH: (_BASE[0], *_SEARCH),
-    known.ELB: _BALANCERS,
+    queries.MSK: (_BASE[0], *_BROKERS), CONSUMER: _CONSUMERS, queries.OPENSEARCH: (_BASE[0], *_SEARCH),
+    queries.ELB: _BALANCERS,
 }  # fmt: skip
 
 
@@ -91,13 +92,12 @@ def cloud_table(found: CloudMetrics, idle: Collection[Resource] = ()) -> str:
 
 
 def _keeps_up(found: CloudMetrics, resource: Resource) -> bool:
-    return resource.kind == CONSUMER and all(
-        one.maximum == 0 for one in found.metrics if one.of == resource and one.metric == LAG
-    )
+    lag = found.metric(resource, LAG)
+    return lag is not None and lag.maximum == 0
 
 
 def _table(found: CloudMetrics, resources: Sequence[Resource], every: Sequence[CloudColumn]) -> str:
-    names = {metric.metric for metric in found.metrics if metric.of in resources}
+    names = {metric.metric for resource in resources for metric in found.by_resource[resource]}
     columns = [column for column in every if column.metric in names]
     rows = []
     for resource in resources:
@@ -123,7 +123,7 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, column: Clo
 
 def _periods(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
-    metrics = [metric for metric in cloudwatch.metrics if metric.of == resource and not metric.is_balance]
+    metrics = [metric for metric in cloudwatch.by_resource[resource] if not metric.is_balance]
     if not metrics:
         return ""  # a volume, of which only the balance is known
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
@@ -152,7 +152,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
     if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
-        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({_some(absent)}).")
     if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
         what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
@@ -169,14 +169,19 @@ def _source(found: CloudMetrics) -> str:
 
 def _absent(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return what CloudWatch had no values for: the resource, or some of its metrics; empty when it had all."""
-    known = {metric.metric for metric in cloudwatch.metrics if metric.of == resource and metric.point_count}
+    known = {metric.metric for metric in cloudwatch.by_resource[resource] if metric.point_count}
     titles = [one.title for one in COLUMNS if cloudwatch.metric(resource, one.metric) and one.metric not in known]
     name = cell(resource_title(resource))
     return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
 
 def _names(metrics: Sequence[CloudMetric]) -> str:
-    return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
+    return _some([*dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics)])
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED_MOST
+    return ", ".join(names[:_NAMED_MOST]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plotted]:
