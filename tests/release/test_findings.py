@@ -19,7 +19,10 @@ from harness.release.jobs import duration_changes, job_tables, load_table, not_d
 from harness.release.lag import lagging
 from harness.release.repeats import NO_VERDICT, Block, Judgement, change_in, change_over, scatter_of
 from harness.report.jobs import JobRun, LoadAround
+from tests.cloudwatch.test_insights import QUICK, planted, read
+from tests.cloudwatch.test_insights import SLOW as SLOW_SQL
 from tests.support.markdown_rows import rows_of
+from tests.support.moto_server import ENVIRONMENT
 from tests.support.releases import release_of_results
 from tests.support.results import label_result, run_result
 
@@ -228,3 +231,27 @@ def test_repeats_without_a_change_are_regressed_on_at_most_one_page_in_twenty():
                 for metric in (AVERAGE, P95)]  # fmt: skip
     assert verdicts.count(REGRESSED) <= 2
     assert verdicts.count(OK) > 50
+
+
+@pytest.mark.real
+def test_slow_sql_of_one_module_in_performance_insights_is_named(monkeypatch):
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    def of_insights(name: str, factor: float):
+        random = Random(name)
+
+        def services_of() -> Services:
+            statements = [
+                {**one, "load": one["load"] * random.lognormvariate(0, NOISE / 2)} for one in (SLOW_SQL, QUICK)
+            ]
+            statements[0]["load"] *= factor
+            return read(planted(statements=statements))
+
+        rate = label_result("TOTAL", rate_per_s=100.0)
+        return {users: [run_result(f"{name}-{users}-{at}", total=rate, services=services_of()) for at in range(3)]
+                for users in (5, 8)}  # fmt: skip
+
+    (found,) = slower_sql(release_of_results(of_insights("ff", 1.0), of_insights("gr", 1.6)))
+    assert found.text == "SELECT * FROM item WHERE name LIKE $1"
+    assert slower_sql(release_of_results(of_insights("ff", 1.0), of_insights("gr", 1.0))) == []
