@@ -76,6 +76,7 @@ def _placed(tokens: Sequence[Token]) -> list[Token]:
         elif token.type == "inline" and (fold := FOLD.fullmatch(token.content)):
             # The tags of its paragraph are left out.
             result[-1] = _html(_EXPAND.format(fold[1]) if fold[1] else _BODY_END)
+            continue
         elif token.type == "paragraph_close" and result[-1].type == "html_block":
             continue
         elif token.children:

@@ -145,10 +145,10 @@ def release_of(
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    compared = tuple(_compared(new, base, thresholds, anyway) for base in bases)
     if long is not None and long.run is not None and long.run.plan not in new.sweeps:
         what = f"release: {long.source} is a run of {long.run.plan}, the page is of {' and '.join(new.sweeps)}"
         raise UsageError(what, "give a run of the same plan with --long, or none")
+    compared = tuple(_compared(new, base, thresholds, anyway) for base in bases)
     release = Release(new, tuple(bases), compared, (), thresholds, long=long)
     results = tuple(
         {

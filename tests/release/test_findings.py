@@ -92,6 +92,7 @@ def test_a_lag_of_a_few_messages_is_not_named_however_many_times_it_grew():
     assert lagging(release_of_results(side("ff", 3, lags={"di": 0.1}), side("gr", 3, lags={"di": 30.0}))) == []
 
 
+@pytest.mark.real
 def test_without_a_change_nothing_is_named_beyond_the_stated_rate():
     # At most one page in twenty names something; three of 20 or more have a probability of 8 % at that rate.
     pages = [release_of_results(side("ff", seed), side("gr", seed)) for seed in range(20)]
@@ -224,6 +225,7 @@ def test_three_repeats_have_intervals_and_find_a_change_that_the_rank_test_canno
     assert release.wholes["tiny"].verdict == REGRESSED
 
 
+@pytest.mark.real
 def test_repeats_without_a_change_are_regressed_on_at_most_one_page_in_twenty():
     pages = [release_of_results(with_totals(times("ff", seed)), with_totals(times("gr", seed))) for seed in range(20)]
     assert sum(page.wholes["tiny"].verdict == REGRESSED for page in pages) <= 2
@@ -238,20 +240,13 @@ def test_slow_sql_of_one_module_in_performance_insights_is_named(monkeypatch):
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
 
-    def of_insights(name: str, factor: float):
-        random = Random(name)
+    def of_insights(name: str, load: float):
+        services, random = read(planted(statements=[{**SLOW_SQL, "load": load}, QUICK])), Random(name)
+        rates = (100.0 * random.lognormvariate(0, 0.03) for _ in range(6))
+        totals = [label_result("TOTAL", rate_per_s=rate) for rate in rates]
+        runs = [run_result(f"{name}-{at}", total=total, services=services) for at, total in enumerate(totals)]
+        return {5: runs[:3], 8: runs[3:]}
 
-        def services_of() -> Services:
-            statements = [
-                {**one, "load": one["load"] * random.lognormvariate(0, NOISE / 2)} for one in (SLOW_SQL, QUICK)
-            ]
-            statements[0]["load"] *= factor
-            return read(planted(statements=statements))
-
-        rate = label_result("TOTAL", rate_per_s=100.0)
-        return {users: [run_result(f"{name}-{users}-{at}", total=rate, services=services_of()) for at in range(3)]
-                for users in (5, 8)}  # fmt: skip
-
-    (found,) = slower_sql(release_of_results(of_insights("ff", 1.0), of_insights("gr", 1.6)))
+    (found,) = slower_sql(release_of_results(of_insights("ff", 2.5), of_insights("gr", 4.0)))
     assert found.text == "SELECT * FROM item WHERE name LIKE $1"
-    assert slower_sql(release_of_results(of_insights("ff", 1.0), of_insights("gr", 1.0))) == []
+    assert slower_sql(release_of_results(of_insights("ff", 2.5), of_insights("gr", 2.5))) == []

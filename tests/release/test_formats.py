@@ -77,7 +77,7 @@ def assert_is_documented(page: ElementTree.Element) -> None:
         if element is page:
             continue
         assert element.tag in ELEMENTS
-        assert element.keys() <= ELEMENTS[element.tag], element.tag
+        assert set(element.keys()) <= ELEMENTS[element.tag], element.tag
         if element.tag == f"{AC}structured-macro":
             parameters, body = MACROS[element.get(f"{AC}name", "")]
             named = {one.get(f"{AC}name") for one in element.findall(f"{AC}parameter")}
