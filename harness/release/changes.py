@@ -19,6 +19,8 @@ OF_TOTAL = (AVERAGE, MEDIAN, P75, P95, ERRORS, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
 CHANGE_HEADS = ("change %", "95 % interval", "verdict")
 Levels = Mapping[Cell, Comparison]
+# What a row is of: a label, if it is of one, and a cell.
+_Key = tuple[str | Cell, ...]
 
 
 def verdict_text(metric: MetricComparison) -> str:
@@ -36,7 +38,7 @@ def change_text(metric: MetricComparison) -> str:
 
 def total_tables(release: Release) -> list[TitledTable]:
     """Return the tables of all requests together, one per metric, a row per cell."""
-    rows = {
+    rows: dict[_Key, list[LabelComparison | None]] = {
         (one,): [levels[one].total if one in levels else None for levels in release.levels]
         for one in all_cells(release.levels)
     }
@@ -56,14 +58,16 @@ def label_tables(release: Release) -> list[TitledTable]:
         {one: {label.label: label for label in found.labels} for one, found in levels.items()}
         for levels in release.levels
     ]
-    rows = {(name, one): [levels.get(one, {}).get(name) for levels in by_name] for name in names for one in cells}
+    rows: dict[_Key, list[LabelComparison | None]] = {
+        (name, one): [levels.get(one, {}).get(name) for levels in by_name] for name in names for one in cells
+    }
     return _tables(release, ("label",), {key: found for key, found in rows.items() if any(found)}, OF_LABELS)
 
 
 def _tables(
     release: Release,
     heads: Sequence[str],
-    rows: Mapping[tuple[str | Cell, ...], Sequence[LabelComparison | None]],
+    rows: Mapping[_Key, Sequence[LabelComparison | None]],
     metrics: Iterable[Metric],
 ) -> list[TitledTable]:
     """Return a table per metric: the new release, then each other with the change, its interval and the verdict."""

@@ -172,14 +172,14 @@ def database_charts(release: Release) -> list[Chart]:
     """
     names = dict.fromkeys(one.name for runs in release.results[0].values() for run in runs for one in _databases(run))
     largest = {one.workload: one for one in all_cells(release.results[:1])}
-    charts = []
+    charts: list[Chart] = []
     for database in names:
         for one in largest.values():
             sides = zip(release.names, release.results, strict=True)
             lines = [line for name, side in sides for line in _lines(name, side.get(one, ()), database)]
             if lines:
-                title = f"Average active sessions of {database} at {cells_text([one])}"
-                charts.append(Chart(f"sessions-{len(charts) + 1}.svg", line_chart(Frame(title, "sessions"), lines)))
+                frame = Frame(f"{database}, {cells_text([one])}", "average active sessions")
+                charts.append(Chart(f"sessions-{len(charts) + 1}.svg", line_chart(frame, lines)))
     return charts
 
 

@@ -52,13 +52,12 @@ def _sources(name: str, option: str, reports: Path) -> list[_Source]:
         if found.sweep.is_of_setting:
             what = f"release: {source_name(found)} is a sweep over {found.sweep.setting}"
             raise UsageError(what, "give sweeps over users")
-        plans = dict.fromkeys(record.plan for record in found.sweep.records)
-        if found.sweep.record is not None:
-            plans = {found.sweep.record.plan: None}
+        record = found.sweep.record
+        plans = [record.plan] if record else list(dict.fromkeys(run.plan for run in found.sweep.records))
         if len(plans) != 1:
             what = f"{option} {name}: is no stored sweep and no run"
             raise UsageError(what, "give one such as folio-checkin/sweep-01; published figures need no --base")
-        sources.append(_Source(title, *plans, found))
+        sources.append(_Source(title, plans[0], found))
     return sources
 
 

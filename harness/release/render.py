@@ -7,11 +7,13 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.cloudwatch.queries import EBS, EC2, ECS
+from harness.compare.comparison_warnings import warnings_of
+from harness.compare.result import RunResult
 from harness.metrics.figures import LOAD
 from harness.metrics.resource_growth import GROWS
 from harness.release import resources
 from harness.release.around import Around, around_tables
-from harness.release.cells import TitledTable
+from harness.release.cells import Runs, TitledTable
 from harness.release.changes import label_tables, one_sided, reasons, total_tables
 from harness.release.databases import sql_table, wait_table
 from harness.release.infrastructure import infrastructure_table, read_times
@@ -37,6 +39,8 @@ from harness.sweep.text import doubts_of, notes_of
 # The layouts of a page, by name: that of a performance team with a page per release.
 TEMPLATES = {"ptf": "ptf.md.j2"}
 _SERVICES = frozenset({ECS, EC2, EBS})
+# A longer table of test runs is folded.
+_ROWS_MOST = 12
 # The first chart of the sessions of a database.
 SESSIONS = "sessions-"
 
@@ -75,6 +79,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
         limits=[cell(line) for line in limits(release)],
         notes=page.notes,
         run_table=run_table(release, links.runs),
+        is_long=len(_runs(release.results)) > _ROWS_MOST,
         is_repeated=any(len(runs) > 1 for side in release.results for runs in side.values()),
         images=images[1:],
         goal_table=goal_table(release.results, release.names),
@@ -175,13 +180,25 @@ def _plan_notes(release: Release) -> list[str]:
     return list(dict.fromkeys(note for one in _named(release) for run in one.sweep.records for note in run.plan_notes))
 
 
+def _of_comparisons(release: Release) -> Iterator[str]:
+    """Yield the warnings of the comparisons, without those of their runs."""
+    for base, levels in zip(release.results[1:], release.levels, strict=True):
+        for one, found in levels.items():
+            of_runs = {*warnings_of([*base[one], *release.results[0][one]])}
+            yield from (text for text in found.warnings if text not in of_runs)
+
+
+def _runs(results: Sequence[Runs]) -> list[RunResult]:
+    return [run for side in results for runs in side.values() for run in runs]
+
+
 def _warnings(release: Release) -> list[str]:
     """Return every warning of all sweeps and their runs once; those of the plan are at the top of the page."""
     of_plan, named = _plan_notes(release), _named(release)
     names = [one.name for one in named]
     doubts = with_names(names, (doubts_of(one.sweep, one.analysis) for one in named))
-    of_runs = dict.fromkeys(text for levels in release.levels for found in levels.values() for text in found.warnings)
-    warnings = [*doubts, *of_runs, *with_names(names, (notes_of(one.sweep) for one in named))]
+    notes = with_names(names, (notes_of(one.sweep) for one in named))
+    warnings = [*doubts, *dict.fromkeys(_of_comparisons(release)), *warnings_of(_runs(release.results)), *notes]
     return [text for text in warnings if not text.endswith(tuple(of_plan))]
 
 

@@ -122,10 +122,10 @@ def _mean_log(values: Sequence[float]) -> float:
 
 def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Change:
     """Return both medians and their change; the verdict says that there is one run, or that a side is unknown."""
-    values = [median(side) if side else None for side in (baseline, contender)]
-    if values[0] is None or values[1] is None:
-        return Change(*values)
-    return Change(*values, ratio=values[1] / values[0] - 1, verdict=NO_VERDICT)
+    earlier, later = (median(side) if side else None for side in (baseline, contender))
+    if earlier is None or later is None:
+        return Change(earlier, later)
+    return Change(earlier, later, ratio=later / earlier - 1, verdict=NO_VERDICT)
 
 
 def _judged(change: Change, estimate: float, error: float, freedom: int, judgement: Judgement) -> Change:

@@ -123,7 +123,7 @@ def test_sessions_are_a_table_by_wait_and_a_chart_over_time():
         "CPU", "1", "2.000", "2.000", "0.00"
     ]  # fmt: skip
     (chart,) = database_charts(release)
-    assert "Average active sessions of folio-db at 20 users" in chart.alternative
+    assert chart.alternative.startswith("folio-db, 20 users: average active sessions over time")
     # 1.5 + 1 sessions, then a period in which one of both waits is unknown.
     assert "GR: least 2.5, most 2.5, last 2.5; 1 of 2 points without a value." in chart.alternative
 
