@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import JOB_MARK, Sample, thread_group_of
-from harness.metrics.figures import JOBS, LOAD, Group, LabelFigures, group_of
+from harness.metrics.figures import LOAD, Group, LabelFigures, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.metric import AVERAGE, P95
@@ -100,7 +100,9 @@ def _repetitions(record: JobRecord, rows: Iterable[Sample]) -> list[FoundJob]:
             state = DONE if not said else state if state in (FAILED, LIMIT) else UNANSWERED
             number, started_ms = found[-1].run.repetition, found[-1].run.started_ms
             found[-1] = _of(record, number, state, started_ms, row.end_ms, why or said)
-    return found or [_of(record, 1, UNFINISHED, None)]
+    if len(found) < record.repeat and not (found and found[-1].run.state == UNFINISHED):
+        found.append(_of(record, len(found) + 1, UNFINISHED, None))  # the run ended before it began
+    return found
 
 
 def _of(
@@ -258,9 +260,18 @@ def reasons_of_jobs(jobs: Sequence[FoundJob], *, was_ended: bool) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def durations_of(group: Group | None) -> tuple[LabelFigures, ...]:
-    """Return the labels whose times are durations of jobs; without their requests."""
-    return tuple(label for label in group.labels if label.is_transaction) if group and group.name == JOBS else ()
+def durations_of(group: Group | None, jobs: Sequence[JobRun]) -> tuple[LabelFigures, ...]:
+    """Return the labels whose times are durations of jobs that are done; without their requests.
+
+    A job that failed soon is no fast job. Without `jobs`, as in a bare JTL, each must have succeeded.
+    """
+    open_names = {job.name for job in jobs if job.state != DONE}
+    labels = group.labels if group else ()
+    return tuple(
+        label
+        for label in labels
+        if label.is_transaction and (label.label not in open_names if jobs else not label.error_count)
+    )
 
 
 def job_tables(jobs: Sequence[JobRun]) -> list[str]:
