@@ -157,9 +157,10 @@ class _Around(NamedTuple):
         ended_ms = to_ms if job.ended_ms is None else job.ended_ms
         # A job that reached its limit, or whose state is not known, may still run.
         is_over = job.run.state in (DONE, FAILED)
-        pairs = ((from_ms, min(started_ms, to_ms)), (max(started_ms, from_ms), min(ended_ms, to_ms)))
-        pairs += ((max(ended_ms, from_ms), to_ms),) if is_over else ((0, 0),)
-        return cls(*(IntervalMs(begin, end) if begin < end else None for begin, end in pairs))
+        before = IntervalMs(from_ms, min(started_ms, to_ms))
+        during = IntervalMs(max(started_ms, from_ms), min(ended_ms, to_ms))
+        after = IntervalMs(max(ended_ms, from_ms), to_ms if is_over else from_ms)
+        return cls(*(one if one.length_ms > 0 else None for one in (before, during, after)))
 
     @property
     def intervals(self) -> tuple[IntervalMs | None, ...]:
@@ -168,9 +169,10 @@ class _Around(NamedTuple):
 
     def load(self, name: str, counts: _Counts) -> LoadAround:
         """Return the figures of a load, or a label of it."""
-        times = [counts.of(name, interval) for interval in self.intervals]
-        p95s = [one.quantile_ms(P95.ratio) if one.count >= _SAMPLES_LEAST else None for one in times]
-        return LoadAround(name, *p95s, *(one.count for one in times))
+        before, during, after = (counts.of(name, interval) for interval in self.intervals)
+        return LoadAround(
+            name, _p95_ms(before), _p95_ms(during), _p95_ms(after), before.count, during.count, after.count
+        )
 
 
 @dataclass
@@ -207,6 +209,10 @@ class _Counts:
                 if part in parts:
                     total.merge(parts[part].counts)
         return total
+
+
+def _p95_ms(times: Histogram) -> int | None:
+    return times.quantile_ms(P95.ratio) if times.count >= _SAMPLES_LEAST else None
 
 
 def goals_of_jobs(jobs: Sequence[FoundJob]) -> tuple[GoalResult, ...]:
