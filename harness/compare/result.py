@@ -152,7 +152,9 @@ class RunResult:
         """Return the result of a summary."""
         load, observed = summary.group(LOAD), summary.observed
         figures = [LabelResult.of(label) for label in load.labels] if load else []
-        figures += [replace(LabelResult.of(label), is_job=True) for label in durations_of(summary.group(JOBS))]
+        figures += [
+            replace(LabelResult.of(label), is_job=True) for label in durations_of(summary.group(JOBS), summary.jobs)
+        ]
         transactions = [label for label in figures if label.is_transaction]
         return cls(
             name=summary.source,

@@ -228,7 +228,7 @@ def _body(start: Mapping[str, Any], where: str, folder: Path) -> str:
     if "body_file" not in start:
         return str(start.get("body", ""))
     try:
-        return (folder / start["body_file"]).read_text(encoding="utf-8")
+        return (folder / str(start["body_file"])).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):
         todo = "name a text file beside the plan"
         raise UsageError(f"{where}: body_file {start['body_file']!r} cannot be read", todo) from None

@@ -191,9 +191,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
     secrets = texts(data.get("secrets", []), f"{where} secrets")
     check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
-    if "\0" in data["shape"]:
-        raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
-    jmx_path = plans_dir / data["shape"]
+    jmx_path = _jmx_path(plans_dir, data["shape"], where)
     known = read_properties(jmx_path)
     plugins = _plugins(data.get("jmeter", {}), f"{where} [jmeter]")
     properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
@@ -227,6 +225,12 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
         jobs=jobs,
     )
+
+
+def _jmx_path(plans_dir: Path, shape: str, where: str) -> Path:
+    if "\0" in shape:
+        raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
+    return plans_dir / shape
 
 
 def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def copy_for_tenants(tree: ElementTree.ElementTree[ElementTree.Element], loads: 
     plan = tree.getroot().find("hashTree/hashTree")
     for group in list(_groups(tree)):
         own = [load for load in loads if load.thread_group == group.element.get("testname", "")]
-        copies = [group, *(_Group(*map(deepcopy, group)) for _ in own[1:])]
+        copies = [group, *(_Group(deepcopy(group.element), deepcopy(group.children)) for _ in own[1:])]
         for load, (element, children) in zip(own, copies, strict=False):
             element.set("testname", load.group)
             if plan is not None and element is not group.element:
@@ -143,10 +143,10 @@ def copy_for_tenants(tree: ElementTree.ElementTree[ElementTree.Element], loads: 
 def _set_properties(children: ElementTree.Element, load: GroupLoad) -> None:
     """Write the values of a load where the elements of its group read the properties; UsageError if none does."""
     for name, value in load.properties.items():
-        read, has_found = re.compile(_READ.format(re.escape(name))), False
+        read, written_value, has_found = re.compile(_READ.format(re.escape(name))), value.replace("\\", r"\\"), False
         for element in children.iter():
             if element.text and read.search(element.text):
-                element.text, has_found = read.sub(lambda _, value=value: value, element.text), True
+                element.text, has_found = read.sub(written_value, element.text), True
         if not has_found:
             what = f"the load {load.group} has the property {name}, which its thread group does not read"
             raise UsageError(what, f"read ${{__P({name},…)}} in an element of the group")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import JOB_MARK, Sample, thread_group_of
-from harness.metrics.figures import JOBS, LOAD, Group, LabelFigures, group_of
+from harness.metrics.figures import LOAD, Group, LabelFigures, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.metric import AVERAGE, P95
@@ -100,7 +100,9 @@ def _repetitions(record: JobRecord, rows: Iterable[Sample]) -> list[FoundJob]:
             state = DONE if not said else state if state in (FAILED, LIMIT) else UNANSWERED
             number, started_ms = found[-1].run.repetition, found[-1].run.started_ms
             found[-1] = _of(record, number, state, started_ms, row.end_ms, why or said)
-    return found or [_of(record, 1, UNFINISHED, None)]
+    if len(found) < record.repeat and not (found and found[-1].run.state == UNFINISHED):
+        found.append(_of(record, len(found) + 1, UNFINISHED, None))  # the run ended before it began
+    return found
 
 
 def _of(
@@ -155,9 +157,10 @@ class _Around(NamedTuple):
         ended_ms = to_ms if job.ended_ms is None else job.ended_ms
         # A job that reached its limit, or whose state is not known, may still run.
         is_over = job.run.state in (DONE, FAILED)
-        pairs = ((from_ms, min(started_ms, to_ms)), (max(started_ms, from_ms), min(ended_ms, to_ms)))
-        pairs += ((max(ended_ms, from_ms), to_ms),) if is_over else ((0, 0),)
-        return cls(*(IntervalMs(begin, end) if begin < end else None for begin, end in pairs))
+        before = IntervalMs(from_ms, min(started_ms, to_ms))
+        during = IntervalMs(max(started_ms, from_ms), min(ended_ms, to_ms))
+        after = IntervalMs(max(ended_ms, from_ms), to_ms if is_over else from_ms)
+        return cls(*(one if one.length_ms > 0 else None for one in (before, during, after)))
 
     @property
     def intervals(self) -> tuple[IntervalMs | None, ...]:
@@ -166,9 +169,10 @@ class _Around(NamedTuple):
 
     def load(self, name: str, counts: _Counts) -> LoadAround:
         """Return the figures of a load, or a label of it."""
-        times = [counts.of(name, interval) for interval in self.intervals]
-        p95s = [one.quantile_ms(P95.ratio) if one.count >= _SAMPLES_LEAST else None for one in times]
-        return LoadAround(name, *p95s, *(one.count for one in times))
+        before, during, after = (counts.of(name, interval) for interval in self.intervals)
+        return LoadAround(
+            name, _p95_ms(before), _p95_ms(during), _p95_ms(after), before.count, during.count, after.count
+        )
 
 
 @dataclass
@@ -205,6 +209,10 @@ class _Counts:
                 if part in parts:
                     total.merge(parts[part].counts)
         return total
+
+
+def _p95_ms(times: Histogram) -> int | None:
+    return times.quantile_ms(P95.ratio) if times.count >= _SAMPLES_LEAST else None
 
 
 def goals_of_jobs(jobs: Sequence[FoundJob]) -> tuple[GoalResult, ...]:
@@ -258,9 +266,18 @@ def reasons_of_jobs(jobs: Sequence[FoundJob], *, was_ended: bool) -> list[str]:
     return list(dict.fromkeys(reasons))
 
 
-def durations_of(group: Group | None) -> tuple[LabelFigures, ...]:
-    """Return the labels whose times are durations of jobs; without their requests."""
-    return tuple(label for label in group.labels if label.is_transaction) if group and group.name == JOBS else ()
+def durations_of(group: Group | None, jobs: Sequence[JobRun]) -> tuple[LabelFigures, ...]:
+    """Return the labels whose times are durations of jobs that are done; without their requests.
+
+    A job that failed soon is no fast job. Without `jobs`, as in a bare JTL, each must have succeeded.
+    """
+    open_names = {job.name for job in jobs if job.state != DONE}
+    labels = group.labels if group else ()
+    return tuple(
+        label
+        for label in labels
+        if label.is_transaction and (label.label not in open_names if jobs else not label.error_count)
+    )
 
 
 def job_tables(jobs: Sequence[JobRun]) -> list[str]:

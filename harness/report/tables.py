@@ -18,7 +18,7 @@ TRANSACTION_TITLES = {
     ONCE: "Transactions once per user",
     SETUP: "Transactions in setUp",
     TEARDOWN: "Transactions in tearDown",
-    JOBS: "Jobs",
+    JOBS: "Durations of jobs",
 }
 # The name of a table whose rows are the loads of a run with several.
 LOADS = "loads"

@@ -158,6 +158,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.thread_groups": {"xml"},  # builds and writes it
         "harness.plan.trace": {"defusedxml"},  # reads what thread_groups has written
         "harness.plan.headers": {"xml", "defusedxml"},  # as the one before
+        "harness.plan.job_threads": {"xml", "defusedxml"},  # as the one before; xml builds
         "harness.base.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
         "harness.base.secrets": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.chart": {"defusedxml"},  # the charts that we drew

@@ -131,7 +131,7 @@ def test_the_json_has_the_results_keeps_to_the_schema_and_is_read_back():
         "label": "Check.*", "metric": "p99_ms", "max": 250, "min": None, "measured": 300,
         "measured_label": "Check Out", "label_count": 2, "missed_count": 1, "is_met": False,
         "text": "Check.*: p99 300 ms in Check Out (1 of 2 labels missed), goal 250 ms", "reason": "",
-        "is_default": False, "load": "",
+        "is_default": False, "load": "", "job": "",
     }  # fmt: skip
     assert build(RunSummary, plain).verdict == summary.verdict
 

@@ -83,6 +83,25 @@ def test_repetitions_are_counted_and_jobs_are_in_the_order_of_their_starts() -> 
     assert [job.run.records_per_s for job in jobs] == [20, None, 25, None]
 
 
+def test_a_repetition_that_the_end_of_the_run_prevented_is_not_silently_left_out() -> None:
+    thrice = replace(IMPORT, repeat=3)
+    jobs = found(rows_of(""), thrice)
+    assert [(job.run.repetition, job.run.state) for job in jobs] == [(1, "done"), (2, "unfinished")]
+    cut = found([*rows_of(""), *rows_of("", START_MS + 60_000)[:2]], thrice)
+    assert [(job.run.repetition, job.run.state) for job in cut] == [(1, "done"), (2, "unfinished")]
+
+
+def test_a_job_that_failed_soon_has_no_duration_to_compare_and_one_that_recovered_has() -> None:
+    def labels(state: str, **changes: object) -> list[str]:
+        return [label.label for label in RunResult.of(replace(summary_of(state, 1000), **changes)).labels]
+
+    assert labels("") == ["Page", "import"]
+    assert labels("failed: $.status is ERROR") == labels("failed: $.status is ERROR", jobs=()) == ["Page"]
+    summary = summary_of("unanswered: a poll failed", 1000)
+    done = tuple(replace(job, state="done") for job in summary.jobs)
+    assert labels("unanswered: a poll failed", jobs=done) == ["Page", "import"]
+
+
 def user(group: str, slow_ms: IntervalMs, until_ms: int) -> list[Sample]:
     """Return a request per 100 ms that takes 10 ms, and 90 ms in an interval."""
     times = range(START_MS - 30_000, until_ms, 100)

@@ -8,39 +8,40 @@ import java.lang.reflect.Method;
  */
 public final class JobThreads {
     private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
+    private static final String GROUP = "org/apache/jmeter/threads/ThreadGroup";
     /** JOB_MARK in harness/jtl/sample.py. */
     private static final String MARK = "[[job]]";
 
     private JobThreads() {}
 
-    /** Patches JMeter's threads when they are loaded. */
+    /** Patches JMeter's threads and thread groups when they are loaded. */
     static void install(Instrumentation instrumentation) {
         String consequence = "the threads of jobs count as users: JMeter's threads cannot be patched";
         new MethodPatch("threadStarted", MethodPatch.THIS, false, "JobThreads", "started", "Ljava/lang/Object;")
                 .install(instrumentation, THREAD, consequence);
         new MethodPatch("threadFinished", MethodPatch.THIS, false, "JobThreads", "finished", "Ljava/lang/Object;")
-                .install(instrumentation, THREAD, consequence);
+                .install(instrumentation, GROUP, consequence);
     }
 
-    /** Called by the patched method before it counts a thread. */
+    /** Called before JMeter counts a thread: for a moment there is one user less, which no greatest number shows. */
     public static void started(Object thread) {
-        count(thread, "decrNumberOfThreads");
+        change(thread, "decrNumberOfThreads");
     }
 
-    /** Called by the patched method before it no longer counts a thread. */
-    public static void finished(Object thread) {
-        count(thread, "incrNumberOfThreads");
+    /** Called by the thread when JMeter does not count it any more. */
+    public static void finished(Object group) {
+        change(group, "incrNumberOfThreads");
     }
 
-    private static void count(Object thread, String method) {
+    private static void change(Object ofJMeter, String method) {
         if (!Thread.currentThread().getName().contains(MARK)) {
             return;
         }
         try {
-            ClassLoader loader = thread.getClass().getClassLoader();
-            Method change = loader.loadClass("org.apache.jmeter.threads.JMeterContextService").getDeclaredMethod(method);
-            change.setAccessible(true);
-            change.invoke(null);
+            ClassLoader loader = ofJMeter.getClass().getClassLoader();
+            Method counts = loader.loadClass("org.apache.jmeter.threads.JMeterContextService").getDeclaredMethod(method);
+            counts.setAccessible(true);
+            counts.invoke(null);
         } catch (ReflectiveOperationException | RuntimeException error) {
             System.err.println("the threads of jobs count as users: " + error);
         }
