@@ -35,7 +35,7 @@ SPEC = parse_cloudwatch(
     },
     "x",
 )
-SLOW_SQL = "SELECT jsonb FROM diku_mod_inventory_storage.item WHERE lower(jsonb->>$1) LIKE $2"
+SLOW_SQL = "SELECT jsonb FROM diku_mod_inventory_storage.item WHERE lower(title) LIKE ?"
 SERVICES = [f"mod-{number:02}" for number in range(12)]
 BUSY = {"mod-03": 40.0, "mod-07": 22.0}
 
