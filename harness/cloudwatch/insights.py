@@ -17,7 +17,7 @@ from harness.base import aws
 from harness.base.errors import HarnessError, ServiceError, UnavailableError
 from harness.cloudwatch.listing import filtered_pages
 from harness.cloudwatch.points import counted_starts
-from harness.cloudwatch.queries import RDS, CloudWatchSpec, Span, whole_periods
+from harness.cloudwatch.queries import KIND_TITLES, RDS, CloudWatchSpec, Span, whole_periods
 from harness.cloudwatch.services import DatabaseLoad, Missing, Services, SessionWait, Sql
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.window import Window
@@ -65,7 +65,7 @@ def read_insights(spec: CloudWatchSpec, origin_s: int, window: Window) -> Servic
         pages = filtered_pages(RDS, spec, "describe_db_instances", "db-instance-id", names)
         instances = {one["DBInstanceIdentifier"]: one for page in pages for one in page["DBInstances"]}
     except HarnessError as error:
-        return Services((Missing.of(error, TITLE, ", ".join(names)),))
+        return Services((replace(Missing.of(error, KIND_TITLES[RDS], ", ".join(names)), source=TITLE),))
     missing: list[Missing] = []
     databases: list[DatabaseLoad] = []
     for name in names:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from harness.base import aws
-from harness.base.errors import ServiceError
+from harness.base.errors import HarnessError
 from harness.cloudwatch.queries import (
     ALL,
     CONSUMER,
@@ -30,18 +30,17 @@ _LISTED_MOST = 500
 
 
 class Listing(NamedTuple):
-    """The listed resources, and what could not be listed."""
+    """The listed resources, what could not be listed, and the first error."""
 
     resources: tuple[Listed, ...]
     missing: tuple[Missing, ...]
+    error: HarnessError | None
 
 
 def listed_resources(spec: CloudWatchSpec) -> Listing:
-    """Return the resources that names of a profile mean; what AWS refuses or fails to list is missing.
-
-    UsageError without credentials or a region.
-    """
+    """Return the resources that names of a profile mean; what cannot be listed is missing."""
     found: list[Listed] = []
+    first_error: HarnessError | None = None
     missing: list[Missing] = []
     for kind, what, list_them in _LISTS:
         names = [one.name for one in spec.resources if one.kind == kind and (kind != ECS or one.name.endswith(ALL))]
@@ -50,7 +49,8 @@ def listed_resources(spec: CloudWatchSpec) -> Listing:
             source, resource = KIND_TITLES[kind], f"{what} of {', '.join(some).removesuffix(ALL)}"
             try:
                 listed = list_them(spec, some)
-            except (aws.NoRightError, ServiceError) as error:
+            except HarnessError as error:
+                first_error = first_error or error
                 missing.append(Missing.of(error, source, resource))
                 continue
             if not listed and kind != EC2:  # an instance may have no volume
@@ -58,7 +58,7 @@ def listed_resources(spec: CloudWatchSpec) -> Listing:
             if len(listed) > _LISTED_MOST:
                 missing.append(Missing(source, resource, f"only the first {_LISTED_MOST} of {len(listed)} are fetched"))
             found += listed[:_LISTED_MOST]
-    return Listing(tuple(found), tuple(missing))
+    return Listing(tuple(found), tuple(missing), first_error)
 
 
 def service_names(spec: CloudWatchSpec, names: Sequence[str]) -> list[str]:

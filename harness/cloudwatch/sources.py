@@ -54,6 +54,8 @@ class CloudWatch:
         """Return the metrics of an interval, in the shortest periods that CloudWatch still has."""
         listing = listed_resources(spec)
         asked = queries.queries_of(spec, listing.resources)
+        if listing.error and not asked:
+            raise listing.error
         from_before_s = from_s - max((query.before_s for query in asked), default=0)
         period_s = queries.available_period_s(spec.period_s, time.time() - from_before_s)
         span = queries.whole_periods(from_s, to_s, period_s)
