@@ -30,9 +30,9 @@ def find_editions(contenders: Sequence[str], baselines: Sequence[str], reports: 
     runs of one plan.
     """
     new = [source for name in contenders for source in _sources(name, "--new", reports)]
-    if titles := {source.title for source in new if source.title} - {new[0].title}:
+    if len(titles := list(dict.fromkeys(source.title for source in new if source.title))) > 1:
         todo = "give one title to all of --new; other releases are --base"
-        raise UsageError(f"release: --new has the titles {new[0].title} and {', '.join(titles)}", todo)
+        raise UsageError(f"release: --new has the titles {' and '.join(titles)}", todo)
     releases: dict[str, list[_Source]] = {}
     counts: defaultdict[str, int] = defaultdict(int)
     for source in (source for name in baselines for source in _sources(name, "--base", reports)):
@@ -63,8 +63,8 @@ def _sources(name: str, option: str, reports: Path) -> list[_Source]:
 
 def _name(sources: Sequence[_Source], *, is_short: bool) -> str:
     """Return the name of a release on the page: its title, else those of its sweeps, if `is_short` without the plan."""
-    if sources[0].title:
-        return sources[0].title
+    if title := next((source.title for source in sources if source.title), ""):
+        return title
     names = [source_name(source.found) for source in sources]
     return " + ".join(dict.fromkeys(name.rpartition("/")[2] if is_short else name for name in names))
 

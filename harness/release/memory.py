@@ -26,7 +26,11 @@ class Trend(NamedTuple):
         """Whether anything grows, and why that or a forecast is unknown."""
         if not self.growths:
             short = self.length_s < SPAN_LEAST_S
-            why = f"its window is shorter than {units.duration_text(SPAN_LEAST_S)}" if short else "nothing was watched"
+            why = (
+                f"its window is shorter than {units.duration_text(SPAN_LEAST_S)}"
+                if short
+                else "nothing was watched under a constant load"
+            )
             return f"{self.run}: unknown, {why}. LONG=RUN adds a longer run."
         growing = [one for one in self.growths if one.verdict == GROWS]
         if not growing:
