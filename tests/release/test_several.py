@@ -141,7 +141,8 @@ def test_one_run_per_cell_is_said_on_the_page_and_in_the_last_line(tmp_path, cap
     save_release(tmp_path, "02", levels=(2,), started_at="2026-02-01T00:00:00Z")
     sides = {"new": ["tiny/sweep-02"], "bases": ["tiny/sweep-01"]}
     assert release(tmp_path, **sides) == 0
-    unknown = "One run per cell: which change they can see is not known, lth trust tiny measures it. Measure 3 runs of each (REPEAT=3)."
+    unknown = "One run per cell: which change they can see is not known, lth trust tiny measures it. Measure 3 runs"
+    unknown += " of each (REPEAT=3)."
     assert capsys.readouterr().out.splitlines()[-1] == unknown
     assert f"- {unknown}\n" in section((tmp_path / PAGE).read_text(), "What this page cannot tell")
     # The standard deviation of runs is 2 %: (1.96 + 0.84) · 2 % · √2 of two single runs.
