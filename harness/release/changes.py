@@ -77,7 +77,7 @@ def _tables(
     for metric in metrics:
         found = {key: [label.of(metric) if label else None for label in labels] for key, labels in rows.items()}
         if any(one is not None and one.is_known for ones in found.values() for one in ones):
-            change = [f"change {metric.change_unit}", *CHANGE_HEADS[1:]]
+            change = ["change" if metric.is_share else CHANGE_HEADS[0], *CHANGE_HEADS[1:]]
             columns = [*first, f"{new} {metric.title}"]
             columns += [head for base in bases for head in (f"{base} {metric.title}", *change)]
             texts = [[*_key_texts(key), *_cells(metric, ones)] for key, ones in found.items()]
@@ -97,7 +97,7 @@ def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]
     for one in ones:
         texts += ["", "", "", ""] if one is None else [
             metric.text(one.baseline),
-            units.signed_percent(one.change_ratio),
+            f"{units.signed_percent(one.change_ratio)}{' points' if metric.is_share else ''}",
             interval_text(one.low_ratio, one.high_ratio, 2 if metric.is_share else 1),
             verdict_text(one),
         ]  # fmt: skip

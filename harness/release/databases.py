@@ -132,7 +132,7 @@ def sql_table(release: Release) -> str:
         rows.append(row)
     new, base = map(cell, release.names[:2])
     heads = [f"{name} {what}" for what in ("sessions", "calls/s", "ms per call") for name in (new, base)]
-    columns = ["SQL", "database", "time per request, change %", *CHANGE_HEADS[1:], *heads]
+    columns = ["SQL", "database", *CHANGE_HEADS, *heads]
     return narrow_tables(columns, rows, text_columns=2, kept=2) if rows else ""
 
 

@@ -65,8 +65,7 @@ def _name(sources: Sequence[_Source], *, is_short: bool) -> str:
     """Return the name of a release on the page: its title, else those of its sweeps, if `is_short` without the plan."""
     if title := next((source.title for source in sources if source.title), ""):
         return title
-    names = [source_name(source.found) for source in sources]
-    return " + ".join(dict.fromkeys(name.rpartition("/")[2] if is_short else name for name in names))
+    return " + ".join(dict.fromkeys(source_name(source.found, is_short=is_short) for source in sources))
 
 
 def _by_plan(sources: Sequence[_Source]) -> Mapping[str, FoundSweep]:

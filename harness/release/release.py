@@ -15,6 +15,7 @@ from harness.release.cells import Cell, Runs
 from harness.release.infrastructure import Infrastructure
 from harness.release.pooled import with_pooled
 from harness.report.summary import RunSummary
+from harness.run import kinds
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.level_verdicts import ComparedLevels, compare_levels, results_of
 from harness.sweep.levels import LevelRun, Sweep
@@ -58,11 +59,14 @@ class NamedSweep(NamedTuple):
         return analyse(self.sweep.levels, self.sweep.goal)
 
 
-def source_name(found: FoundSweep) -> str:
-    """Return what a sweep is called in the reports, such as shop/sweep-01; of runs mixed/run-02_1+2+3."""
-    if found.sweep.record:
-        return found.sweep.record.id
-    first, *others = (run.name for run in found.sweep.runs)
+def source_name(found: FoundSweep, *, is_short: bool = False) -> str:
+    """Return what a sweep is called in the reports, such as shop/sweep-01; of runs mixed/run-02_1+2+3.
+
+    With `is_short` without the plan and without ids.
+    """
+    record = found.sweep.record
+    names = [record.id] if record else [run.name for run in found.sweep.runs]
+    first, *others = [kinds.short_name(name.rpartition("/")[2]) for name in names] if is_short else names
     series = f"{first.rpartition('_')[0]}_"
     return "".join((first, *(f"+{name.removeprefix(series)}" for name in others)))
 

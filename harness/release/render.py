@@ -133,7 +133,7 @@ def _database_tables(release: Release) -> list[TitledTable]:
     results, names = release.results, release.names
     own = (
         TitledTable("Average active sessions by wait", wait_table(release)),
-        TitledTable("Top SQL", sql_table(release)),
+        TitledTable("Top SQL, and the change of its time per request", sql_table(release)),
         TitledTable("Statements", resources.statement_table(results, names)),
     )
     return [*(one for one in own if one.table), *resources.cloud_tables(results, names, resources.DATABASES)]

@@ -114,7 +114,7 @@ def test_the_page_has_jobs_databases_brokers_and_the_services_that_took_part(sev
     assert (row["job"], row["workload"], row["verdict"]) == ("import", "mixed", "REGRESSED")
     assert "| perf/mod-circulation | 2.0 | 60.0 |" in section(text, "Services that took part")
     assert "mod-idle" not in section(text, "Services that took part")
-    assert rows_of(text, "### Top SQL")[0]["verdict"] == "REGRESSED"
+    assert rows_of(text, "### Top SQL, and the change of its time per request")[0]["verdict"] == "REGRESSED"
     assert "sessions-1.svg" in section(text, "Database load")
     assert "lag, messages" in section(text, "Brokers, search and load balancer") + text
     assert (several[0] / PAGE).with_suffix("").joinpath("sessions-1.svg").is_file()

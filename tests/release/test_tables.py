@@ -57,7 +57,8 @@ def test_the_published_differences_of_two_releases_are_those_of_the_page():
     tables = {one.title: rows_of(one.table) for one in total_tables(release_of_results(side("ff", 0), side("gr", 1)))}
     assert list(tables) == ["Average", "P75", "Share of errors", "Throughput"]
     assert tables["Average"][0] == ["users", "GR average ms", "FF average ms", "change %", "95 % interval", "verdict"]
-    assert tables["Share of errors"][0][3] == "change points"
+    assert tables["Share of errors"][0][3] == "change"
+    assert tables["Share of errors"][1][3] == "0.00 points"
     for rows, at in ((tables["Average"], 0), (tables["P75"], 1)):
         expected = [[str(users), str(new), str(base), change] for users, found in PUBLISHED.items()
                     for base, new, change in [found[at]]]  # fmt: skip
