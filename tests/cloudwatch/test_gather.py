@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -47,6 +48,7 @@ def moto() -> Iterator[str]:
         yield url
 
 
+@functools.cache
 def client_of(url: str, service: str) -> Any:
     keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
     return boto3.client(service, REGION, endpoint_url=url, **keys)
