@@ -210,6 +210,7 @@ def test_names_that_aws_does_not_list_are_named(tmp_path):
     assert found["MSK", "brokers of no-kafka"] == found["MSK", "consumers of no-kafka"] == "AWS lists none"
     assert found["ECS", "services of other"].startswith("ListServices was refused (ClusterNotFoundException)")
     assert SLOW_SQL in directory.report.read_text()
+    assert "do not keep up" not in directory.report.read_text()
 
 
 @pytest.mark.parametrize(
