@@ -62,7 +62,9 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         if directory.run_json.is_file():
             directory.write_run(run)
     cloudwatch = fetched_metrics(directory.path, from_s, summary.window)
-    participants = participants_of(cloudwatch, spec.resources, was_quiet=_was_quiet(directory, from_s))
+    participants = participants_of(cloudwatch, spec.resources)
+    if participants and not _was_quiet(directory, from_s):
+        participants = participants_of(cloudwatch, spec.resources, was_quiet=False)
     services = replace(gathered.services, participants=participants)
     services = _with_earlier(services, summary.observed.services, log)
     directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none

@@ -58,7 +58,7 @@ def _database_text(database: DatabaseLoad) -> str:
     ]
     parts = [f"**Load of {cell(database.name)}** (Performance Insights, in the measurement window)"]
     if not waits and not statements:
-        parts.append("No session was active.")
+        parts.append("It lists no waits and no statements.")
     if waits:
         parts.append(table(("wait", "average active sessions"), waits))
     if statements:

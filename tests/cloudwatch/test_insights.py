@@ -162,7 +162,7 @@ def test_a_sleeping_database_has_no_waits_and_nothing_is_missing():
     services = read(planted(waits=asleep, statements=()))
     assert services.missing == ()
     assert services.databases == (DatabaseLoad("folio-db", -30, 60, (), ()),)
-    assert "No session was active." in services_text(services, "x")
+    assert "It lists no waits and no statements." in services_text(services, "x")
     assert read(planted(waits={}, statements=())).databases == ()  # not known yet
 
 
