@@ -49,6 +49,7 @@ def files(tmp_path_factory):
     return page.parent
 
 
+@pytest.mark.real
 def test_the_storage_format_is_well_formed_and_has_macros_tables_and_notes(files):
     page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
     assert len(macros(page, "toc")) == 1
