@@ -31,9 +31,15 @@ _BAD_CREDENTIALS = {
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 }
-_NO_RIGHT = {"403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden", "UnauthorizedOperation"}
+_NO_RIGHT = {
+    "403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden", "NotAuthorizedException",
+    "UnauthorizedOperation",
+}  # fmt: skip
 _FULL = {"InsufficientStorage", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "XMinioStorageFull", "507"}
-_BUSY = {"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException"}
+_BUSY = {"RequestTimeout", "SlowDown"}
+_THROTTLED = {
+    "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException",
+}  # fmt: skip
 # What a server answers that compares what it got with the checksum of the request.
 _DAMAGED = {"BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"}
 _WRONG_REGION = {"301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
@@ -45,17 +51,34 @@ _RIGHTS = {
     "CompleteMultipartUpload": "s3:PutObject",
     "CreateMultipartUpload": "s3:PutObject",
     "DescribeDBInstances": "rds:DescribeDBInstances",
+    "DescribeDimensionKeys": "pi:DescribeDimensionKeys",
     "DescribeInstances": "ec2:DescribeInstances",
     "DescribeServices": "ecs:DescribeServices",
     "DescribeTaskDefinition": "ecs:DescribeTaskDefinition",
     "DescribeVolumes": "ec2:DescribeVolumes",
     "GetMetricData": "cloudwatch:GetMetricData",
+    "GetResourceMetrics": "pi:GetResourceMetrics",
     "HeadObject": "s3:GetObject",
+    "ListMetrics": "cloudwatch:ListMetrics",
     "ListMultipartUploads": "s3:ListBucketMultipartUploads",
     "ListObjectsV2": "s3:ListBucket",
     "ListParts": "s3:ListMultipartUploadParts",
+    "ListServices": "ecs:ListServices",
     "UploadPart": "s3:PutObject",
 }
+
+
+class NoRightError(UsageError):
+    """The credentials lack a right, such as cloudwatch:GetMetricData."""
+
+    def __init__(self, where: str, right: str) -> None:
+        page = "storage" if right.startswith("s3:") else "cloudwatch"
+        super().__init__(f"{where}: permission denied", f"these credentials need {right}: see docs/{page}.md")
+        self.right = right
+
+
+class ThrottledError(UnavailableError):
+    """The server refused every attempt because of too many requests."""
 
 
 def client(service: str, endpoint_url: str | None = None, region: str | None = None, *, sends: bool = False) -> Any:
@@ -181,9 +204,10 @@ def _client_error(where: str, response: Any, operation: str) -> HarnessError:
         what = f"{where}: the bucket is full ({code})"
         return ServiceError(what, "free some space or raise its quota, then repeat the command")
     if code in _NO_RIGHT:
-        right = _RIGHTS.get(operation, f"s3:{operation}")
-        page = "storage" if right.startswith("s3:") else "cloudwatch"
-        return UsageError(f"{where}: permission denied", f"these credentials need {right}: see docs/{page}.md")
+        return NoRightError(where, _RIGHTS.get(operation, f"s3:{operation}"))
+    if code in _THROTTLED:
+        what = f"{where}: the server refused too many requests ({code}, {_ATTEMPTS} attempts)"
+        return ThrottledError(what, "repeat the command later")
     if code in _WRONG_REGION:
         return UsageError(
             f"{where}: the bucket is in another region ({code})", "set AWS_DEFAULT_REGION to the bucket's region"

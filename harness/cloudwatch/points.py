@@ -8,10 +8,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, Query, Span
+from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, STATISTICS, Query, Span
 from harness.cloudwatch.source import Resource
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
@@ -48,23 +49,42 @@ class Answers:
     def to_csv(self, queries: Sequence[Query], span: Span) -> str:
         """Return cloudwatch.csv: a row per statistic and period of the span; missing values are empty.
 
-        A metric that not all resources of its kind have is left out without values.
+        A metric that not all resources of its kind have is left out without values. A query of the time before the run
+        has rows of it. A count is its own minimum and maximum.
         """
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(COLUMNS)
+        added = {query.adds_to: query for query in queries if query.adds_to}
+        beside = {(query.resource, query.metric.name): query.id for query in queries if not query.adds_to}
         known = {(query.resource, query.metric) for query in queries if self.values.get(query.id)}
-        for query in queries:
-            if not query.metric.is_everywhere and (query.resource, query.metric) not in known:
+        for query in (one for one in queries if not one.adds_to):
+            values = self._values(query, added.get(query.id), beside)
+            if not (query.metric.is_everywhere or values or (query.resource, query.metric) in known):
                 continue
-            values = self.values.get(query.id, {})
-            named = (query.resource.kind, query.resource.name, query.metric.name, query.statistic)
             status = self.statuses.get(query.id, "")
-            for start_s in span.starts_s:
-                value = values.get(start_s)
-                shown = "" if value is None else f"{round(value * query.metric.factor, _DIGITS):.15g}"
-                rows.writerow((start_s, span.period_s, *named, shown, status))
+            divisor = span.period_s if query.metric.is_counted else 1
+            for statistic in STATISTICS if query.metric.is_counted else (query.statistic,):
+                named = (query.resource.kind, query.resource.name, query.metric.name, statistic)
+                for start_s in span.and_before(query.before_s).starts_s:
+                    value = values.get(start_s)
+                    factor = query.metric.factor / divisor
+                    shown = "" if value is None else f"{round(value * factor, _DIGITS):.15g}"
+                    rows.writerow((start_s, span.period_s, *named, shown, status))
         return text.getvalue()
+
+    def _values(
+        self, query: Query, added: Query | None, beside: Mapping[tuple[Resource, str], str]
+    ) -> Mapping[int, float]:
+        """Return the values of a query by the start of the period, in CloudWatch's unit."""
+        values = self.values.get(query.id, {})
+        if added:
+            more = self.values.get(added.id, {})
+            return {start: value + more[start] for start, value in values.items() if start in more}
+        if query.metric.zero_beside:
+            counted = self.values.get(beside[query.resource, query.metric.zero_beside], {})
+            return {**dict.fromkeys(counted, 0.0), **values}
+        return values
 
 
 @dataclass(frozen=True)
@@ -73,7 +93,8 @@ class CloudMetric:
 
     `point_count` of the `period_count` counted periods have a value; `missing_last_count` of the last ones have none.
     `mean` is the mean of the periods' averages; `minimum` and `maximum` are those of single readings, for a service of
-    all its tasks. `seconds` and `averages` are the time series of the whole run, at most 600 points.
+    all its tasks. `seconds` and `averages` are the time series of the whole run, at most 600 points. `before_mean` and
+    `before_maximum` are of the periods' averages in the ten minutes before the load; None when they were not fetched.
     """
 
     kind: str
@@ -88,6 +109,8 @@ class CloudMetric:
     maximum: float | None
     seconds: tuple[float, ...]
     averages: tuple[float | None, ...]
+    before_mean: float | None = None
+    before_maximum: float | None = None
 
     @property
     def is_balance(self) -> bool:
@@ -119,14 +142,22 @@ class CloudMetrics:
     fit: str
     metrics: tuple[CloudMetric, ...]
 
+    @cached_property
+    def by_resource(self) -> Mapping[Resource, Sequence[CloudMetric]]:
+        """The metrics of each resource, in the order of the request."""
+        found: defaultdict[Resource, list[CloudMetric]] = defaultdict(list)
+        for metric in self.metrics:
+            found[metric.of].append(metric)
+        return dict(found)
+
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the watched resources in the order of the request."""
-        return tuple(dict.fromkeys(metric.of for metric in self.metrics))
+        return tuple(self.by_resource)
 
     def metric(self, resource: Resource, name: str) -> CloudMetric | None:
         """Return the metric of a resource; None when its kind has no such metric."""
-        return next((metric for metric in self.metrics if metric.of == resource and metric.metric == name), None)
+        return next((metric for metric in self.by_resource.get(resource, ()) if metric.metric == name), None)
 
 
 # Kind, resource and metric.
@@ -173,12 +204,25 @@ def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> Clou
         return None
     span = Span(min(starts_s), max(starts_s) + period_s, period_s)
     from_s, to_s = origin_s + window.from_s, origin_s + window.to_s
-    within = [start for start in span.starts_s if from_s <= start and start + period_s <= to_s]
-    counted_s = within or [start for start in span.starts_s if start < to_s and start + period_s > from_s]
+    counted_s, fit = counted_starts(span, from_s, to_s)
     metrics = tuple(_metric(key, column, span, counted_s, origin_s, window.run_s) for key, column in columns.items())
     from_s = counted_s[0] - origin_s if counted_s else window.from_s
     to_s = counted_s[-1] + period_s - origin_s if counted_s else window.from_s
-    return CloudMetrics(period_s, from_s, to_s, WITHIN if within else AROUND, metrics)
+    return CloudMetrics(period_s, from_s, to_s, fit, metrics)
+
+
+class Counted(NamedTuple):
+    """The first seconds of the counted periods, and whether they are WITHIN or AROUND the interval."""
+
+    starts_s: list[int]
+    fit: str
+
+
+def counted_starts(span: Span, from_s: float, to_s: float) -> Counted:
+    """Return the periods within an interval (s since 1970), or those that overlap it if none is within."""
+    within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
+    around = [start for start in span.starts_s if start < to_s and start + span.period_s > from_s]
+    return Counted(within or around, WITHIN if within else AROUND)
 
 
 def _metric(key: _Key, column: _Column, span: Span, starts_s: Sequence[int], origin_s: int, run_s: int) -> CloudMetric:
@@ -187,6 +231,7 @@ def _metric(key: _Key, column: _Column, span: Span, starts_s: Sequence[int], ori
         [values[start] for start in starts_s if start in values]
         for values in (by_start, column.values.get(MINIMUM, {}), column.values.get(MAXIMUM, {}))
     )
+    before = [value for start, value in by_start.items() if start + span.period_s <= origin_s]
     last_known = max((index for index, start in enumerate(starts_s) if start in by_start), default=-1)
     series = [(start + span.period_s / 2 - origin_s, by_start.get(start)) for start in span.starts_s]
     # A period whose middle is after the load would make the chart longer than the run's other charts.
@@ -202,6 +247,8 @@ def _metric(key: _Key, column: _Column, span: Span, starts_s: Sequence[int], ori
         maximum=max(most, default=None),
         seconds=tuple(at_s for at_s, _ in shown),
         averages=tuple(value for _, value in shown),
+        before_mean=_mean(before),
+        before_maximum=max(before, default=None),
     )
 
 

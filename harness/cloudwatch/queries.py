@@ -1,4 +1,4 @@
-"""Defines the CloudWatch queries of a profile: services, databases and machines, and their metrics.
+"""Defines the CloudWatch queries of a profile: its kinds of resources, and their metrics.
 
 The limits are those of GetMetricData (CloudWatch API reference, 2010-08-01): 500 queries and 100,800 data points per
 call. Periods below one minute are available for 3 hours, one minute for 15 days, five minutes for 63 days.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,14 +19,30 @@ from harness.base.errors import UsageError
 from harness.cloudwatch.source import Resource
 from harness.metrics.downsampling import chunks
 
-# EBS volumes are not listed in a profile: they are those of its EC2 instances.
-ECS, RDS, EC2, EBS = "ecs", "rds", "ec2", "ebs"
-KIND_TITLES = {ECS: "ECS", RDS: "RDS", EC2: "EC2", EBS: "EBS"}
+# EBS volumes are not listed in a profile: they are those of its EC2 instances; consumers are those of its MSK clusters.
+ECS, RDS, EC2, EBS, MSK, CONSUMER, OPENSEARCH, ELB = (
+    "ecs", "rds", "ec2", "ebs", "msk", "consumer", "opensearch", "elb",
+)  # fmt: skip
+KIND_TITLES = {
+    ECS: "ECS", RDS: "RDS", EC2: "EC2", EBS: "EBS", MSK: "MSK", CONSUMER: "MSK consumer", OPENSEARCH: "OpenSearch",
+    ELB: "load balancer",
+}  # fmt: skip
 CPU, MEMORY, FREE_MEMORY, CONNECTIONS = "cpu_ratio", "memory_ratio", "free_memory_bytes", "connection_count"
 # Balances of a budget: CPU credits of burstable instances, and I/O credits of gp2 volumes.
 CPU_CREDITS, BURST = "cpu_credit_count", "burst_balance_ratio"
-AVERAGE, MINIMUM, MAXIMUM = "average", "minimum", "maximum"
+READ_LATENCY, WRITE_LATENCY, COMMIT_LATENCY = "read_latency_ms", "write_latency_ms", "commit_latency_ms"
+READS, WRITES = "read_rate_per_s", "write_rate_per_s"
+DISK, UNDER_REPLICATED = "disk_ratio", "under_replicated_count"
+LAG, LARGEST_LAG = "lag_count", "largest_partition_lag_count"
+JVM_MEMORY = "jvm_memory_ratio"
+INDEXING, INDEXING_LATENCY = "indexing_rate_per_s", "indexing_latency_ms"
+SEARCHES, SEARCH_LATENCY = "search_rate_per_s", "search_latency_ms"
+REQUESTS, RESPONSE_TIME = "request_rate_per_s", "target_response_time_ms"
+ELB_5XX, TARGET_5XX = "elb_5xx_per_min", "target_5xx_per_min"
+AVERAGE, MINIMUM, MAXIMUM, SUM = "average", "minimum", "maximum", "sum"
 STATISTICS = (AVERAGE, MINIMUM, MAXIMUM)
+# At the end of a name: all services of a cluster.
+ALL = "/*"
 QUERIES_PER_CALL = 500
 POINTS_PER_CALL = 100_800
 PERIOD_S = 60
@@ -34,35 +51,48 @@ _PERIOD_MAX_S = 3600
 # For data of this age (s), CloudWatch has no shorter period than this (s).
 _RETENTION = ((63 * 86_400, 3600), (15 * 86_400, 300), (3 * 3600, 60))
 _PERCENT = 0.01
+_MS = 1000.0
+_PER_MIN = 60.0
 
 
 # What the names of resources look like, and its description for a message.
 _NAMES = {
-    ECS: (re.compile(r"[\w-]{1,255}/[\w-]{1,255}"), "cluster/service"),
+    ECS: (re.compile(r"[\w-]{1,255}/([\w-]{1,255}|\*)"), "cluster/service"),
     RDS: (re.compile(r"[A-Za-z][A-Za-z0-9-]{0,62}"), "the identifier of a database instance"),
     EC2: (re.compile(r"i-[0-9a-f]{8,17}"), "the id of an instance, such as i-0123456789abcdef0"),
+    MSK: (re.compile(r"[A-Za-z0-9-]{1,64}"), "the name of a cluster"),
+    OPENSEARCH: (re.compile(r"[a-z][a-z0-9-]{2,27}"), "the name of a domain"),
+    ELB: (re.compile(r"app/[A-Za-z0-9-]{1,32}/[0-9a-f]{16}"), "the end of its ARN, such as app/folio/50dc6c495c0c9188"),
 }
 
 
 def dimensions_of(resource: Resource) -> Mapping[str, str]:
-    """Return the dimensions that identify a resource in CloudWatch.
+    """Return the dimensions that identify a resource in CloudWatch; a domain of OpenSearch also needs the account.
 
-    It is an ECS service (cluster/service), an RDS or EC2 instance, or a volume (instance/volume).
+    Names of several parts: cluster/service of ECS, instance/volume, cluster/broker and cluster/consumer group/topic.
     """
-    if resource.kind == ECS:
-        cluster, _, service = resource.name.partition("/")
-        return {"ClusterName": cluster, "ServiceName": service}
-    if resource.kind == EBS:
-        return {"VolumeId": resource.name.partition("/")[2]}
-    return {"DBInstanceIdentifier" if resource.kind == RDS else "InstanceId": resource.name}
+    first, _, rest = resource.name.partition("/")
+    group, _, topic = rest.rpartition("/")
+    by_kind = {
+        ECS: {"ClusterName": first, "ServiceName": rest},
+        EBS: {"VolumeId": rest},
+        RDS: {"DBInstanceIdentifier": resource.name},
+        EC2: {"InstanceId": resource.name},
+        MSK: {"Cluster Name": first, "Broker ID": rest},
+        CONSUMER: {"Cluster Name": first, "Consumer Group": group, "Topic": topic},
+        OPENSEARCH: {"DomainName": resource.name},
+        ELB: {"LoadBalancer": resource.name},
+    }
+    return by_kind[resource.kind]
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric: our name, which contains the unit, CloudWatch's names, and the factor from its unit to ours.
 
-    One that is not `is_everywhere` exists only for some resources of the kind, every five minutes: without values it is
-    left out.
+    One that is not `is_everywhere` exists only for some resources of the kind: without values it is left out. `plus` is
+    a second metric of CloudWatch that is added. What `is_counted` is the sum of a period, per second. CloudWatch has no
+    value for a count of 0: where the metric `zero_beside` of the same resource has one, it is 0.
     """
 
     name: str
@@ -70,8 +100,20 @@ class Metric:
     metric_name: str
     factor: float = 1.0
     is_everywhere: bool = True
+    plus: str = ""
+    is_counted: bool = False
+    zero_beside: str = ""
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """Return the statistics that are requested."""
+        return (SUM,) if self.is_counted else STATISTICS
 
 
+_some_rds = partial(Metric, namespace="AWS/RDS", is_everywhere=False)
+_errors = partial(
+    Metric, namespace="AWS/ApplicationELB", factor=_PER_MIN, is_everywhere=False, is_counted=True, zero_beside=REQUESTS
+)
 METRICS = {
     ECS: (Metric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT), Metric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT)),
     RDS: (
@@ -79,8 +121,13 @@ METRICS = {
         # Memory in use would need the size of the instance class, which CloudWatch does not know.
         Metric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
         Metric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
-        Metric(CPU_CREDITS, "AWS/RDS", "CPUCreditBalance", is_everywhere=False),
-        Metric(BURST, "AWS/RDS", "BurstBalance", _PERCENT, is_everywhere=False),
+        _some_rds(CPU_CREDITS, metric_name="CPUCreditBalance"),
+        _some_rds(BURST, metric_name="BurstBalance", factor=_PERCENT),
+        _some_rds(READ_LATENCY, metric_name="ReadLatency", factor=_MS),
+        _some_rds(WRITE_LATENCY, metric_name="WriteLatency", factor=_MS),
+        _some_rds(COMMIT_LATENCY, metric_name="CommitLatency"),  # of Aurora, in ms
+        _some_rds(READS, metric_name="ReadIOPS"),
+        _some_rds(WRITES, metric_name="WriteIOPS"),
     ),
     EC2: (
         Metric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
@@ -89,6 +136,27 @@ METRICS = {
         Metric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
     ),
     EBS: (Metric(BURST, "AWS/EBS", "BurstBalance", _PERCENT, is_everywhere=False),),
+    MSK: (
+        Metric(CPU, "AWS/Kafka", "CpuUser", _PERCENT, plus="CpuSystem"),
+        Metric(DISK, "AWS/Kafka", "KafkaDataLogsDiskUsed", _PERCENT),
+        Metric(UNDER_REPLICATED, "AWS/Kafka", "UnderReplicatedPartitions"),
+    ),
+    CONSUMER: (Metric(LAG, "AWS/Kafka", "SumOffsetLag"), Metric(LARGEST_LAG, "AWS/Kafka", "MaxOffsetLag")),
+    OPENSEARCH: (
+        Metric(CPU, "AWS/ES", "CPUUtilization", _PERCENT),
+        Metric(JVM_MEMORY, "AWS/ES", "JVMMemoryPressure", _PERCENT),
+        # CloudWatch has the operations per minute of each node: the sum is that of all.
+        Metric(INDEXING, "AWS/ES", "IndexingRate", is_counted=True),
+        Metric(INDEXING_LATENCY, "AWS/ES", "IndexingLatency"),
+        Metric(SEARCHES, "AWS/ES", "SearchRate", is_counted=True),
+        Metric(SEARCH_LATENCY, "AWS/ES", "SearchLatency"),
+    ),
+    ELB: (
+        Metric(REQUESTS, "AWS/ApplicationELB", "RequestCount", is_counted=True),
+        Metric(RESPONSE_TIME, "AWS/ApplicationELB", "TargetResponseTime", _MS),
+        _errors(ELB_5XX, metric_name="HTTPCode_ELB_5XX_Count"),
+        _errors(TARGET_5XX, metric_name="HTTPCode_Target_5XX_Count"),
+    ),
 }
 
 
@@ -104,16 +172,23 @@ class CloudWatchSpec:
 
 @dataclass(frozen=True)
 class Query:
-    """One statistic of one metric of one resource; `id` identifies it in the answer."""
+    """One statistic of one metric of one resource; `id` identifies it in the answer.
+
+    The values of one that `adds_to` another are added to its values. `before_s` is how long before the run it begins.
+    """
 
     id: str
     resource: Resource
     metric: Metric
     statistic: str
+    adds_to: str = ""
+    before_s: int = 0
+    more_dimensions: tuple[tuple[str, str], ...] = ()
 
     def to_request(self, period_s: int) -> dict[str, Any]:
         """Return the query in the form of GetMetricData."""
-        dimensions = [{"Name": name, "Value": value} for name, value in dimensions_of(self.resource).items()]
+        named = {**dimensions_of(self.resource), **dict(self.more_dimensions)}
+        dimensions = [{"Name": name, "Value": value} for name, value in named.items()]
         metric = {"Namespace": self.metric.namespace, "MetricName": self.metric.metric_name, "Dimensions": dimensions}
         return {"Id": self.id, "MetricStat": {"Metric": metric, "Period": period_s, "Stat": self.statistic.title()}}
 
@@ -131,13 +206,17 @@ class Span:
         """Return the first second of each period."""
         return range(self.from_s, self.to_s, self.period_s)
 
+    def and_before(self, before_s: int) -> Span:
+        """Return the span with so many seconds before it, in whole periods."""
+        return replace(self, from_s=self.from_s - math.ceil(before_s / self.period_s) * self.period_s)
+
 
 def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     """Return the spec of a profile's [cloudwatch]. UsageError for values that CloudWatch cannot have."""
-    keys = {"region": str, "endpoint_url": str, "period_s": int, ECS: list, RDS: list, EC2: list}
+    keys = {"region": str, "endpoint_url": str, "period_s": int, **dict.fromkeys(_NAMES, list)}
     check_keys(table, keys, where)
-    services = _ecs_names(table.get(ECS, []), f"{where} {ECS}")
-    names = {ECS: services, **{kind: texts(table.get(kind, []), f"{where} {kind}") for kind in (RDS, EC2)}}
+    names = {kind: texts(table.get(kind, []), f"{where} {kind}") for kind in _NAMES if kind != ECS}
+    names = {ECS: _ecs_names(table.get(ECS, []), f"{where} {ECS}"), **names}
     resources = [Resource(kind, name) for kind, found in names.items() for name in found]
     for resource in resources:
         pattern, text = _NAMES[resource.kind]
@@ -146,7 +225,8 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
         if resources.count(resource) > 1:
             raise UsageError(f"{where}: {resource.kind} {resource.name} occurs twice", "name each once")
     if not resources:
-        raise UsageError(f"{where}: nothing to watch", f"list services or instances in {ECS}, {RDS} or {EC2}")
+        *others, last = _NAMES
+        raise UsageError(f"{where}: nothing to watch", f"list resources in {', '.join(others)} or {last}")
     return CloudWatchSpec(
         region=_region(table.get("region"), where),
         endpoint_url=_endpoint(table.get("endpoint_url"), where),
@@ -160,10 +240,12 @@ def _ecs_names(entries: Sequence[object], where: str) -> tuple[str, ...]:
     names: list[str] = []
     for entry in entries:
         if isinstance(entry, Mapping):
-            check_keys(entry, {"cluster": str, "services": list}, where)
-            if not entry.get("cluster") or not entry.get("services"):
-                raise UsageError(f"{where}: {dict(entry)!r}", 'give { cluster = "…", services = ["…"] }')
-            names += [f"{entry['cluster']}/{service}" for service in texts(entry["services"], where)]
+            check_keys(entry, {"cluster": str, "services": (list, str)}, where)
+            services = entry.get("services")
+            if not entry.get("cluster") or not services or (isinstance(services, str) and services != "*"):
+                todo = 'give { cluster = "…", services = ["…"] }, or services = "*" for all'
+                raise UsageError(f"{where}: {dict(entry)!r}", todo)
+            names += [f"{entry['cluster']}/{service}" for service in texts(services, where)]
         else:
             names += texts([entry], where)
     return tuple(names)
@@ -209,11 +291,34 @@ def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
     return Span(math.floor(from_s / period_s) * period_s, math.ceil(to_s / period_s) * period_s, period_s)
 
 
-def queries_of(spec: CloudWatchSpec) -> tuple[Query, ...]:
-    """Return the queries of all watched resources."""
-    metrics = ((resource, metric) for resource in spec.resources for metric in METRICS[resource.kind])
-    found = ((*of, statistic) for of in metrics for statistic in STATISTICS)
-    return tuple(Query(f"q{number}", *of) for number, of in enumerate(found))
+def is_listed(resource: Resource) -> bool:
+    """Return whether CloudWatch or ECS must be asked which resources a name of the profile means."""
+    return resource.kind in (MSK, OPENSEARCH) or resource.name.endswith(ALL)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A resource that AWS listed: what identifies it beside its name, and how long before the run it is watched (s)."""
+
+    resource: Resource
+    before_s: int = 0
+    more_dimensions: tuple[tuple[str, str], ...] = ()
+
+
+def queries_of(spec: CloudWatchSpec, listed: Sequence[Listed] = ()) -> tuple[Query, ...]:
+    """Return the queries of all resources that the profile names, and of those that AWS listed."""
+    named = [Listed(resource) for resource in spec.resources if not is_listed(resource)]
+    found: list[Query] = []
+    for one in (*named, *listed):
+        for metric in METRICS[one.resource.kind]:
+            for statistic in metric.statistics:
+                more = (one.before_s, one.more_dimensions)
+                query = Query(f"q{len(found)}", one.resource, metric, statistic, "", *more)
+                found.append(query)
+                if metric.plus:
+                    other = replace(metric, metric_name=metric.plus)
+                    found.append(Query(f"q{len(found)}", one.resource, other, statistic, query.id, *more))
+    return tuple(found)
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:

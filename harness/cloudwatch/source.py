@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from harness.base.log import Log
+from harness.cloudwatch.services import Missing, Services
+from harness.metrics.window import Window
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -45,11 +47,15 @@ class ResourceFacts:
 
 @dataclass(frozen=True)
 class Fetched:
-    """The metrics of a run as the text of cloudwatch.csv, in periods of `period_s`; `is_empty`: it has no value."""
+    """The metrics of a run as the text of cloudwatch.csv, in periods of `period_s`; `is_empty`: it has no value.
+
+    `missing` is what could not be gathered beside them.
+    """
 
     csv_text: str
     period_s: int
     is_empty: bool
+    missing: tuple[Missing, ...] = ()
 
 
 S = TypeVar("S", bound=MetricsSpec)
@@ -74,6 +80,12 @@ class Source(Protocol[S]):
 
     def fetch(self, spec: S, from_s: int, to_s: int, log: Log) -> Fetched:
         """Return the metrics of an interval (s since 1970); HarnessError when the server fails."""
+
+    def services(self, spec: S, origin_s: int, window: Window) -> Services:
+        """Return the load of databases in a run that began at `origin_s` (s since 1970), and what is missing of it.
+
+        Failures are in `missing`: they raise no error.
+        """
 
     def infrastructure(self, spec: S, log: Log) -> tuple[ResourceFacts, ...]:
         """Return how the resources are set up, in the order of the request; none when the source does not know it."""

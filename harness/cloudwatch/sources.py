@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +17,14 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.records import build
 from harness.cloudwatch import queries
+from harness.cloudwatch.insights import read_insights
+from harness.cloudwatch.listing import filtered_pages, listed_resources, service_names
 from harness.cloudwatch.points import Answers
-from harness.cloudwatch.queries import EBS, EC2, ECS, KIND_TITLES, METRICS, RDS, CloudWatchSpec, Query, Span
+from harness.cloudwatch.queries import EC2, ECS, KIND_TITLES, METRICS, RDS, CloudWatchSpec, Query, Span
+from harness.cloudwatch.services import Services
 from harness.cloudwatch.source import Facts, Fetched, MetricsSpec, Resource, ResourceFacts, Source
 from harness.metrics.downsampling import chunks
+from harness.metrics.window import Window
 
 # The limit of DescribeServices.
 _SERVICES_PER_CALL = 10
@@ -33,7 +36,7 @@ _JAVA_SIZE = re.compile(
 
 
 class CloudWatch:
-    """The source for ECS services, RDS databases, and EC2 instances with their volumes."""
+    """The source for what `queries.KIND_TITLES` lists."""
 
     name = "cloudwatch"
     title = "CloudWatch"
@@ -49,18 +52,24 @@ class CloudWatch:
 
     def fetch(self, spec: CloudWatchSpec, from_s: int, to_s: int, log: Log) -> Fetched:
         """Return the metrics of an interval, in the shortest periods that CloudWatch still has."""
-        period_s = queries.available_period_s(spec.period_s, time.time() - from_s)
+        listing = listed_resources(spec)
+        asked = queries.queries_of(spec, listing.resources)
+        if listing.error and not asked:
+            raise listing.error
+        from_before_s = from_s - max((query.before_s for query in asked), default=0)
+        period_s = queries.available_period_s(spec.period_s, time.time() - from_before_s)
         span = queries.whole_periods(from_s, to_s, period_s)
-        asked = queries.queries_of(spec)
         answers = Answers()
-        self._ask(answers, spec, asked, span)
-        if volumes := self._volumes(spec, log):
-            every = queries.queries_of(replace(spec, resources=(*spec.resources, *volumes)))
-            self._ask(answers, spec, every[len(asked) :], span)
-            asked = every
+        for before_s in sorted({query.before_s for query in asked}):
+            some = [query for query in asked if query.before_s == before_s]
+            self._ask(answers, spec, some, span.and_before(before_s))
         for message in dict.fromkeys(answers.messages):
             log(f"{self.title} reports: {message}")
-        return Fetched(answers.to_csv(asked, span), period_s, not any(answers.values.values()))
+        return Fetched(answers.to_csv(asked, span), period_s, not any(answers.values.values()), listing.missing)
+
+    def services(self, spec: CloudWatchSpec, origin_s: int, window: Window) -> Services:
+        """Return the load of the databases from Performance Insights, and what is missing of it."""
+        return read_insights(spec, origin_s, window)
 
     def infrastructure(self, spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
         """Return the set-up of the resources that AWS knows, in the order of the request.
@@ -73,30 +82,14 @@ class CloudWatch:
             if not names:
                 continue
             try:
+                if kind == ECS:
+                    names = service_names(spec, names)
                 by_name = {one.name: one for one in read(spec, names)}
             except HarnessError as error:
                 log(f"the set-up of {KIND_TITLES[kind]} resources is not known: {error}")
                 continue
             facts += [by_name[name] for name in names if name in by_name]
         return tuple(facts)
-
-    def _volumes(self, spec: CloudWatchSpec, log: Log) -> tuple[Resource, ...]:
-        """Return the volumes of the EC2 instances; without the right to list them a line is logged."""
-        instances = [resource.name for resource in spec.resources if resource.kind == EC2]
-        volumes: list[Resource] = []
-        if not instances:
-            return ()
-        try:
-            pages = _pages(EC2, spec, "describe_volumes", "attachment.instance-id", instances)
-            for volume in (volume for page in pages for volume in page["Volumes"]):
-                volumes += [
-                    Resource(EBS, f"{attached['InstanceId']}/{volume['VolumeId']}")
-                    for attached in volume["Attachments"]
-                    if attached["InstanceId"] in instances
-                ]
-        except HarnessError as error:
-            log(f"the burst balance of the volumes of EC2 instances is not known: {error}")
-        return tuple(sorted(volumes, key=lambda resource: resource.name))
 
     def _ask(self, answers: Answers, spec: CloudWatchSpec, asked: Sequence[Query], span: Span) -> None:
         """Add the answers to the queries."""
@@ -111,13 +104,6 @@ class CloudWatch:
                 )
                 for page in pages:
                     answers.add(page)
-
-
-def _pages(kind: str, spec: CloudWatchSpec, operation: str, by: str, names: Sequence[str]) -> Iterator[Any]:
-    """Yield the pages with which AWS answers for the names; `by` is the filter with the names."""
-    client = aws.client(kind, spec.endpoint_url, spec.region)
-    with aws.aws_errors(KIND_TITLES[kind]):
-        yield from client.get_paginator(operation).paginate(Filters=[{"Name": by, "Values": list(names)}])
 
 
 def _services(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
@@ -164,7 +150,7 @@ def _container_facts(container: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
-    for page in _pages(RDS, spec, "describe_db_instances", "db-instance-id", names):
+    for page in filtered_pages(RDS, spec, "describe_db_instances", "db-instance-id", names):
         for database in page["DBInstances"]:
             facts = (
                 ("instance class", database.get("DBInstanceClass", "")),
@@ -176,7 +162,7 @@ def _databases(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceF
 
 
 def _instances(spec: CloudWatchSpec, names: Sequence[str]) -> Iterator[ResourceFacts]:
-    for page in _pages(EC2, spec, "describe_instances", "instance-id", names):
+    for page in filtered_pages(EC2, spec, "describe_instances", "instance-id", names):
         for machine in (one for reservation in page["Reservations"] for one in reservation["Instances"]):
             facts = (("instance type", machine.get("InstanceType", "")), ("image", machine.get("ImageId", "")))
             yield ResourceFacts(EC2, machine["InstanceId"], facts)

@@ -26,8 +26,8 @@ examples:
   lth metrics folio-checkin/sweep-07                             the runs of a sweep; its report is written again, too
   lth metrics folio-checkin/run-01_3 --env folio                 the metrics in env/folio.toml
 
-CloudWatch publishes metrics minutes late; fetch again to fill gaps. Credentials are found as the AWS CLI finds them;
-they need cloudwatch:GetMetricData. docs/cloudwatch.md describes the set-up and the metrics.
+AWS publishes metrics minutes late; fetch again to fill gaps. Credentials are found as the AWS CLI finds them;
+docs/cloudwatch.md describes the set-up, the rights that they need, and the metrics.
 
 exit codes: 0 success; 2 wrong use, no credentials or rights, or a run whose profile names no metrics; 3 the server
 failed.
@@ -36,7 +36,7 @@ failed.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `metrics`."""
-    parser.description = "Fetch CloudWatch metrics for runs, store them as cloudwatch.csv and write the reports again."
+    parser.description = "Fetch what AWS knows of runs, store it in their folders and write the reports again."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
     take(parser, "env/metrics plan/filter home reports")

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
 
 from harness.base import units
+from harness.base.aws import NoRightError, ThrottledError
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
+from harness.cloudwatch.listing import BEFORE_S
+from harness.cloudwatch.participants import participants_of
 from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
-from harness.cloudwatch.source import MetricsSpec
+from harness.cloudwatch.services import FILE_NAME as SERVICES
+from harness.cloudwatch.services import FORMAT_VERSION as SERVICES_VERSION
+from harness.cloudwatch.services import Missing, Services, StoredServices
+from harness.cloudwatch.source import Fetched, MetricsSpec
 from harness.cloudwatch.sources import source_of, titles
-from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
+from harness.metrics.window import Window
 from harness.report.charts.cloudwatch import cloud_warnings
+from harness.report.consumer_lag import lag_values
+from harness.report.evidence import Values
 from harness.report.files import stored_summary, write_summary
 from harness.report.generator_evidence import throttle_values
 from harness.report.growth import growth_values, with_cloud
+from harness.report.services import missing_text
 from harness.report.summary import RunSummary
 from harness.report.tables import one_line
 from harness.report.warnings import RunWarning, WarningCode
-from harness.run.directory import RunDirectory, write_whole
+from harness.run.directory import RunDirectory, json_text, write_whole
 
 
 class NothingToFetchError(UsageError):
@@ -42,25 +54,82 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
         raise NothingToFetchError(what, "give --env with a profile that does")
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
-    is_new = _fetch(directory, spec, summary.origin_s, summary.origin_s + summary.window.run_s, log)
-    if is_new and spec != run.cloudwatch:
+    from_s = summary.origin_s
+    source = source_of(spec.resources[0])
+    gathered = _gathered(directory, spec, from_s, summary.window, log)
+    if gathered.is_new and spec != run.cloudwatch:
         run = replace(run, cloudwatch=spec)
         if directory.run_json.is_file():
             directory.write_run(run)
-    cloudwatch = fetched_metrics(directory.path, summary.origin_s, summary.window)
+    cloudwatch = fetched_metrics(directory.path, from_s, summary.window)
+    participants = participants_of(cloudwatch, spec.resources)
+    if participants and not _was_quiet(directory, from_s):
+        participants = participants_of(cloudwatch, spec.resources, was_quiet=False)
+    services = replace(gathered.services, participants=participants)
+    services = _with_earlier(services, summary.observed.services, log)
+    directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
+    write_whole(directory.path / SERVICES, json_text(StoredServices(SERVICES_VERSION, services)))
     growths = with_cloud(summary.observed.growths, cloudwatch, summary.window, run)
     warnings = tuple(_with_balances(warning, summary.throttle, cloudwatch) for warning in summary.warnings)
-    observed = replace(summary.observed, cloudwatch=cloudwatch, growths=growths)
-    summary = replace(summary, run=run, observed=observed, warnings=_with_growth(warnings, growths))
+    warnings = _found_again(warnings, WarningCode.GROWTH, growth_values(growths))
+    warnings = _found_again(warnings, WarningCode.CONSUMER_LAG, lag_values(cloudwatch, summary.window))
+    observed = replace(summary.observed, cloudwatch=cloudwatch, services=services, growths=growths)
+    summary = replace(summary, run=run, observed=observed, warnings=warnings)
     write_summary(directory, summary)
     if cloudwatch:
-        resources = (
-            f"{units.plural(len(cloudwatch.resources), 'resource')} in {source_of(cloudwatch.resources[0]).title}"
-        )
+        resources = f"{units.plural(len(cloudwatch.resources), 'resource')} in {source.title}"
         log(f"{summary.source}: {resources}, periods from {cloudwatch.from_s} to {cloudwatch.to_s} s are counted")
         for line in cloud_warnings(cloudwatch, summary.source):
             log(line)
+    for one in services.missing:
+        log(one_line(missing_text(one)))
     return summary
+
+
+class _Gathered(NamedTuple):
+    """What was gathered after a run, and whether its cloudwatch.csv is new."""
+
+    services: Services
+    is_new: bool
+
+
+def _gathered(directory: RunDirectory, spec: MetricsSpec, origin_s: int, window: Window, log: Log) -> _Gathered:
+    """Write cloudwatch.csv and return the services of a run without participants.
+
+    Where the source refuses the metrics, the load of databases is still gathered; its error is raised if there is none.
+    """
+    source, fetched, refusal = source_of(spec.resources[0]), None, None
+    try:
+        fetched = source.fetch(spec, origin_s, origin_s + window.run_s, lambda text: log(one_line(text)))
+    except (NoRightError, ThrottledError) as error:
+        refusal = error
+    services = source.services(spec, origin_s, window)
+    if refusal and not services.databases:
+        raise refusal
+    missing = fetched.missing if fetched else ()
+    if refusal:
+        missing = (Missing.of(refusal, source.title, "all metrics"),)
+    is_new = fetched is not None and _store(directory, fetched, spec, log)
+    return _Gathered(replace(services, missing=missing + services.missing), is_new)
+
+
+def _was_quiet(directory: RunDirectory, origin_s: int) -> bool:
+    """Return whether no other run of the plan, such as the level before, ended in the ten minutes before a load."""
+    for path in directory.path.parent.glob("run-*/run.json"):
+        with contextlib.suppress(HarnessError, ValueError):  # a damaged run is not this one's problem
+            run = None if path == directory.run_json else RunDirectory(path.parent).read_run()
+            if run and run.ended_at and 0 <= origin_s - datetime.fromisoformat(run.ended_at).timestamp() < BEFORE_S:
+                return False
+    return True
+
+
+def _with_earlier(services: Services, earlier: Services | None, log: Log) -> Services:
+    """Return the services with databases of an earlier fetch that the source no longer has."""
+    names = {one.name for one in services.databases}
+    kept = tuple(one for one in (earlier.databases if earlier else ()) if one.name not in names)
+    for one in kept:
+        log(f"the load of {one.name} is not replaced: there is nothing new")
+    return replace(services, databases=services.databases + kept)
 
 
 def _with_balances(warning: RunWarning, fall: Throttle | None, cloudwatch: CloudMetrics | None) -> RunWarning:
@@ -70,13 +139,12 @@ def _with_balances(warning: RunWarning, fall: Throttle | None, cloudwatch: Cloud
     return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, cloudwatch)))
 
 
-def _with_growth(warnings: Sequence[RunWarning], growths: Sequence[Growth]) -> tuple[RunWarning, ...]:
-    """Return the warnings of a run with the one about growth made again, in the order of WarningCode."""
-    code = WarningCode.GROWTH
-    growth_warnings = [RunWarning(str(code), code.text.format(**values)) for values in growth_values(growths)]
+def _found_again(warnings: Sequence[RunWarning], code: WarningCode, values: Iterable[Values]) -> tuple[RunWarning, ...]:
+    """Return the warnings of a run with those of one code made again, in the order of WarningCode."""
+    made = [RunWarning(str(code), code.text.format(**each)) for each in values]
     others = [warning for warning in warnings if warning.code != code]
     order = {str(one): index for index, one in enumerate(WarningCode)}
-    return tuple(sorted([*others, *growth_warnings], key=lambda warning: order.get(warning.code, len(order))))
+    return tuple(sorted([*others, *made], key=lambda warning: order.get(warning.code, len(order))))
 
 
 def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirectory], log: Log) -> None:
@@ -98,10 +166,9 @@ def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirecto
             return
 
 
-def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, log: Log) -> bool:
+def _store(directory: RunDirectory, fetched: Fetched, spec: MetricsSpec, log: Log) -> bool:
     """Write cloudwatch.csv and return True; return False when the file has values that the source no longer has."""
     source = source_of(spec.resources[0])
-    fetched = source.fetch(spec, from_s, to_s, lambda text: log(one_line(text)))
     existing_s = _existing_period(directory)
     if existing_s is not None and (existing_s < fetched.period_s or fetched.is_empty):
         log(f"{FILE_NAME}, with periods of {existing_s} s, is not replaced: {source.title} now has less")
@@ -109,7 +176,7 @@ def _fetch(directory: RunDirectory, spec: MetricsSpec, from_s: int, to_s: int, l
     if fetched.period_s != spec.period_s:
         what = f"{source.title} no longer has periods of {spec.period_s} s from that time"
         log(f"{what}; its periods are {fetched.period_s} s")
-    directory.path.mkdir(exist_ok=True)  # a run that exists only as JSON has none
+    directory.path.mkdir(exist_ok=True)  # as below
     write_whole(directory.path / FILE_NAME, fetched.csv_text)
     return True
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.sources import source_of
 from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
@@ -41,6 +42,7 @@ from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
 from harness.report.results import Result
 from harness.report.selection import change_text
+from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table
 from harness.report.summary import Observed, RunSummary
@@ -375,9 +377,12 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
         "slowest_note": slowest_note(observed.slowest),
-        "cloud_table": cloud_table(observed.cloudwatch) if observed.cloudwatch else "",
+        "cloud_table": cloud_table(observed.cloudwatch, idle_services(observed.services))
+        if observed.cloudwatch
+        else "",
         "cloud_notes": cloud_notes(observed.cloudwatch, summary.source) if observed.cloudwatch else [],
         "cloud_title": _cloud_title(summary),
+        "services_text": services_text(observed.services, summary.source),
         "exception_table": _exception_table(summary),
         "read_logs": [cell(name) for name in (run.exception_logs if run else ()) if name not in observed.missing_logs],
         "missing_logs": [cell(name) for name in observed.missing_logs],

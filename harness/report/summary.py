@@ -23,6 +23,7 @@ from harness.run.telemetry import MachineFigure, ProcessStop, Usage, UsageSeries
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.points import CloudMetrics
+    from harness.cloudwatch.services import Services
     from harness.metrics.resource_growth import Growth
     from harness.report.slowest import SlowSample
     from harness.report.stored_comparisons import ComparedRun
@@ -40,6 +41,7 @@ FORMAT_VERSION = 3
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
     from harness.cloudwatch.points import CloudMetrics
+    from harness.cloudwatch.services import Services
     from harness.metrics.resource_growth import Growth
     from harness.report.slowest import SlowSample
     from harness.report.stored_comparisons import ComparedRun
@@ -53,7 +55,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics,
+        RecordedUse, DatabaseUse, OwnMetrics, Services,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -64,8 +66,8 @@ class Observed:
 
     Uses, figures of machines, profiles, growths, `own_metrics` and `slowest` cover the window, series and databases the
     whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
-    `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` is
-    None if nothing was fetched.
+    `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` and
+    `services` are None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -85,6 +87,7 @@ class Observed:
     own_metrics: tuple[OwnMetrics, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
     stops: tuple[ProcessStop, ...] = ()
+    services: Services | None = None
 
 
 @dataclass(frozen=True)

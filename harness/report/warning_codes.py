@@ -1,7 +1,7 @@
 """Every warning about a result: its code, severity, text, and the parts of a report that it concerns.
 
-To add a warning, write the function that yields the values for its text in `evidence`, `generator_evidence` or
-`growth`. Name it as the `found_in` of a new member of WarningCode, and add a row to the table in
+To add a warning, write the function that yields the values for its text in `evidence`, `generator_evidence`,
+`growth` or `consumer_lag`. Name it as the `found_in` of a new member of WarningCode, and add a row to the table in
 docs/format.md; one that makes a run DOUBTFUL also needs a section in docs/doubtful.md.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
+from harness.report import consumer_lag as of_consumers
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
 from harness.report import growth as of_growth
@@ -330,6 +331,13 @@ class WarningCode(StrEnum):
         text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or make soak, "
         "whose report lists the classes that grew.",
         found_in=of_growth.growing,
+    )
+    CONSUMER_LAG = _Definition(
+        code="consumer-lag",
+        concerns=(Part.VERDICT,),
+        text="Consumers do not keep up: {consumers}. Their work is not done when the requests are: look at these "
+        "services and their database, then at the number of partitions.",
+        found_in=of_consumers.lagging,
     )
     # There is too little of everything.
     TOO_SHORT = _doubtful(

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.cloudwatch.points import FILE_NAME as CLOUDWATCH
 from harness.cloudwatch.points import fetched_metrics
+from harness.cloudwatch.services import FILE_NAME as SERVICES
+from harness.cloudwatch.services import Services, StoredServices
 from harness.run import telemetry_writer
 from harness.run.context import RunContext
+from harness.run.directory import load_record
 from harness.run.prepare import PreparedRun
 from harness.run.record import RunRecord, Unknown
 from harness.system import exceptions, histogram_files, jfr, own_metrics_files, profile_files
@@ -33,8 +37,13 @@ RECORDERS = (
     Recorder(  # harness/report/cloudwatch.py fetches them
         "cloudwatch", CLOUDWATCH, read=lambda of: {"cloudwatch": fetched_metrics(of.folder, of.origin_s, of.window)}
     ),
+    Recorder("services", SERVICES, read=lambda of: {"services": _services(of.folder / SERVICES)}),
     exceptions.RECORDER,
 )
+
+
+def _services(path: Path) -> Services | None:
+    return load_record(StoredServices, path).services if path.is_file() else None
 
 
 @contextmanager

@@ -29,9 +29,9 @@ _EVIDENCE = (
 # Likewise of processes of the system: the statements and waits of databases with their snapshots, and the metrics that
 # processes publish.
 _OF_SYSTEM = re.compile(r"system/((statements|waits)-.+\.tsv|(snapshots|own-metrics)-.+\.jsonl)")
-# Metrics of remote machines: fetched after the run, and again as long as CloudWatch has them; run.json contains the
-# request.
-_CLOUDWATCH = "cloudwatch.csv"
+# Metrics of remote machines, and what is known of their services: fetched after the run, and again as long as AWS has
+# them; run.json contains the request.
+_FETCHED = {"cloudwatch.csv", "services.json"}
 # What the run was compared with when it ended: the report contains it.
 _COMPARED = "compared.json"
 # The failed requests as HTML: the report links it.
@@ -135,7 +135,7 @@ def stored_names(there: Iterable[str], exception_logs: Iterable[str]) -> tuple[s
     The others are not needed: JMeter's log, the effective plan, data files, recordings, logs that the report does not
     use.
     """
-    others = {RUN_FILE, _CLOUDWATCH, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
+    others = {RUN_FILE, *_FETCHED, _COMPARED, _FAILURES_PAGE, *(LOG_FOLDER + name for name in exception_logs)}
     wanted = (name for name in there if is_evidence(name) or name in others or _IMAGE.fullmatch(name))
     return tuple(sorted(name for name in wanted if _FILE.fullmatch(name)))
 

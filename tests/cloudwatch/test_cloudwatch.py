@@ -58,7 +58,7 @@ def test_services_are_named_with_their_cluster_or_listed_below_it():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({}, "nothing to watch; list services or instances in ecs, rds or ec2"),
+        ({}, "nothing to watch; list resources in ecs, rds, ec2, msk, opensearch or elb"),
         ({"esc": []}, "unknown key esc; did you mean ecs?"),
         ({"ecs": ["okapi"]}, "ecs 'okapi' is not a valid name; give cluster/service"),
         ({"ecs": [{"cluster": "perf"}]}, r"ecs: {'cluster': 'perf'}; give { cluster = "),

@@ -47,10 +47,12 @@ def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_pat
         directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
         assert metrics(directory.path) == 0
     assert (directory.path / "cloudwatch.csv").is_file()
-    assert (
-        "the burst balance of the volumes of EC2 instances is not known: EC2: permission denied; "
+    missing = (
+        "EC2: burst balance of the volumes of i-0123456789abcdef0: permission denied; "
         "these credentials need ec2:DescribeVolumes: see docs/cloudwatch.md"
-    ) in capsys.readouterr().out
+    )
+    assert missing in capsys.readouterr().out
+    assert f"- {missing}." in directory.report.read_text()
 
 
 def test_a_server_that_is_down_is_one_line_and_code_3(tmp_path):
@@ -131,12 +133,13 @@ def test_pages_are_joined_a_busy_server_is_retried_and_its_messages_are_printed(
         ("AccessDeniedException", 400, 2, "permission denied; these credentials need cloudwatch:GetMetricData"),
         ("UnrecognizedClientException", 400, 2, "the server rejects the credentials (UnrecognizedClientException)"),
         ("InternalServiceFault", 500, 3, "the server failed (InternalServiceFault"),
+        ("ThrottlingException", 400, 3, "the server refused too many requests (ThrottlingException, 4 attempts)"),
     ],
 )
 def test_a_refusal_by_aws_is_one_line_with_what_to_do(tmp_path, code, status, exit_code, message):
     requests: list[dict[str, Any]] = []
     with serving(Answering, answer=staticmethod(refused(code, status)), requests=requests) as port:
-        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}"))
+        directory = add_recent_run(tmp_path, cloudwatch=spec(f"http://127.0.0.1:{port}", rds=[]))
         with pytest.raises(HarnessError) as caught:
             metrics(directory.path)
     assert caught.value.exit_code == exit_code

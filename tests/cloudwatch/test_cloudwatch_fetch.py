@@ -37,6 +37,8 @@ DIMENSIONS = {
 def moto() -> Iterator[str]:
     with moto_server() as url:
         put(url)
+        keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+        boto3.client("rds", REGION, endpoint_url=url, **keys).describe_db_instances()  # the first call takes seconds
         yield url
 
 

@@ -16,7 +16,9 @@ from harness.cli import main
 from harness.cloudwatch import sources
 from harness.cloudwatch.points import COMPLETE, Answers
 from harness.cloudwatch.queries import CPU, STATISTICS, Metric, Query, whole_periods
+from harness.cloudwatch.services import Missing, Services
 from harness.cloudwatch.source import Fetched, MetricsSpec, Resource, ResourceFacts
+from harness.metrics.window import Window
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import summary_of_run
@@ -52,6 +54,10 @@ class Fake:
         log(f"Fake does not know how {len(spec.resources)} hosts are set up")
         return ()
 
+    def services(self, spec: FakeSpec, origin_s: int, window: Window) -> Services:
+        what = f"{len(spec.resources)} databases from {origin_s} to {origin_s + window.run_s}"
+        return Services((Missing(self.title, what, "it has none"),))
+
     def fetch(self, spec: FakeSpec, from_s: int, to_s: int, log: Log) -> Fetched:
         log("one\nline")
         span = whole_periods(from_s, to_s, spec.period_s)
@@ -83,6 +89,7 @@ def test_an_added_source_is_requested_in_a_profile_and_fetched_into_the_report(t
     assert "| host a | 50.0 | 50.0-50.0 | 1 of 1 |" in report
     assert "<summary>Fake</summary>\n" in report
     assert "CPU in Fake" in report
+    assert "- Fake: 2 databases from 1700000000 to 1700000120: it has none." in report
     assert "CloudWatch" not in report
     found = json.loads(directory.summary_json.read_text())["observed"]["cloudwatch"]["metrics"]
     assert [(one["kind"], one["resource"], one["mean"]) for one in found] == [("fake", "a", 0.5), ("fake", "b", 0.5)]

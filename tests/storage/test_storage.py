@@ -87,7 +87,8 @@ def test_a_run_without_identity_or_still_in_progress_is_not_pushed(changes):
 
 def test_only_the_sources_of_the_report_are_uploaded():
     there = [
-        "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "compared.json", "throughput.svg",
+        "run.json", "samples.jtl", "telemetry.csv", "heap.csv", "cloudwatch.csv", "services.json", "compared.json",
+        "throughput.svg",
         "failures.jsonl", "failures.html", "jmeter.log", "effective.jmx",
         "system/killbill.log", "system/other.log", "system/statements-mariadb.tsv", "system/waits-mariadb.tsv",
         "system/own-metrics-killbill.jsonl", "system/profile-killbill.jfr", "data/cards.csv", "data/x.svg",
@@ -95,7 +96,7 @@ def test_only_the_sources_of_the_report_are_uploaded():
     ]  # fmt: skip
     assert stored_names(there, ("killbill.log",)) == (
         "cloudwatch.csv", "compared.json", "failures.html", "failures.jsonl", "heap.csv",
-        "profile-killbill-cpu.html", "run.json", "samples.jtl", "system/killbill.log",
+        "profile-killbill-cpu.html", "run.json", "samples.jtl", "services.json", "system/killbill.log",
         "system/own-metrics-killbill.jsonl", "system/snapshots-mariadb.jsonl", "system/statements-mariadb.tsv",
         "system/waits-mariadb.tsv", "telemetry.csv", "throughput.svg",
     )  # fmt: skip

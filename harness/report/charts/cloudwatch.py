@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
+from harness.cloudwatch import queries
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import BURST, CONNECTIONS, CPU, CPU_CREDITS, ECS, FREE_MEMORY, MEMORY
+from harness.cloudwatch.queries import CONSUMER, ECS, LAG
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.over_time import scaled, series
@@ -18,6 +19,7 @@ from harness.report.columns import tenths_text
 from harness.report.tables import cell, table
 
 NOT_KNOWN = "n/a"
+_NAMED_MOST = 10
 _Print = Callable[[float | None], str]
 
 
@@ -32,22 +34,73 @@ class CloudColumn(NamedTuple):
     text: _Print
 
 
-COLUMNS = (
-    CloudColumn(CPU, "CPU %", _percent),
-    CloudColumn(MEMORY, "memory %", _percent),
-    CloudColumn(FREE_MEMORY, "free memory MB", units.mb_text),
-    CloudColumn(CONNECTIONS, "connections", tenths_text),
-    CloudColumn(CPU_CREDITS, "CPU credits", tenths_text),
-    CloudColumn(BURST, "burst balance %", _percent),
+_BASE = (
+    CloudColumn(queries.CPU, "CPU %", _percent),
+    CloudColumn(queries.MEMORY, "memory %", _percent),
+    CloudColumn(queries.FREE_MEMORY, "free memory MB", units.mb_text),
+    CloudColumn(queries.CONNECTIONS, "connections", tenths_text),
+    CloudColumn(queries.CPU_CREDITS, "CPU credits", tenths_text),
+    CloudColumn(queries.BURST, "burst balance %", _percent),
 )
+_DISKS = (
+    CloudColumn(queries.READ_LATENCY, "read latency ms", units.average_text),
+    CloudColumn(queries.WRITE_LATENCY, "write latency ms", units.average_text),
+    CloudColumn(queries.COMMIT_LATENCY, "commit latency ms", units.average_text),
+    CloudColumn(queries.READS, "reads/s", tenths_text),
+    CloudColumn(queries.WRITES, "writes/s", tenths_text),
+)
+_BROKERS = (
+    CloudColumn(queries.DISK, "disk %", _percent),
+    CloudColumn(queries.UNDER_REPLICATED, "under-replicated partitions", tenths_text),
+)
+_CONSUMERS = (
+    CloudColumn(queries.LAG, "lag, messages", tenths_text),
+    CloudColumn(queries.LARGEST_LAG, "lag of the worst partition", tenths_text),
+)
+_SEARCH = (
+    CloudColumn(queries.JVM_MEMORY, "JVM memory pressure %", _percent),
+    CloudColumn(queries.INDEXING, "indexing/s", units.rate_text),
+    CloudColumn(queries.INDEXING_LATENCY, "indexing ms", units.average_text),
+    CloudColumn(queries.SEARCHES, "shard searches/s", units.rate_text),
+    CloudColumn(queries.SEARCH_LATENCY, "search ms", units.average_text),
+)
+_BALANCERS = (
+    CloudColumn(queries.REQUESTS, "requests/s", units.rate_text),
+    CloudColumn(queries.RESPONSE_TIME, "target response ms", units.average_text),
+    CloudColumn(queries.ELB_5XX, "5xx/min of the balancer", units.rate_text),
+    CloudColumn(queries.TARGET_5XX, "5xx/min of targets", units.rate_text),
+)
+COLUMNS = (*_BASE, *_DISKS, *_BROKERS, *_CONSUMERS, *_SEARCH, *_BALANCERS)
+# The columns of each table of a run; the kinds of the second part have tables of their own.
+_OWN_TABLES = {
+    queries.MSK: (_BASE[0], *_BROKERS), CONSUMER: _CONSUMERS, queries.OPENSEARCH: (_BASE[0], *_SEARCH),
+    queries.ELB: _BALANCERS,
+}  # fmt: skip
 
 
-def cloud_table(found: CloudMetrics) -> str:
-    """Return the table of a run: a row per resource, with n/a for values that CloudWatch did not have."""
-    names = {metric.metric for metric in found.metrics}
-    columns = [column for column in COLUMNS if column.metric in names]
+def cloud_table(found: CloudMetrics, idle: Collection[Resource] = ()) -> str:
+    """Return the tables of a run: a row per resource, with n/a for values that CloudWatch did not have.
+
+    `idle` services, and consumers without any lag, have no row.
+    """
+    resources = [one for one in found.resources if one not in idle and not _keeps_up(found, one)]
+    others = [one for one in resources if one.kind not in _OWN_TABLES]
+    with_disks = [one for one in others if any(found.metric(one, column.metric) for column in _DISKS)]
+    parts = [(others, _BASE), (with_disks, _DISKS)]
+    parts += [([one for one in resources if one.kind == kind], columns) for kind, columns in _OWN_TABLES.items()]
+    return "\n\n".join(_table(found, some, columns) for some, columns in parts if some)
+
+
+def _keeps_up(found: CloudMetrics, resource: Resource) -> bool:
+    lag = found.metric(resource, LAG)
+    return lag is not None and lag.maximum == 0
+
+
+def _table(found: CloudMetrics, resources: Sequence[Resource], every: Sequence[CloudColumn]) -> str:
+    names = {metric.metric for resource in resources for metric in found.by_resource[resource]}
+    columns = [column for column in every if column.metric in names]
     rows = []
-    for resource in found.resources:
+    for resource in resources:
         row = [cell(resource_title(resource))]
         for column in columns:
             metric = found.metric(resource, column.metric)
@@ -70,7 +123,7 @@ def metric_cells(metrics: Sequence[CloudMetric], resource: Resource, column: Clo
 
 def _periods(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return how many periods of the window have a value, for the metric with the fewest values above 0."""
-    metrics = [metric for metric in cloudwatch.metrics if metric.of == resource and not metric.is_balance]
+    metrics = [metric for metric in cloudwatch.by_resource[resource] if not metric.is_balance]
     if not metrics:
         return ""  # a volume, of which only the balance is known
     fewest = min((metric.point_count for metric in metrics if metric.point_count), default=0)
@@ -90,6 +143,8 @@ def cloud_notes(found: CloudMetrics, source: str) -> list[str]:
     lines.append(f"Averages are means of the periods' averages; ranges are of {readings}.")
     if ECS in kinds:
         lines.append("For a service, 100 % is its reservation.")
+    if keeping_up := sum(_keeps_up(found, one) for one in found.resources):
+        lines.append(f"{units.plural(keeping_up, 'consumer')} without any lag: not listed.")
     return lines + cloud_warnings(found, source)
 
 
@@ -97,7 +152,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
     if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
-        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({', '.join(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({_some(absent)}).")
     if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
         what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
@@ -114,14 +169,19 @@ def _source(found: CloudMetrics) -> str:
 
 def _absent(cloudwatch: CloudMetrics, resource: Resource) -> str:
     """Return what CloudWatch had no values for: the resource, or some of its metrics; empty when it had all."""
-    known = {metric.metric for metric in cloudwatch.metrics if metric.of == resource and metric.point_count}
+    known = {metric.metric for metric in cloudwatch.by_resource[resource] if metric.point_count}
     titles = [one.title for one in COLUMNS if cloudwatch.metric(resource, one.metric) and one.metric not in known]
     name = cell(resource_title(resource))
     return f"{name} {' and '.join(titles)}" if known and titles else name if titles else ""
 
 
 def _names(metrics: Sequence[CloudMetric]) -> str:
-    return ", ".join(dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics))
+    return _some([*dict.fromkeys(cell(resource_title(metric.of)) for metric in metrics)])
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED_MOST
+    return ", ".join(names[:_NAMED_MOST]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plotted]:
@@ -130,7 +190,11 @@ def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plo
     `factor` converts a value to the unit of the chart.
     """
     cloudwatch = source.cloudwatch
-    metrics = [one for one in cloudwatch.metrics if one.metric == metric] if cloudwatch else []
+    metrics = [
+        one
+        for one in (cloudwatch.metrics if cloudwatch else ())
+        if one.metric == metric and one.of not in source.idle and (one.kind != CONSUMER or any(one.averages))
+    ]
     lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
     if cloudwatch and any(line.values for line in lines):
         yield Plotted([scaled(line, factor) for line in lines], _source(cloudwatch))

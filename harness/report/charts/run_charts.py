@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from harness.base import units
-from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, MEMORY
+from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, LAG, MEMORY
 from harness.metrics.metric import MEDIAN, P95, THROUGHPUT, metric_of
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_lines
@@ -139,6 +139,18 @@ def _heaps(source: ChartSource) -> Iterator[Plotted]:
         yield Plotted(lines, heap.process, number if len(source.heap_series) > 1 else 0)
 
 
+def _database_loads(source: ChartSource) -> Iterator[Plotted]:
+    """Yield the active sessions of each database by what they waited for."""
+    databases = source.services.databases if source.services else ()
+    for number, one in enumerate(databases, 1):
+        lines = []
+        for wait in one.waits:
+            points = [(one.from_s + (at + 0.5) * one.period_s, value) for at, value in enumerate(wait.sessions)]
+            lines.append(Series(wait.wait, tuple(point for point in points if 0 <= point[0] <= source.window.run_s)))
+        if any(value is not None for line in lines for _, value in line.points):
+            yield Plotted(lines, one.name, number if len(databases) > 1 else 0)
+
+
 def _draw_lines(source: ChartSource, chart: ChartData) -> str:
     return line_chart(_frame(source, chart), chart.lines)
 
@@ -186,6 +198,8 @@ CHARTS = (
     RunChart("cloudwatch-free-memory", CLOUD, "Free memory in {}", "MB", partial(cloud_lines, FREE_MEMORY, _PER_MB)),
     RunChart("cloudwatch-cpu-credits", CLOUD, "CPU credits in {}", "credits", partial(cloud_lines, CPU_CREDITS, 1.0)),
     RunChart("cloudwatch-burst-balance", CLOUD, "Burst balance in {}", "%", partial(cloud_lines, BURST, 100.0)),
+    RunChart("cloudwatch-consumer-lag", CLOUD, "Lag of consumers in {}", "messages", partial(cloud_lines, LAG, 1.0)),
+    RunChart("database-load", CLOUD, "Load of {}", "average active sessions", _database_loads),
     RunChart("response-memory", GROWTH, "Response time against memory", "ms, average", memory_response,
              memory_response_chart, "MB"),
 )  # fmt: skip

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.base.records import build, to_plain
+from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.services import Services
+from harness.cloudwatch.source import Resource
 from harness.metrics.figures import LOAD, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.resource_growth import Growth
@@ -42,6 +45,7 @@ class ChartSource:
     loads: Sequence[LoadFigures] = ()
     cloudwatch: CloudMetrics | None = None
     growths: Sequence[Growth] = ()
+    services: Services | None = None
 
     @classmethod
     def of(cls, summary: RunSummary) -> ChartSource:
@@ -59,6 +63,7 @@ class ChartSource:
             loads=summary.loads,
             cloudwatch=observed.cloudwatch,
             growths=observed.growths,
+            services=observed.services,
         )
 
     @classmethod
@@ -79,6 +84,11 @@ class ChartSource:
             heap_series=build(tuple[HeapSeries, ...], observed["heap_series"]),
             goals=build(tuple[GoalResult, ...], (data.get("verdict") or {}).get("goals", ())),
         )
+
+    @property
+    def idle(self) -> frozenset[Resource]:
+        """The services of a cluster that did not take part."""
+        return idle_services(self.services)
 
     @property
     def band(self) -> Band | None:

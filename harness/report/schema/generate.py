@@ -29,6 +29,7 @@ SCHEMA = Path(__file__).with_name("summary.schema.json")
 _WIDTH = 160
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
 _KINDS = [kind for source in SOURCES for kind in source.kinds]
+_METRICS = [name for source in SOURCES for names in source.metrics.values() for name in names]
 # What is known in the code, or cannot be written in TOML.
 _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunSummary.format_version": {"const": FORMAT_VERSION},
@@ -40,6 +41,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "GroupLoad.think_time_per": {"enum": [TRANSACTION, None]},
     "Resource.kind": {"enum": _KINDS},
     "CloudMetric.kind": {"enum": _KINDS},
+    "CloudMetric.metric": {"enum": list(dict.fromkeys(_METRICS))},
     "RunWarning.code": {"enum": [str(code) for code in WarningCode]},
 }
 
