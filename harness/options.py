@@ -16,8 +16,8 @@ from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
 from harness.plan.goal import option_metrics
 from harness.run.kinds import LAST
-from harness.run.remote.keys import FOLDER_NAME as KEYS_FOLDER
 
+KEYS_FOLDER = "generator-keys"
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
 _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -19,9 +20,10 @@ from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
-from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of, window_span_ms
-from harness.report.summary import RunSummary
-from harness.run.record import RunRecord
+
+if TYPE_CHECKING:
+    from harness.report.summary import RunSummary
+    from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
 # The seconds from 2001 to 2286. As milliseconds they are of 1970.
@@ -58,7 +60,11 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
     return None
 
 
-@shared_counter()
+def _load_summarise() -> None:
+    from harness.report import summarise  # noqa: F401 - takes as long as counting a million rows
+
+
+@shared_counter(meanwhile=_load_summarise)
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
@@ -98,6 +104,8 @@ def _name_of(tally: SampleTally) -> str:
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
     tally = tally_of_jtls(inputs, counting)
+    from harness.report.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
+
     window, scope = window_of(tally, counting.window, counting.run), Scope(tuple(once_labels))
     options = SummaryOptions(
         window=window,
@@ -120,6 +128,8 @@ def counted_tally(
     with_batches: bool = True,
 ) -> SampleTally | None:
     """Return the tally of a scope's samples within the window, and of its batches; None when it excludes nothing."""
+    from harness.report.summarise import window_span_ms
+
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
         return None
@@ -136,6 +146,8 @@ def silences_of(
     None unless a gap may be a pause of the plan, when standard input cannot be read again, and when a tally file has
     none of them.
     """
+    from harness.report.summarise import gaps_of
+
     if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
         return None
     silences = Silences(once_labels, with_transactions=not tally.requests.seconds)

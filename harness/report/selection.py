@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.base.config import did_you_mean
@@ -12,9 +13,10 @@ from harness.base.errors import UsageError
 from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
 from harness.metrics.window import ALL, describe
 from harness.report.columns import SortOrder
-from harness.report.summary import RunSummary
 from harness.report.tables import Rows, Shown, one_line
-from harness.report.verdict import VALID, headline
+
+if TYPE_CHECKING:
+    from harness.report.summary import RunSummary
 
 _LABELS_NAMED = 20
 
@@ -82,6 +84,8 @@ class Selection:
 
     def _remarks(self, summary: RunSummary, groups: Sequence[Shown]) -> list[str]:
         """Return the verdict, unless it is VALID, and what TOTAL includes."""
+        from harness.report.verdict import VALID, headline  # loaded while a large file is counted
+
         remarks = [] if summary.verdict.state == VALID else [headline(summary.verdict)]
         if self.pattern is not None and self.only in (None, TOTAL) and any(group.total for group in groups):
             shown, there = (sum(len(group.labels) for group in some) for some in (groups, summary.groups))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from harness.jtl.inputs import Input, opened
 from harness.jtl.readers import SUMMARY, refuse_summary
@@ -11,8 +11,10 @@ from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, SummaryRow, To
 from harness.metrics.figures import LOAD, LabelFigures
 from harness.report.columns import Column
 from harness.report.export import csv_lines
-from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
+
+if TYPE_CHECKING:
+    from harness.report.summary import RunSummary
 
 # Response times are rounded to whole ms: a smaller difference says nothing.
 _ROUNDING_MS = 1.0

@@ -85,6 +85,7 @@ def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
     assert ab("--a=HEAD~2", "--b=HEAD~1") == 0
 
 
+@pytest.mark.real
 def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, repository, tmp_path):
     (repository / "env" / "quick.toml").write_text((repository / "env" / "local.toml").read_text())
     commit(repository, "Add a profile")
@@ -119,6 +120,7 @@ def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, 
     assert len(calls(tmp_path)) == count
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

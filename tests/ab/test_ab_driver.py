@@ -161,6 +161,7 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert "\n- Continue the test with more time: `make ab PLAN=tiny RESUME=01 MAX=2h`\n" in page_of(tmp_path)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("regressed")
 def test_the_time_of_a_run_is_estimated_from_the_last_test_of_the_plan(ab, tmp_path):
     path, record = tmp_path / "ab" / "tiny" / "ab-01.json", record_of(tmp_path)

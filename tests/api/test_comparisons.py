@@ -57,6 +57,7 @@ def test_every_cell_is_that_of_the_command(reports, capsys):
     check(compare(*NAMES, reports=reports), expected)
 
 
+@pytest.mark.real
 def test_opened_runs_are_compared_like_their_names(reports, capsys):
     before, after = (open_run(name, reports) for name in NAMES)
     expected = json_of(reports, capsys)
@@ -64,6 +65,7 @@ def test_opened_runs_are_compared_like_their_names(reports, capsys):
     check(compare([before], [NAMES[1]], reports=reports), expected)
 
 
+@pytest.mark.real
 def test_jtls_are_compared_like_their_paths(reports, capsys):
     paths = [str(reports / name / "samples.jtl") for name in NAMES]
     check(compare(*map(read_jtl, paths)), json_of(reports, capsys, names=paths))

@@ -80,6 +80,7 @@ def clone(tmp_path):
     return started
 
 
+@pytest.mark.real
 def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clone, tmp_path):
     process = clone()
     text = process.communicate(timeout=30)[1]
@@ -89,6 +90,7 @@ def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clo
     assert (tmp_path / "build" / "jmeter" / "bin" / "jmeter").is_file()
 
 
+@pytest.mark.real
 def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_path):
     process = clone(uv=SYSTEM_UV, code="from harness.base.first_setup import set_up\nset_up(['--plan=lb-direct'])")
     text = process.communicate(timeout=30)[1]
@@ -104,6 +106,7 @@ def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_
     assert rest.endswith("-r " + str(tmp_path / "requirements.txt"))
 
 
+@pytest.mark.real
 def test_what_prepares_a_system_needs_no_large_package():
     names = [line.split("==")[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     small = {pin.split("==")[0] for pin in small_packages(ROOT / "requirements.txt")}
@@ -132,6 +135,7 @@ def test_the_wheel_needs_the_plain_pins(monkeypatch):
     assert "hash" not in str(given)
 
 
+@pytest.mark.real
 def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     process = clone(maven='[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; touch mvn-runs; echo no route; exit 1')
     text = process.communicate(timeout=30)[1]
@@ -141,6 +145,7 @@ def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     assert errors == [what, "no route"]
 
 
+@pytest.mark.real
 def test_a_full_disk_is_one_line_and_nothing_half_built_is_left(clone, tmp_path):
     full = (
         'for word; do case "$word" in -Djmeter.home=*) mkdir -p "${word#*=}"; echo x > "${word#*=}/part";; esac; done; '
@@ -169,6 +174,7 @@ def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
     wait_for(lambda: not is_running(int((tmp_path / "mvn-runs").read_text())), 5)
 
 
+@pytest.mark.real
 def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
     slow = '[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; echo $$ > mvn-runs; exec sleep 61'
     process = clone(uv=f"{UV}\n[ $1 = venv ] || {{ echo $$ > uv-pid; exec sleep 61; }}", maven=slow)

@@ -204,7 +204,7 @@ class TestAims:
             result("jmeter-g", 1_000_000, 18.0),
             result("ours", 10_000_000, 1.9, peak_mb=149),
             result("polars", 10_000_000, 2.0),
-            result("polars-figures", 10_000_000, 3.0),
+            result("polars-figures", 10_000_000, 3.2),
             result("report", 1_000_000, 1.2),
             result("report", 10_000_000, 3.5),
         )
@@ -322,6 +322,7 @@ class TestSideBySide:
 BENCH = [ROOT / "scripts" / "bench", "aggregate", "--repeat", "1", "--rows"]
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
     done = subprocess.run(

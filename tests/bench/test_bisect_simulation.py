@@ -5,6 +5,7 @@ import pytest
 from bench.statistics.bisect import DRIFT, NOTHING, ONE, aims, simulated
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_named_commits_are_right_and_nothing_is_named_without_a_step():
     ends = list(simulated(60, seed=1, runs_most=30, commits_most=40))

@@ -50,6 +50,7 @@ def test_nothing_is_answered_during_a_pause():
     assert max(one.end_s - one.start_s for one in answers) > 4.0
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_good_loads_of_all_shapes_are_valid():
     """At most 3 % are not: 1 of 58. If 10 % were, 2 or more of 58 have a probability of 98 %."""

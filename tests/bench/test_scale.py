@@ -94,6 +94,7 @@ def test_too_little_space_is_refused_before_anything_is_written(monkeypatch, cap
 SMALL = ["--rows", "20000", "--times", "2", "--files", "2", "--labels", "300", "--repeat", "1"]
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_bench_measures_every_part_and_removes_its_files():
     command = [ROOT / "scripts" / "bench", "scale", *SMALL, "--parts", "sizes,files,labels"]

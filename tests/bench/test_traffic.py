@@ -57,6 +57,7 @@ PLAN = jmx(
 ).replace("${port}", "").replace("${scheme}", "https")  # fmt: skip
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_credentials_cookies_redirects_and_bodies_are_sent_as_by_plain_jmeter(tmp_path: Path) -> None:
     (tmp_path / "repository").mkdir()

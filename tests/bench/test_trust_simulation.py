@@ -20,6 +20,7 @@ def test_the_intervals_contain_the_true_parts_in_90_percent(scene):
     assert min(vars(found).values()) >= 0.90
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("pairs", DEVIATIONS_FOUND)
 @pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_changes_of_exactly_the_stated_size_are_found_in_80_percent(pairs, alike):

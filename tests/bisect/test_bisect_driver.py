@@ -52,6 +52,7 @@ def repository(home):
     return home
 
 
+@pytest.mark.real
 def test_the_value_that_slows_a_system_is_named_first_with_its_change(bisect, tmp_path, capsys):
     assert bisect(VALUES, "--metric=average") == 0
     record, page = record_of(tmp_path), page_of(tmp_path)
@@ -75,6 +76,7 @@ def test_the_value_that_slows_a_system_is_named_first_with_its_change(bisect, tm
     assert "bisect-01" in (tmp_path / SUMMARY_NAME).read_text()
 
 
+@pytest.mark.real
 def test_good_and_bad_that_are_exchanged_are_said_to_be(bisect, tmp_path):
     assert bisect("--set=delay_ms=30,29,0,1", "--metric=throughput") == 0
     headline = record_of(tmp_path)["headline"]
@@ -88,6 +90,7 @@ def test_values_that_change_nothing_have_no_effect(bisect, tmp_path):
     assert re.fullmatch(r"NO EFFECT after \d+ runs: p90 of both ends differs by less than \d\.\d %\.", headline)
 
 
+@pytest.mark.real
 def test_values_that_slow_a_system_bit_by_bit_are_no_single_one(bisect, tmp_path):
     assert bisect("--set=delay_ms=0,10,20,30,40,50", "--metric=average") == 0
     headline = record_of(tmp_path)["headline"]
@@ -148,6 +151,7 @@ def test_ctrl_c_ends_a_build_and_the_bisection_can_be_resumed(bisect, home, tmp_
     assert "**INTERRUPTED, so far CANNOT TELL after 4 runs: " in page_of(tmp_path)
 
 
+@pytest.mark.real
 def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, repository, tmp_path):
     git(repository, "checkout", "-q", "-b", "side", "c2")
     (repository / "number").write_text("13")
@@ -171,12 +175,14 @@ def test_a_bad_end_whose_runs_fail_is_invalid(bisect, tmp_path):
     assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: scripts/run ended with")
 
 
+@pytest.mark.real
 def test_a_bisection_that_failed_goes_on_when_it_is_resumed(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"3": "fail", "4": "fail"}) == 3
     assert bisect("--resume") == 0
     assert record_of(tmp_path)["headline"].startswith("FOUND ")
 
 
+@pytest.mark.real
 def test_runs_that_do_not_count_are_repeated_and_three_in_a_row_end_it(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"6": "doubt"}) == 0
     assert "| no: DOUBTFUL: " in page_of(tmp_path)
@@ -184,6 +190,7 @@ def test_runs_that_do_not_count_are_repeated_and_three_in_a_row_end_it(bisect, t
     assert record_of(tmp_path, "bisect-02")["headline"].startswith("INVALID: 3 runs in a row do not count: ")
 
 
+@pytest.mark.real
 def test_its_report_is_written_again_by_its_name(bisect, tmp_path, capsys):
     assert bisect(VALUES) == 0
     capsys.readouterr()

@@ -112,6 +112,7 @@ def test_a_healthy_installation_has_all_facts_and_no_problem(doctor: Doctor, cac
     assert [path for path in files(tmp_path) if path not in before and "/tools" not in path] == []
 
 
+@pytest.mark.real
 def test_the_version_has_the_commit_that_pip_installed(doctor: Doctor, tmp_path: Path) -> None:
     info = tmp_path / "site" / f"load_test_harness-{__version__}.dist-info"
     commit = "0123456789abcdef0123456789abcdef01234567"
@@ -120,6 +121,7 @@ def test_the_version_has_the_commit_that_pip_installed(doctor: Doctor, tmp_path:
     assert doctor().stdout.startswith(f"version     {__version__} (commit 0123456789)\n")
 
 
+@pytest.mark.real
 def test_a_folder_whose_loadtest_toml_is_wrong_is_a_problem(doctor: Doctor, tmp_path: Path) -> None:
     (tmp_path / "project" / "loadtest.toml").write_text('requires = ">=99"\n')
     done = doctor()
@@ -127,6 +129,7 @@ def test_a_folder_whose_loadtest_toml_is_wrong_is_a_problem(doctor: Doctor, tmp_
     assert problems(done)[0].startswith(f"PROBLEM: {tmp_path}/project/loadtest.toml requires load-test-harness >=99")
 
 
+@pytest.mark.real
 def test_a_changed_jar_prevents_runs_and_is_named(doctor: Doctor, cache: Path) -> None:
     (cache / "jmeter" / "lib" / "ext" / "core.jar").write_text("evil")
     done = doctor()
@@ -138,6 +141,7 @@ def test_a_changed_jar_prevents_runs_and_is_named(doctor: Doctor, cache: Path) -
     )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -160,6 +164,7 @@ def test_a_changed_or_missing_package_prevents_runs(
     assert "packages    1 pinned, not intact" in done.stdout
 
 
+@pytest.mark.real
 def test_an_old_java_prevents_runs(doctor: Doctor) -> None:
     done = doctor(java="echo 'openjdk version \"11.0.2\"' >&2")
     assert done.returncode == 2
@@ -177,6 +182,7 @@ def test_without_maven_only_what_is_not_downloaded_yet_cannot_run(doctor: Doctor
     assert problems(done)[0].startswith("PROBLEM: Maven is missing (mvn does not run); it downloads JMeter; install")
 
 
+@pytest.mark.real
 def test_a_jmeter_of_the_user_is_named_as_not_locked(doctor: Doctor, cache: Path) -> None:
     (cache / "jmeter" / "lib" / "ext" / "core.jar").write_text("evil")
     done = doctor(JMETER_HOME="/opt/apache-jmeter")

@@ -25,6 +25,7 @@ CLASSIC = """|  | #count | average | median | 90% | min | max | errors | bandwid
 LAW = "The load generator may be the bottleneck: 2.0 users active, 3.0 busy"
 
 
+@pytest.mark.real
 def test_two_equal_runs_are_ok(compare, capsys):
     assert compare("run-07_1", "run-07_2") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -52,6 +52,7 @@ def test_sweeps_without_a_common_level_are_refused(compare, reports):
         compare("tiny/sweep-11", "tiny/sweep-12")
 
 
+@pytest.mark.real
 def test_the_command_of_two_sweeps_contains_the_options_of_the_judgement(compare, reports, capsys):
     make_sweep(reports, "11", {1: 50})
     make_sweep(reports, "12", {1: 50})

@@ -73,6 +73,7 @@ def test_compare_0_compares_with_nothing(reports):
     assert compared(reports, references=NO_REFERENCES) == ()
 
 
+@pytest.mark.real
 def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
     chosen = references_before(None, reports, "tiny", LOAD)
     folder = reports / "tiny"

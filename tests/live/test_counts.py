@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ SAMPLES = st.builds(
 )
 
 
+@pytest.mark.real
 @given(st.lists(st.lists(SAMPLES, max_size=6), min_size=1, max_size=4))
 def test_labels_errors_and_seconds_are_those_of_every_sample(ticks):
     counts = LiveCounts(("Log in",))

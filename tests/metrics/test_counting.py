@@ -189,6 +189,7 @@ def a_file(seed):
 
 
 # A block for the inner loop, the others with `make test`.
+@pytest.mark.real
 @pytest.mark.parametrize(
     "seeds",
     [
@@ -299,6 +300,7 @@ def test_without_a_timeline_only_times_per_second_are_not_counted(tmp_path, prog
     assert counted < 3000  # those alone that the plain reader counted
 
 
+@pytest.mark.real
 def test_time_stamps_that_go_back_are_detected_across_parts_and_header_lines(tmp_path, program):
     rows = [b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (1_700_000_000_000 + 10 * index) for index in range(6000)]
     back = HEAD + b"".join(rows[3000:]) + HEAD + b"".join(rows[:3000])

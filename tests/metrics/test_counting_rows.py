@@ -60,6 +60,7 @@ def test_more_labels_than_fit_into_memory_are_an_error(tmp_path, program, monkey
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.real
 def test_a_file_cut_off_while_it_is_counted_is_an_error(tmp_path, program, capfd):
     data = HEAD + lines_of(10_000)
     path = tmp_path / "cut.jtl"

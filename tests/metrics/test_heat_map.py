@@ -48,6 +48,7 @@ def test_each_cell_has_the_samples_of_its_interval_and_times(samples):
     assert len(heat.edges_ms) - 1 <= ROWS_MOST
 
 
+@pytest.mark.real
 @given(SAMPLES)
 def test_the_percentiles_of_a_column_are_those_of_its_samples(samples):
     timeline = timeline_of(samples)

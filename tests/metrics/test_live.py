@@ -1,3 +1,5 @@
+import pytest
+
 from harness.metrics.live import LiveTally
 from harness.run.progress import JtlTail
 from harness.run.progress_line import plain_line
@@ -62,6 +64,7 @@ def test_when_many_rows_arrive_the_last_are_read_and_all_are_counted(tmp_path):
     assert rows.samples[-1].start_ms == 19_999
 
 
+@pytest.mark.real
 def test_a_tail_that_is_wanted_whole_has_every_row(tmp_path):
     path = tmp_path / "samples.jtl"
     path.write_text(HEADER + "".join(f"{number},10,a,200,Users 1-1,true,1\n" for number in range(20_000)))

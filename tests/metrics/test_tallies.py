@@ -67,6 +67,7 @@ def test_strict_turns_a_dropped_row_into_an_error_that_names_its_line(tmp_path):
         summary_of_jtls(resolve([str(path)]), Counting(strict=True))
 
 
+@pytest.mark.real
 def test_time_stamps_in_seconds_are_refused_with_what_was_read(tmp_path):
     path = write(tmp_path / "a.jtl", *(row(1_764_000_000 + second) for second in range(20)))
     found = run(path)
@@ -94,6 +95,7 @@ def test_given_columns_read_a_file_without_a_header(tmp_path):
     assert (summary.groups[0].total.sample_count, summary.groups[0].total.average_ms) == (1, 100.0)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress, bytes])
 def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path, monkeypatch):
     monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one

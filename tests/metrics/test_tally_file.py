@@ -94,6 +94,7 @@ def test_the_table_of_tallies_is_that_of_their_jtls_to_the_byte(options, folder,
     assert printed(capsys, "table", "a.jtl", "bc.tally", *options) == expected
 
 
+@pytest.mark.real
 def test_generators_that_ran_at_once_have_no_clock_that_was_set_as_files_or_tallies(folder, capsys):
     names = [jtl(folder / f"{name}.jtl", rows(seed, 300)) for seed, name in enumerate("abc")]
     tallies = [name.replace(".jtl", ".tally") for name in names]

@@ -435,6 +435,7 @@ def test_removed_rows_are_missing_also_when_a_slow_request_spans_the_gap(kept, u
     assert "gap" in codes(summary)
 
 
+@pytest.mark.real
 def test_a_stall_is_one_in_all_readers_and_in_tallies(tmp_path, monkeypatch):
     inputs = as_jtl(tmp_path / "a.jtl", lasting(*SLOWER, users=120))
     plain = read_tally(inputs, Scope(with_timeline=False))

@@ -170,6 +170,7 @@ def test_a_very_short_run_is_counted_completely_and_is_not_steady(length_s):
             assert (window.is_steady, cuts(window)) == (False, (0, 0, 0))
 
 
+@pytest.mark.real
 @given(
     st.lists(
         st.one_of(

@@ -156,6 +156,7 @@ def test_an_unknown_code_is_refused_with_the_nearest(codes) -> None:
         codes(more='[check]\nsilence = ["no-think-tme"]\n')
 
 
+@pytest.mark.real
 def test_the_shipped_plans_give_no_advice() -> None:
     folder = Path(__file__).parents[2] / "plans"
     for toml in folder.glob("*.toml"):

@@ -208,7 +208,7 @@ def mutated(root: Xml.Element, kind: str, chance: random.Random) -> list[str]:
 @pytest.mark.real
 @pytest.mark.parametrize("kind", ["remove", "disable", "value", "move"])
 @given(file=st.sampled_from(sorted(ROOTS)), chance=st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_any_single_change_of_a_plan_is_one_line_that_names_it(kind: str, file: str, chance: random.Random) -> None:
     old = ROOTS[file]
     new = copy.deepcopy(old)
@@ -227,7 +227,7 @@ def canonical(root: Xml.Element) -> str:
 
 @pytest.mark.real
 @given(file=st.sampled_from(sorted(ROOTS)), chance=st.randoms(use_true_random=False))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_order_of_attributes_and_blanks_are_no_changes(file: str, chance: random.Random) -> None:
     new = copy.deepcopy(ROOTS[file])
     shuffled(new, chance)

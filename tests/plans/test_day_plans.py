@@ -26,6 +26,7 @@ def traffic(plan: Plan) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.real
 def test_every_system_has_a_plan_with_a_day() -> None:
     plans = {path.stem: load_plan(ROOT / "plans", path.stem) for path in (ROOT / "plans").glob("*.toml")}
     assert {plan.system for plan in plans.values() if plan.system} == {plans[name].system for name in DAYS}

@@ -60,6 +60,7 @@ def test_plan_and_profile_of_the_page_match_its_system(tmp_path: Path) -> None:
     assert (asked.plan.load.users, asked.plan.load.think_time_s) == (10, 0.05)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_page_adds_a_system_that_runs_and_passes_the_tests_unchanged(tmp_path: Path) -> None:
     home = tmp_path / "home"

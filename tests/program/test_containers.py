@@ -94,6 +94,7 @@ def test_the_context_of_the_image_has_the_program_and_neither_results_nor_secret
     assert {name for name in needed if not (ROOT / name).exists()} == set()
 
 
+@pytest.mark.real
 def test_all_plans_that_start_a_system_are_prepared() -> None:
     names = [path.stem for path in sorted((ROOT / "plans").glob("*.toml"))]
     assert plans_with_a_system(ROOT / "plans") == [name for name in names if load_plan(ROOT / "plans", name).system]

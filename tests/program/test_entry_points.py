@@ -27,6 +27,7 @@ def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("folder", ["plans", "env"])
 def test_make_alone_names_every_plan_and_profile(folder):
     names = {path.name.removesuffix(".toml") for path in (ROOT / folder).glob("*.toml")}

@@ -91,6 +91,7 @@ def assert_is_documented(page: ElementTree.Element) -> None:
     assert {parameter(one, "colour") for one in macros(page, "status")} <= COLOURS
 
 
+@pytest.mark.real
 def test_the_storage_format_has_only_what_confluence_documents(files):
     page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
     assert_is_documented(page)
@@ -113,6 +114,7 @@ def test_each_element_of_markdown_becomes_documented_ones(markdown):
     assert_is_documented(parsed(storage_format(f"# t\n\n{markdown}")))
 
 
+@pytest.mark.real
 def test_the_storage_format_is_well_formed_and_has_macros_tables_and_notes(files):
     page = parsed((files / "release-sweep-01-sweep-02.confluence.xml").read_text())
     assert len(macros(page, "toc")) == 1

@@ -54,6 +54,7 @@ def test_the_published_differences_are_those_of_the_page():
     assert changes == ["+10.87", "+5.75", "-0.59", "+14.57", "+12.93", "+10.95", "+11.04", "+16.10"]
 
 
+@pytest.mark.real
 def test_the_page_of_published_figures_judges_nothing_and_is_there_in_all_formats(tmp_path, capsys):
     path = tmp_path / "kiwi.csv"
     path.write_text(HEAD + "Lotus,check-in,1,,average s,0.73\nKiwi,check-in,1,,average s,0.838\n")

@@ -72,6 +72,7 @@ def test_every_label_has_average_and_p95_of_both_releases_at_each_number_of_user
         assert float(row["sweep-02 p95 ms"]) == pytest.approx(65 * 1.1645, abs=2)
 
 
+@pytest.mark.real
 def test_the_first_screen_has_its_parts_in_their_order(shop):
     assert_first_screen(shop[1], "answer", "goals", "chart", "table", "doubts", "steps")
 
@@ -175,6 +176,7 @@ def test_levels_with_a_doubtful_run_are_not_judged_and_are_to_be_measured_again(
     assert single in section(text, "Summary")
 
 
+@pytest.mark.real
 def test_levels_of_one_side_only_are_named_and_not_compared(calm):
     assert "Only sweep-02 has 3 users: not compared with sweep-01." in section(calm, "What this page cannot tell")
     assert {row["users"] for row in label_rows(calm)} == {"2"}

@@ -186,6 +186,7 @@ def test_a_requested_format_is_also_used_in_a_terminal(samples):
     assert in_a_terminal(80, samples, "--format", "markdown").startswith("| label | count |")
 
 
+@pytest.mark.real
 def test_a_plain_table_loads_no_heavy_package(samples):
     done = subprocess.run(
         [sys.executable, "-X", "importtime", str(ROOT / "aggregate.py"), "table", str(samples)],
@@ -243,6 +244,7 @@ def load_tables(markdown: str) -> list[str]:
     return list(rows.values())
 
 
+@pytest.mark.real
 def test_the_table_of_a_run_agrees_with_its_report(tmp_path):
     directory = run_folder(tmp_path, "tiny/run-01_1", once_labels=("Log In",), load=closed_load(users=2, ramp_s=20.0))
     rows = [(1_700_000_000_000 + 100 * number, 900 if number < 250 else 90, "Pay", True) for number in range(1000)]

@@ -118,6 +118,7 @@ def test_labels_move_only_as_far_as_needed(centres, placed):
     assert svg.spread(centres, [40] * len(centres), 0, 300) == pytest.approx(placed)
 
 
+@pytest.mark.real
 def test_a_hundred_thousand_distinct_times_are_drawn_in_few_points():
     chart = distribution_chart("t", {value: 1 + value % 3 for value in range(100_000)})
     assert len(chart) < 20_000

@@ -16,6 +16,7 @@ def good_runs(count):
     return [good_run(Random(seed)) for seed in range(count)]
 
 
+@pytest.mark.real
 def test_good_runs_are_valid():
     assert sum(run.verdict.state != "VALID" for run in good_runs(3)) <= 1
 

@@ -88,6 +88,7 @@ def summary_with(*growths, **observed) -> RunSummary:
     return summarise(tally_of(samples), "tiny/run-01_1", record(), Observed(growths=growths, **observed), options)
 
 
+@pytest.mark.real
 def test_what_grows_is_a_warning_and_what_is_steady_is_none():
     texts = {one.code: one.text for one in summary_with(growth(), growth(THREADS, 1.0)).warnings}
     what = "heap after GC of shop grows 4.1 MB/h (3.2-5); threads of shop grow 4.1/h (3.2-5)"
@@ -225,6 +226,7 @@ def half_an_hour(folder, leaked_per_s):
     return write_report(directory), directory.report.read_text()
 
 
+@pytest.mark.real
 def test_a_run_that_leaks_is_reported_with_its_forecast_from_its_files(tmp_path):
     # 20 MB a minute, so 1,200 an hour: 600 MB in the run, and 2,048 - 700 left at its end.
     summary, text = half_an_hour(tmp_path, 20 * MB // 60)
@@ -240,6 +242,7 @@ def test_a_run_that_leaks_is_reported_with_its_forecast_from_its_files(tmp_path)
     assert "Growth under a constant load: " in text.split("\n## Results\n")[0]
 
 
+@pytest.mark.real
 def test_the_same_run_without_the_leak_claims_nothing(tmp_path):
     summary, text = half_an_hour(tmp_path, 0)
     assert {one.verdict for one in summary.observed.growths} == {STEADY}

@@ -157,6 +157,7 @@ def test_a_bottleneck_on_one_generators_machine_is_reported_with_its_name(tmp_pa
     assert "generator gen2 [^" in directory.report.read_text()
 
 
+@pytest.mark.real
 def test_a_merged_run_is_rendered_again_from_its_samples_or_its_json_with_the_same_bytes(tmp_path, two_runs):
     directory = merge(two_runs, tmp_path / "reports", None).directory
     first = directory.summary_json.read_bytes(), directory.report.read_bytes()

@@ -294,6 +294,7 @@ def test_an_unknown_value_is_an_empty_cell_in_csv_and_null_in_json():
     assert json.loads(json_lines(view_of(samples), ("50",)).splitlines()[0])["sent_bytes_per_s"] is None
 
 
+@pytest.mark.real
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
 def test_csv_and_json_lines_preserve_any_label(label):
     row, total = csv.DictReader(io.StringIO(csv_of([sample(label)]), newline=""))

@@ -89,6 +89,7 @@ def test_five_checks_in_a_row_must_succeed():
     assert looks == [40]
 
 
+@pytest.mark.real
 def test_a_stalled_system_does_not_end_the_load():
     ended_s, _ = drive(steady, silent_from_s=62, most_s=200)
     assert ended_s == 200

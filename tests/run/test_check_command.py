@@ -45,18 +45,21 @@ def test_a_finding_is_printed_once_when_run_and_lint_find_it(check, target):
     assert done.stdout.count("[embedded-resources]") == 1
 
 
+@pytest.mark.real
 def test_a_plan_with_a_fixed_load_runs_and_is_still_refused_for_make_run(check, target):
     done = check(jmx(request()).replace("${__P(users,1)}", "5"), "--target", target)
     assert "Off host > Users: has 5; the run has 2 (users)" in done.stdout
     assert "one user, one pass" in done.stdout
 
 
+@pytest.mark.real
 def test_without_a_sample_the_code_is_3(check, target):
     done = check(jmx(request()), "--target", target)
     assert done.returncode == 3
     assert "tiny: JMeter ran no sampler" in done.stderr
 
 
+@pytest.mark.real
 def test_the_reason_why_jmeter_did_not_start_is_named(check, target):
     done = check(jmx(request()), "--target", target, mode="dies")
     assert done.returncode == 3

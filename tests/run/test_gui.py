@@ -68,6 +68,7 @@ def test_the_jmx_itself_is_opened_with_plan_properties_target_and_settings(
     assert arguments[-1].startswith("headless: ") and "-Djava.awt.headless=false," in arguments[-1]
 
 
+@pytest.mark.real
 def test_a_plan_opens_without_its_secrets_with_a_warning(
     gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ HEADLESS = (
 UNREACHABLE = "Can't connect to X11 window server using ':97' as the value of the DISPLAY variable"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("says", "why"),
     [

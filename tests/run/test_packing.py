@@ -96,6 +96,7 @@ def steps(jtl: Path, text: bytearray) -> Iterator[Callable[[], object]]:
     yield lambda: finish(jtl, beginning_of(jtl) or first, NO_SECRETS)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("broken_off", [0, pytest.param(1, marks=pytest.mark.real)], ids=["a step", "the end"])
 def test_whenever_the_packer_is_killed_every_row_is_read_once(jtl, broken_off, monkeypatch):
     monkeypatch.setattr(packing.os, "fsync", lambda _: None)  # slow, and no test can cut the power

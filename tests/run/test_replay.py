@@ -30,7 +30,7 @@ def init(home: Path, *arguments: str) -> int:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.counterpart) for seed in (1, 2))])
 def test_the_needed_extractors_of_a_generated_application_are_proven_and_no_others_are_left(tmp_path, seed):
     """Thirty of them: scripts/bench correlation."""
     outcome = outcome_of(seed, tmp_path, 1 + seed % 2)
@@ -188,6 +188,7 @@ def test_cookies_that_jmeter_does_not_send_over_http_are_named(tmp_path, capsys,
     assert ("record the https address" in capsys.readouterr().out) == is_named
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_admin_of_django_recorded_by_chromium_passes_for_twenty_users(tmp_path):
     """More applications: scripts/bench correlation --real."""

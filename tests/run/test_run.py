@@ -117,6 +117,7 @@ def test_a_report_is_rendered_again_with_the_same_bytes_and_keeps_its_notes(run,
     assert b"see also run-02_1" in before[0]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [

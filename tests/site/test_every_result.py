@@ -65,6 +65,7 @@ def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, m
     assert_shown(result, report)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("is_soak", "kind"), [(False, "run"), (True, "soak")])
 def test_the_json_of_a_run_has_the_result_that_its_markdown_shows(is_soak, kind, tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", samples=6_000, seconds=120, is_soak=is_soak)
@@ -95,6 +96,7 @@ def test_the_result_of_a_run_without_one_in_its_json_is_computed(tmp_path):
     assert CHARTS[0].name == FIRST_CHART
 
 
+@pytest.mark.real
 def test_the_page_of_a_run_without_json_has_the_headline_of_its_markdown_with_its_goals(tmp_path, charts):
     run = add_run(tmp_path / "reports", "tiny/run-07_1", samples=6_000, seconds=120)
     shutil.rmtree(run.path)
@@ -116,6 +118,7 @@ def changed(report: Path) -> str:
     return stated_result(report).headline
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("kind", [*COMMANDS, *EXPERIMENTS])
 def test_page_site_and_summary_show_the_headline_of_the_json(kind, made, tmp_path, charts):
     source = report_path(kind, made)

@@ -81,6 +81,7 @@ def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_th
     assert doubtful.count('<h2 id="warnings">') == 1
 
 
+@pytest.mark.real
 def test_a_run_without_warnings_has_no_mark(tmp_path, charts):
     run = add_run(tmp_path, "tiny/run-07_1", samples=6_000, seconds=120)
     page = write_run_page(run, charts).read_text(encoding="utf-8")

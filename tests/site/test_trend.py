@@ -45,6 +45,7 @@ def trends_of(reports):
     )
 
 
+@pytest.mark.real
 def test_only_runs_under_the_conditions_of_the_newest_are_in_a_trend(tmp_path):
     add_run(tmp_path, "tiny/run-01_1", elapsed_ms=100, started_at="2026-01-01T00:00:00Z", **LONG)
     add_run(tmp_path, "tiny/run-01_2", elapsed_ms=900, users=9, started_at="2026-01-02T00:00:00Z", **LONG)

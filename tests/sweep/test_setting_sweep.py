@@ -250,6 +250,7 @@ def json_of(capsys, arguments):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.real
 def test_the_charts_of_several_sweeps_have_the_values_of_the_setting(two):
     sweeps = [one.sweep for one in find_sweeps(["tiny/sweep-07", "tiny/sweep-08"], two)]
     charts = overlay_charts(sweeps, [analyse(one.levels, None) for one in sweeps])

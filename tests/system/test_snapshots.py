@@ -157,6 +157,7 @@ def test_requests_are_those_that_ended_in_the_interval_and_a_part_of_those_of_a_
     assert series.ended_between(20_000, 30_000) == 0
 
 
+@pytest.mark.real
 def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path, monkeypatch):
     table = "print('statement\\tcount\\ttotal_ms\\nA\\t1\\t2')"
     read, look = ((sys.executable, "-S", "-c", code) for code in (table, table.replace("A", "B")))

@@ -14,7 +14,6 @@ from harness.base.java import java_context
 from harness.base.writable import writing_into
 from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE
 
-FOLDER_NAME = "generator-keys"
 _VALID_DAYS = 3650
 _TIMEOUT_S = 60
 _PASSWORD_VARIABLE = "GENERATOR_KEYS_PASSWORD"
