@@ -72,7 +72,9 @@ def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(t
     )
     command = [str(ROOT / "aggregate.py"), "metrics", "tiny/run-01_1", "--reports", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    # On a busy machine moto takes seconds for its first answer of a service, which is said.
+    said = [line for line in done.stderr.splitlines() if not line.endswith("still waiting")]
+    assert (done.returncode, said) == (0, [])
     assert done.stdout.splitlines()[:2] == [
         "tiny/run-01_1: 3 resources in CloudWatch, periods from 60 to 180 s are counted",
         "n/a: CloudWatch had no values (ECS perf/okapi memory %, RDS folio-db connections, EC2 i-0123456789abcdef0).",
