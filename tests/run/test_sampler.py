@@ -28,6 +28,7 @@ _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "
 # Times, which differ between any two runs.
 _TIMES = {"t", "it", "lt", "ct", "ts"}
 _TRACE = "Non HTTP response code"
+_TIMEOUT_MS = 700
 
 
 def _path(name: str) -> str:
@@ -176,21 +177,27 @@ def _only(user: int, children: str) -> str:
     )
 
 
-def _plan(requests: Sequence[_Request]) -> str:
+def _all_plan(requests: Sequence[_Request]) -> str:
     """Return a plan: a user who sends all requests, one who is new in each iteration, and one who is stopped."""
-    defaults = {
-        "HTTPSampler.domain": "127.0.0.1", "HTTPSampler.port": "${port}", "HTTPSampler.protocol": "http",
-        "HTTPSampler.connect_timeout": "2000", "HTTPSampler.response_timeout": "700",
-    }  # fmt: skip
-    shared = _element("ConfigTestElement", "defaults", "".join(_property(*pair) for pair in defaults.items()))
-    shared += _headers([("X-All", "${__threadNum}"), ("Accept", "*/*")]) + _element("CookieManager", "cookies", "")
     new_user = _sampler(_Request("as a new user", "/cookies")) * 2
     now = "".join(_property(f"ActionProcessor.{name}", "2", "intProp") for name in ("action", "target"))
     stop = _only(1, _sampler(_Request("stopped", "/never"))) + _only(
         2, _element("TestAction", "stop", now, _pause(300))
     )
     groups = _group("all", "".join(map(_sampler, requests)))
-    groups += _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
+    return _plan(
+        groups + _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
+    )
+
+
+def _plan(groups: str) -> str:
+    """Return a plan whose requests have time limits, headers and cookies."""
+    defaults = {
+        "HTTPSampler.domain": "127.0.0.1", "HTTPSampler.port": "${port}", "HTTPSampler.protocol": "http",
+        "HTTPSampler.connect_timeout": "2000", "HTTPSampler.response_timeout": str(_TIMEOUT_MS),
+    }  # fmt: skip
+    shared = _element("ConfigTestElement", "defaults", "".join(_property(*pair) for pair in defaults.items()))
+    shared += _headers([("X-All", "${__threadNum}"), ("Accept", "*/*")]) + _element("CookieManager", "cookies", "")
     variables = [{"Argument.name": name, "Argument.value": f"${{__P({name})}}"} for name in ("port", "tls_port")]
     plan = _property("TestPlan.serialize_threadgroups", "true", "boolProp")
     plan += _arguments("TestPlan.user_defined_variables", "Argument", variables)
@@ -268,7 +275,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         *_SPECIAL,
         *(_Request(f"{name}, TLS", _path(name), more=_TLS) for name in _OVER_TLS),
     ]
-    plan, lean = _plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    plan, lean = _all_plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
     with ThreadPoolExecutor() as pool:
         sides = [
             pool.submit(_side, tmp_path / name, plan, certificate, option)
@@ -281,10 +288,48 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         slow = next(result for result in side.results if result.get("lb") == "slow body")
         assert int(slow.get("lt", "")) >= 190
         assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
+        timed_out = [int(result.get("t", "")) for result in side.results if "SocketTimeout" in result.get("rc", "")]
+        assert len(timed_out) > 8
+        assert all(_TIMEOUT_MS <= took_ms < _TIMEOUT_MS + 400 for took_ms in timed_out)
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
     assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
+
+
+@pytest.mark.real
+def test_a_response_at_the_time_limit_is_whole_or_a_timeout_and_never_one_of_the_next_request(tmp_path):
+    users, late = 20, "${__jexl3(600 + 10 * ${__threadNum})}"
+    requests = [
+        _Request(f"{n} ${{__threadNum}}", f"/wait/{late if n == 2 else 1}/{n}x${{__threadNum}}") for n in (1, 2, 3)
+    ]
+    plan = _plan(_group("all", "".join(map(_sampler, requests)), users=users, loops=2))
+    with hostile_server() as server:
+        _run(
+            tmp_path / "lean",
+            plan,
+            {"port": server.address[1]},
+            sampler_option(toolchain.ensure_sampler(jmeter_home())),
+        )
+        sent = [(number, data.split(b" ")[1].decode().split("/")[-1]) for number, data in server.requests]
+    results = list(ElementTree.parse(tmp_path / "lean" / "results.xml").getroot())
+    assert len(results) == len(sent) == 3 * 2 * users
+    outcomes = {True: 0, False: 0}
+    for result in results:
+        label, body = (result.get("lb") or "").replace(" ", "x"), result.findtext("responseData")
+        if result.get("s") == "true":
+            assert body == label
+        else:
+            assert (result.get("rm"), label[0]) == ("Non HTTP response message: Read timed out", "2")
+        outcomes[result.get("s") == "true"] += 1
+    assert outcomes[False] >= 2 * 5
+    assert outcomes[True] >= 2 * (2 * users + 5)
+    # Each timeout takes a connection with it, and nothing else does.
+    assert len({number for number, _ in sent}) == users + outcomes[False]
+    lasts = [
+        max(at for at, (other, _) in enumerate(sent) if other == number) for number in {number for number, _ in sent}
+    ]
+    assert sum(sent[at][1].startswith("2") for at in lasts) == outcomes[False]
 
 
 @pytest.mark.parametrize(

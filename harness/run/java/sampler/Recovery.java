@@ -5,11 +5,12 @@ import java.lang.invoke.VarHandle;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
-import org.apache.jmeter.engine.util.NoThreadClone;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.apache.jmeter.testelement.AbstractTestElement;
+import org.apache.jmeter.testelement.property.FunctionProperty;
 import org.apache.jmeter.testelement.property.JMeterProperty;
+import org.apache.jmeter.testelement.property.StringProperty;
 import org.apache.jmeter.testelement.property.TestElementProperty;
-import org.apache.jmeter.threads.AbstractThreadGroup;
 
 /**
  * Recovers the properties of the plan's elements after a sample, as AbstractTestElement.recoverRunningVersion (5.6.3) does.
@@ -20,12 +21,26 @@ import org.apache.jmeter.threads.AbstractThreadGroup;
 public final class Recovery {
     private static final VarHandle PROPERTIES;
     private static final VarHandle TEMPORARY;
+    /** Only elements of several threads have one: NoThreadClone and thread groups. */
+    private static final VarHandle LOCK;
+    private static final VarHandle TEXT;
+    private static final VarHandle SAVED_TEXT;
+    private static final VarHandle CACHED;
+    private static final VarHandle OVERRIDDEN;
 
     static {
+        PROPERTIES = field(AbstractTestElement.class, "propMap", Map.class);
+        TEMPORARY = field(AbstractTestElement.class, "temporaryProperties", Set.class);
+        LOCK = field(AbstractTestElement.class, "lock", ReentrantReadWriteLock.class);
+        TEXT = field(StringProperty.class, "value", String.class);
+        SAVED_TEXT = field(StringProperty.class, "savedValue", String.class);
+        CACHED = field(FunctionProperty.class, "cacheValue", String.class);
+        OVERRIDDEN = field(FunctionProperty.class, "overrideValue", String.class);
+    }
+
+    private static VarHandle field(Class<?> owner, String name, Class<?> type) {
         try {
-            MethodHandles.Lookup lookup = MethodHandles.privateLookupIn(AbstractTestElement.class, MethodHandles.lookup());
-            PROPERTIES = lookup.findVarHandle(AbstractTestElement.class, "propMap", Map.class);
-            TEMPORARY = lookup.findVarHandle(AbstractTestElement.class, "temporaryProperties", Set.class);
+            return MethodHandles.privateLookupIn(owner, MethodHandles.lookup()).findVarHandle(owner, name, type);
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException(error);
         }
@@ -37,7 +52,7 @@ public final class Recovery {
     @SuppressWarnings("unchecked")
     public static boolean isDone(Object given) {
         AbstractTestElement element = (AbstractTestElement) given;
-        if (element instanceof NoThreadClone || element instanceof AbstractThreadGroup) {
+        if (LOCK.get(element) != null) {
             return false;
         }
         Set<JMeterProperty> temporary = (Set<JMeterProperty>) TEMPORARY.get(element);
@@ -47,7 +62,7 @@ public final class Recovery {
             JMeterProperty property = properties.next();
             if (!isPlain && isRemoved(property, temporary)) {
                 properties.remove();
-            } else {
+            } else if (!isUnchanged(property)) {
                 property.recoverRunningVersion(element);
             }
         }
@@ -55,6 +70,17 @@ public final class Recovery {
             temporary.clear();
         }
         return true;
+    }
+
+    /**
+     * Returns true for a text or a function that has the value to recover. Looking costs less than writing it: elements of
+     * another user are in the processor's caches, and a written reference is one more for the garbage collector to look at.
+     */
+    private static boolean isUnchanged(JMeterProperty property) {
+        if (property.getClass() == StringProperty.class) {
+            return TEXT.get(property) == SAVED_TEXT.get(property);
+        }
+        return property.getClass() == FunctionProperty.class && CACHED.get(property) == null && OVERRIDDEN.get(property) == null;
     }
 
     /** Removes an equal property, and returns whether there was one that still has the hash with which it was added. */
