@@ -245,6 +245,8 @@ def _side(folder: Path, plan: str, certificate: Path, sampler: str) -> _Side:
 def _facts(result: ElementTree.Element) -> object:
     """Return all that is stored of a result except its times."""
     attributes = {name: value for name, value in result.attrib.items() if name not in _TIMES}
+    if attributes["lb"] == "stopped":  # the other user may have ended, or not
+        del attributes["ng"], attributes["na"]
     texts = {child.tag: child.text for child in result if child.tag not in ("httpSample", "sample")}
     if attributes.get("rc", "").startswith(_TRACE):  # the stack trace names the sampler's own methods
         attributes.pop("by")
@@ -288,9 +290,12 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         slow = next(result for result in side.results if result.get("lb") == "slow body")
         assert int(slow.get("lt", "")) >= 190
         assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
-        timed_out = [int(result.get("t", "")) for result in side.results if "SocketTimeout" in result.get("rc", "")]
+        # Not over TLS, where Java waits once more when it closes.
+        plain = [result for result in side.results if not result.get("lb", "").endswith("TLS")]
+        timed_out = [int(result.get("t", "")) for result in plain if "SocketTimeout" in result.get("rc", "")]
         assert len(timed_out) > 8
-        assert all(_TIMEOUT_MS <= took_ms < _TIMEOUT_MS + 400 for took_ms in timed_out)
+        assert min(timed_out) >= _TIMEOUT_MS - 5, timed_out  # JMeter corrects its clock now and then
+        assert max(timed_out) < 2 * _TIMEOUT_MS, timed_out
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())

@@ -85,13 +85,23 @@ public final class Recovery {
 
     /** Removes an equal property, and returns whether there was one that still has the hash with which it was added. */
     private static boolean isRemoved(JMeterProperty property, Set<JMeterProperty> temporary) {
-        if (property.getClass() == TestElementProperty.class) {
-            boolean isEqual = false;
-            for (JMeterProperty other : temporary) {
-                isEqual |= property.equals(other);
-            }
-            return isEqual && temporary.remove(property);
+        if (property.getClass() == TestElementProperty.class && !hasEqual(property, temporary)) {
+            return false;
         }
         return temporary.remove(property);
+    }
+
+    private static boolean hasEqual(JMeterProperty property, Set<JMeterProperty> temporary) {
+        for (JMeterProperty other : temporary) {
+            if (other == property) {
+                return true;
+            }
+        }
+        for (JMeterProperty other : temporary) {
+            if (property.equals(other)) {
+                return true;
+            }
+        }
+        return false;
     }
 }

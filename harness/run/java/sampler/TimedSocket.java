@@ -35,6 +35,7 @@ final class TimedSocket extends Socket {
     private volatile long dueNs;
     /** The time of each read; 0 when SO_TIMEOUT has it. */
     private long limitNs;
+    private int soTimeoutMs;
     private boolean isWatched;
     private volatile InputStream plain;
 
@@ -53,7 +54,10 @@ final class TimedSocket extends Socket {
     @Override
     public void setSoTimeout(int timeoutMs) throws SocketException {
         limitNs = 0;
-        super.setSoTimeout(timeoutMs);
+        if (timeoutMs != soTimeoutMs) { // HttpClient sets it back to 0 after each request
+            soTimeoutMs = timeoutMs;
+            super.setSoTimeout(timeoutMs);
+        }
     }
 
     @Override
