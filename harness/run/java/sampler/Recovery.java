@@ -16,7 +16,8 @@ import org.apache.jmeter.testelement.property.TestElementProperty;
  * Recovers the properties of the plan's elements after a sample, as AbstractTestElement.recoverRunningVersion (5.6.3) does.
  *
  * That looks each property up among the temporary ones by its hash, which for an element as a value is that of all its
- * properties. Here such a value is compared first, and without temporary properties nothing is looked up.
+ * properties. Here such a value is compared first, without temporary properties nothing is looked up, and texts that did not
+ * change are not written.
  */
 public final class Recovery {
     private static final VarHandle PROPERTIES;
