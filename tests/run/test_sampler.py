@@ -28,6 +28,7 @@ _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "
 # Times, which differ between any two runs.
 _TIMES = {"t", "it", "lt", "ct", "ts"}
 _TRACE = "Non HTTP response code"
+_TIMEOUT_MS = 700
 
 
 def _path(name: str) -> str:
@@ -176,21 +177,27 @@ def _only(user: int, children: str) -> str:
     )
 
 
-def _plan(requests: Sequence[_Request]) -> str:
+def _all_plan(requests: Sequence[_Request]) -> str:
     """Return a plan: a user who sends all requests, one who is new in each iteration, and one who is stopped."""
-    defaults = {
-        "HTTPSampler.domain": "127.0.0.1", "HTTPSampler.port": "${port}", "HTTPSampler.protocol": "http",
-        "HTTPSampler.connect_timeout": "2000", "HTTPSampler.response_timeout": "700",
-    }  # fmt: skip
-    shared = _element("ConfigTestElement", "defaults", "".join(_property(*pair) for pair in defaults.items()))
-    shared += _headers([("X-All", "${__threadNum}"), ("Accept", "*/*")]) + _element("CookieManager", "cookies", "")
     new_user = _sampler(_Request("as a new user", "/cookies")) * 2
     now = "".join(_property(f"ActionProcessor.{name}", "2", "intProp") for name in ("action", "target"))
     stop = _only(1, _sampler(_Request("stopped", "/never"))) + _only(
         2, _element("TestAction", "stop", now, _pause(300))
     )
     groups = _group("all", "".join(map(_sampler, requests)))
-    groups += _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
+    return _plan(
+        groups + _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
+    )
+
+
+def _plan(groups: str) -> str:
+    """Return a plan whose requests have time limits, headers and cookies."""
+    defaults = {
+        "HTTPSampler.domain": "127.0.0.1", "HTTPSampler.port": "${port}", "HTTPSampler.protocol": "http",
+        "HTTPSampler.connect_timeout": "2000", "HTTPSampler.response_timeout": str(_TIMEOUT_MS),
+    }  # fmt: skip
+    shared = _element("ConfigTestElement", "defaults", "".join(_property(*pair) for pair in defaults.items()))
+    shared += _headers([("X-All", "${__threadNum}"), ("Accept", "*/*")]) + _element("CookieManager", "cookies", "")
     variables = [{"Argument.name": name, "Argument.value": f"${{__P({name})}}"} for name in ("port", "tls_port")]
     plan = _property("TestPlan.serialize_threadgroups", "true", "boolProp")
     plan += _arguments("TestPlan.user_defined_variables", "Argument", variables)
@@ -238,6 +245,8 @@ def _side(folder: Path, plan: str, certificate: Path, sampler: str) -> _Side:
 def _facts(result: ElementTree.Element) -> object:
     """Return all that is stored of a result except its times."""
     attributes = {name: value for name, value in result.attrib.items() if name not in _TIMES}
+    if attributes["lb"] == "stopped":  # the other user may have ended, or not
+        del attributes["ng"], attributes["na"]
     texts = {child.tag: child.text for child in result if child.tag not in ("httpSample", "sample")}
     if attributes.get("rc", "").startswith(_TRACE):  # the stack trace names the sampler's own methods
         attributes.pop("by")
@@ -268,7 +277,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         *_SPECIAL,
         *(_Request(f"{name}, TLS", _path(name), more=_TLS) for name in _OVER_TLS),
     ]
-    plan, lean = _plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    plan, lean = _all_plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
     with ThreadPoolExecutor() as pool:
         sides = [
             pool.submit(_side, tmp_path / name, plan, certificate, option)
@@ -281,10 +290,38 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         slow = next(result for result in side.results if result.get("lb") == "slow body")
         assert int(slow.get("lt", "")) >= 190
         assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
+        # Not over TLS, where Java waits once more when it closes.
+        plain = [result for result in side.results if not result.get("lb", "").endswith("TLS")]
+        timed_out = [int(result.get("t", "")) for result in plain if "SocketTimeout" in result.get("rc", "")]
+        assert len(timed_out) > 8
+        assert min(timed_out) >= _TIMEOUT_MS - 5, timed_out  # JMeter corrects its clock now and then
+        assert max(timed_out) < 2 * _TIMEOUT_MS, timed_out
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
     assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
+
+
+@pytest.mark.real
+def test_a_response_at_the_time_limit_is_whole_or_a_timeout_and_never_one_of_the_next_request(tmp_path):
+    user = "${__threadNum}"
+    wait_ms = f"${{__jexl3({user} < 6 ? 400 : {user} > 15 ? 1000 : {_TIMEOUT_MS} - 11 + {user})}}"
+    requests = [_Request(f"{n}x{user}", f"/wait/{wait_ms if n == 2 else 1}/{n}x{user}") for n in (1, 2, 3)]
+    plan = _plan(_group("all", "".join(map(_sampler, requests)), users=20, loops=2))
+    lean = sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    with hostile_server() as server:
+        _run(tmp_path / "lean", plan, {"port": server.address[1]}, lean)
+        last_of = {number: data.partition(b" HTTP")[0].rpartition(b"/")[2] for number, data in server.requests}
+    results = list(ElementTree.parse(tmp_path / "lean" / "results.xml").getroot())
+    late = [result for result in results if result.get("s") == "false"]
+    assert len(results) == len(server.requests) == 3 * 2 * 20
+    assert {result.get("rm") for result in late} == {"Non HTTP response message: Read timed out"}
+    assert 2 * 5 <= len(late) <= 2 * 15
+    assert all(result.get("lb", "").startswith("2x") for result in late)
+    assert all(result.findtext("responseData") == result.get("lb") for result in results if result not in late)
+    # Each timeout ends a connection, and nothing else does.
+    assert len(last_of) == 20 + len(late)
+    assert sum(name.startswith(b"2x") for name in last_of.values()) == len(late)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ CLOSE, RESET, KEEP = "close", "reset", "keep"
 _SIMPLE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
 _CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 _PACKED = gzip.compress(b"a packed body " * 40, mtime=0)
+# /wait/700/text: after so many milliseconds the text is the body.
+_WAIT = re.compile(r"/wait/(\d+)/(\w+)")
 _LENGTH = re.compile(rb"(?im)^content-length: *(\d+)")
 _END = b"\r\n\r\n"
 
@@ -40,6 +42,14 @@ _CASES: dict[str, Script] = {
     "slow head": [_SIMPLE[:20], 0.2, _SIMPLE[20:]],
     "slow body": [_SIMPLE[:-5], 0.2, b"hel", 0.2, b"lo"],
     "too slow": [_SIMPLE[:-2], 1.5, b"lo", CLOSE],
+    "too slow in the status line": [_SIMPLE[:9], 1.5, _SIMPLE[9:], CLOSE],
+    "too slow in a header": [_SIMPLE[:40], 1.5, _SIMPLE[40:], CLOSE],
+    "too slow after the headers": [_SIMPLE[:-5], 1.5, b"hello", CLOSE],
+    "too slow in a chunk's size": [_CHUNKED + b"1", 1.5, b"0\r\n", CLOSE],
+    "too slow in a chunk": [_CHUNKED + b"5\r\nhel", 1.5, b"lo\r\n0\r\n\r\n", CLOSE],
+    "too slow in gzip": [_sized(_PACKED, b"Content-Encoding: gzip")[:-9], 1.5, CLOSE],
+    "too slow after a 1xx": [b"HTTP/1.1 100 Continue\r\n\r\n", 1.5, _SIMPLE, CLOSE],
+    "slow in each part": [_SIMPLE[:9], 0.45, _SIMPLE[9:-2], 0.45, b"lo"],
     "never": [5.0, CLOSE],
     "no response": [CLOSE],
     "no body": [b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"],
@@ -95,7 +105,7 @@ _CASES: dict[str, Script] = {
     "garbage": [b"\x00\xff\xfe garbage", CLOSE],
     "garbage before": [b"garbage\r\nmore garbage\r\n" + _SIMPLE],
     "not HTTP": [b"220 mail.example.com ESMTP\r\n", CLOSE],
-    "HTTP/9.9": [b"HTTP/9.9 200 OK\r\nContent-Length: 5\r\n\r\nhello", CLOSE],
+    "HTTP/9.9": [b"HTTP/9.9 200 OK\r\nContent-Length: 5\r\n\r\nhello"],
     "line feeds only": [b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"],
     "folded header": [_sized(b"hello", b"X-Long: one\r\n two\r\n\tthree")],
     "header without a colon": [_sized(b"hello", b"NoColon"), CLOSE],
@@ -153,6 +163,8 @@ class HostileServer:
                 self.requests.append((number, request))
                 path = request.split(b" ", 2)[1].decode().partition("?")[0]
                 script = CASES.get(path.strip("/").replace("%20", " ").replace("%2C", ","), [_SIMPLE])
+                if wait := _WAIT.fullmatch(path):
+                    script = [int(wait[1]) / 1000, _sized(wait[2].encode())]
                 if not _play(connection, script):
                     return
 

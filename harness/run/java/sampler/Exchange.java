@@ -3,6 +3,7 @@ package harness.sampler;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
+import java.net.Socket;
 import java.net.SocketException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -15,14 +16,20 @@ import org.apache.http.HttpResponse;
 import org.apache.http.NoHttpResponseException;
 import org.apache.http.client.ClientProtocolException;
 import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.config.Registry;
+import org.apache.http.config.RegistryBuilder;
 import org.apache.http.conn.ConnectionRequest;
 import org.apache.http.conn.EofSensorWatcher;
 import org.apache.http.conn.HttpClientConnectionManager;
 import org.apache.http.conn.ManagedHttpClientConnection;
+import org.apache.http.conn.socket.ConnectionSocketFactory;
+import org.apache.http.conn.socket.PlainConnectionSocketFactory;
 import org.apache.http.impl.DefaultConnectionReuseStrategy;
 import org.apache.http.impl.conn.ConnectionShutdownException;
 import org.apache.http.impl.execchain.RequestAbortedException;
+import org.apache.http.protocol.HttpContext;
 import org.apache.http.protocol.HttpRequestExecutor;
+import org.apache.jmeter.protocol.http.sampler.hc.LazyLayeredConnectionSocketFactory;
 import org.apache.jmeter.samplers.SampleResult;
 
 /**
@@ -48,6 +55,17 @@ final class Exchange implements EofSensorWatcher {
     /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_SAMPLER_RESULT. */
     private static final String RESULT = "__jmeter.S_R__";
     private static final Receiver RECEIVER = new Receiver();
+    /** DefaultHttpClientConnectionOperator.SOCKET_FACTORY_REGISTRY. */
+    private static final String REGISTRY = "http.socket-factory-registry";
+    private static final Registry<ConnectionSocketFactory> SOCKETS = RegistryBuilder.<ConnectionSocketFactory>create()
+            .register("https", new LazyLayeredConnectionSocketFactory())
+            .register("http", new PlainConnectionSocketFactory() {
+                @Override
+                public Socket createSocket(HttpContext context) {
+                    return new TimedSocket();
+                }
+            })
+            .build();
 
     private final HttpClientConnectionManager pool;
     private final EncodedRequest encoded;
@@ -76,12 +94,17 @@ final class Exchange implements EofSensorWatcher {
                 checkAborted();
                 connect(result, Math.max(0, connectMs), context);
             }
+            Socket socket = ((ManagedHttpClientConnection) connection).getSocket();
             if (readMs > 0) {
-                connection.setSocketTimeout(readMs);
+                if (socket instanceof TimedSocket timed) {
+                    timed.limitReads(readMs);
+                } else {
+                    connection.setSocketTimeout(readMs);
+                }
             }
             checkAborted();
             // Not through the connection's buffer, which would be encoded anew: it counts only what passes it.
-            ((ManagedHttpClientConnection) connection).getSocket().getOutputStream().write(encoded.bytes());
+            socket.getOutputStream().write(encoded.bytes());
             metrics = connection.getMetrics();
             metrics.reset();
             HttpResponse response = RECEIVER.receive(encoded.request(), connection, context);
@@ -113,6 +136,7 @@ final class Exchange implements EofSensorWatcher {
 
     private void connect(SampleResult result, int connectMs, HttpClientContext context) throws IOException {
         context.setAttribute(RESULT, result);
+        context.setAttribute(REGISTRY, SOCKETS);
         try {
             pool.connect(connection, encoded.route(), connectMs, context);
             pool.routeComplete(connection, encoded.route(), context);
