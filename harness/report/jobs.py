@@ -136,8 +136,9 @@ def with_loads(
     around = [_Around.of(job, full_ms) for job in jobs]
     counts = _Counts(sorted({at for one in around for interval in one.intervals if interval for at in interval}))
     counts.add_all(samples(), {load.thread_names: load.group for load in loads}, frozenset(once))
+    names = [load.group for load in loads] or counts.labels
     return tuple(
-        job._replace(run=replace(job.run, loads=tuple(one.load(name, counts) for name in counts.names)))
+        job._replace(run=replace(job.run, loads=tuple(one.load(name, counts) for name in names)))
         for job, one in zip(jobs, around, strict=True)
     )
 
@@ -195,9 +196,9 @@ class _Counts:
                 self.by_part[name, one.is_transaction][part].add(one.elapsed_ms // one.sample_count, one.sample_count)
 
     @property
-    def names(self) -> list[str]:
-        """The loads, or the labels, in order of appearance."""
-        return list(dict.fromkeys(name for name, _ in self.by_part if name))
+    def labels(self) -> list[str]:
+        """The labels in order of appearance."""
+        return list(dict.fromkeys(name for name, _ in self.by_part))
 
     def of(self, name: str, interval: IntervalMs | None) -> Histogram:
         """Return the times of its requests that ended in an interval; of its transactions if it has no requests."""

@@ -115,7 +115,7 @@ def user(group: str, slow_ms: IntervalMs, until_ms: int) -> list[Sample]:
 def test_each_load_has_its_p95_before_during_and_after_a_job() -> None:
     slow = IntervalMs(START_MS, START_MS + 50_000)
     calm = IntervalMs(0, 0)
-    rows = [*user("A", slow, START_MS + 90_000), *user("B", calm, START_MS + 90_000), *rows_of("")]
+    rows = [*user("B", calm, START_MS + 90_000), *user("A", slow, START_MS + 90_000), *rows_of("")]
     loads = [GroupLoad(name, (Stage(1, None, 0, 120),)) for name in ("A", "B")]
     full_ms = IntervalMs(START_MS - 20_000, START_MS + 90_000)  # 10 s of ramp-up are left out
     (job,) = with_loads(found(rows), lambda: rows, loads, (), full_ms)

@@ -155,4 +155,6 @@ def test_run_json_describes_each_load(ran):
         "think_time_per": None,
         "loops": None,
         "is_paced": None,
+        "tenant": None,
+        "properties": {},
     }
