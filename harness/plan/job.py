@@ -14,6 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values, secrets_in
 from harness.plan.headers import CREDENTIALS
 from harness.plan.load import DURATION_MAX_S
+from harness.plan.load_tables import TENANT
 
 # How a job ended. It is unanswered when its start named no id or its polls no state, and unfinished when the run ended
 # before it, or before it began.
@@ -170,6 +171,8 @@ def _job(table: object, where: str, folder: Path) -> Job:
         within(table.get(key, 1), least, most, where, key)
     within(poll.get("period_s", PERIOD_S), _PERIOD_LEAST_S, _PERIOD_MOST_S, f"{where} poll", "period_s")
     records, tenant = table.get("records"), table.get("tenant")
+    if tenant is not None and not TENANT.fullmatch(tenant):
+        raise UsageError(f"{where}: tenant = {tenant!r}", "use letters, digits, . _ and -")
     start_path, poll_path = (_path(one, f"{where} {key}") for key, one in (("start", start), ("poll", poll)))
     found = {"path": start_path, "body": _body(start, f"{where} start", folder), "poll": poll_path}
     done, failed = (_states(table, key, where) for key in ("done", "failed"))
@@ -177,8 +180,9 @@ def _job(table: object, where: str, folder: Path) -> Job:
         raise UsageError(f"{where}: {both[0]} is in done and in failed", "give it once")
     if ID in poll_path and "id" not in start:
         raise UsageError(f"{where}: poll reads {ID}, but start has no id", 'add id = "$.id", its path in the answer')
+    found |= {"id": start.get("id", ""), "state": poll.get("state", "")}
     for key, text in (*found.items(), *table.get("headers", {}).items()):
-        _check_text(text, f"{where} {key}", records)
+        _check_text(f"{key}: {text}", f"{where} {key}", records)
     return Job(
         name=name,
         tenant=tenant,
@@ -227,8 +231,11 @@ def _body(start: Mapping[str, Any], where: str, folder: Path) -> str:
         raise UsageError(f"{where}: has body and body_file", "give one")
     if "body_file" not in start:
         return str(start.get("body", ""))
+    name = Path(str(start["body_file"]))
     try:
-        return (folder / str(start["body_file"])).read_text(encoding="utf-8")
+        if name.is_absolute() or ".." in name.parts:
+            raise ValueError
+        return (folder / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):
         todo = "name a text file beside the plan"
         raise UsageError(f"{where}: body_file {start['body_file']!r} cannot be read", todo) from None

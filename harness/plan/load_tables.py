@@ -27,7 +27,7 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "properties": dict,
 }
 # It becomes part of a thread's name.
-_TENANT = re.compile(r"[\w.-]{1,60}")
+TENANT = re.compile(r"[\w.-]{1,60}")
 _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,
@@ -87,9 +87,11 @@ def _of_tenant(load: GroupLoad, table: Mapping[str, Any], where: str) -> GroupLo
     properties, tenant = table.get("properties", {}), table.get("tenant")
     check_keys(properties, dict.fromkeys(properties, (str, int, float)), f"{_named(table, where)} properties")
     if secret := next(filter(is_secret_name, properties), ""):
-        todo = 'read it from an environment variable: ${__groovy(System.getenv("NAME"))}'
+        todo = "the plan's JMX may read it from an environment variable"
         raise UsageError(f"{_named(table, where)} properties: {secret} is a secret", todo)
-    if tenant is not None and not _TENANT.fullmatch(tenant):
+    if name := next((name for name, value in properties.items() if "${" in str(value)), ""):
+        raise UsageError(f"{_named(table, where)} properties: {name} is an expression", "give a value")
+    if tenant is not None and not TENANT.fullmatch(tenant):
         raise UsageError(f"{_named(table, where)}: not a tenant", "use letters, digits, . _ and -")
     values = {name: value if isinstance(value, str) else units.number_text(value) for name, value in properties.items()}
     return replace(load, group=_name(table), tenant=tenant, properties=values)

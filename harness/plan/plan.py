@@ -139,7 +139,8 @@ class Plan:
     def own_files(self) -> tuple[str, ...]:
         """The files beside the plan that loads and jobs name and its JMX does not: data of tenants, bodies of jobs."""
         values = (value for load in self.load.loads for value in load.properties.values())
-        data = (value for value in values if (self.jmx_path.parent / value).is_file())
+        relative = (value for value in values if not Path(value).is_absolute())
+        data = (value for value in relative if (self.jmx_path.parent / value).is_file())
         return (*data, *(job.body_file for job in self.jobs if job.body_file))
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:

@@ -132,7 +132,10 @@ class Outcome(SweepSoFar):
             "answer": self.answer.metric.id if self.answer else None,
             "headline": headline(self),
             "result": to_plain(self.result),
-            "metrics": to_plain(self.metrics),
+            # Only the duration of a job names one.
+            "metrics": [
+                {key: value for key, value in to_plain(one).items() if value or key != "job"} for one in self.metrics
+            ],
             "costs": to_plain(self.costs),
         }
 

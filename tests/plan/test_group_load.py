@@ -379,6 +379,7 @@ def test_a_thread_group_may_have_a_load_per_tenant_each_with_a_goal_of_its_own(p
         ('tenant = "school"', 'tenant = "a/b"', "not a tenant"),
         ("{ page = 7 }", "{ page = [7] }", "page = .7."),
         ("{ page = 7 }", '{ password = "x" }', "password is a secret"),
+        ("{ page = 7 }", "{ page = '${__groovy(1)}' }", "page is an expression"),
     ],
 )
 def test_a_wrong_tenant_is_refused(plans: Path, old: str, new: str, message: str) -> None:

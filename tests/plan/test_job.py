@@ -101,6 +101,8 @@ def test_a_job_that_would_start_after_the_load_is_refused(tmp_path: Path) -> Non
         ('at = "1m30s"', 'at = 1\nafter = "import"', "has at and after"),
         ('x-token = "${token}"', 'Authorization = "Basic eA=="', "written out"),
         ("{records}}'", '{records}, "x": "${__groovy(1)}"}\'', "calls __groovy"),
+        ("$.status", "$.${__groovy(1)}", "state: calls __groovy"),
+        ("x-token", '"${__groovy(1)}"', "calls __groovy"),
         ("start = {", 'start = { method = "DELETE", ', 'method = "DELETE"'),
         ("body = ", 'body_file = "no.json", body = ', "has body and body_file"),
     ],
@@ -114,6 +116,11 @@ def test_a_wrong_job_is_refused_with_the_key_that_is_wrong(tmp_path: Path, old: 
 def test_an_unreadable_body_an_unknown_job_a_double_name_and_a_circle_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"body_file 'no\.json' cannot be read"):
         jobs_of(tmp_path, IMPORT.replace("body = '{\"count\": {records}}'", 'body_file = "no.json"'))
+    for outside in ("../tiny.toml", str(tmp_path / "tiny.toml")):
+        with pytest.raises(UsageError, match="cannot be read; name a text file beside the plan"):
+            jobs_of(tmp_path, IMPORT.replace("body = '{\"count\": {records}}'", f'body_file = "{outside}"'))
+    with pytest.raises(UsageError, match="import: tenant = "):
+        jobs_of(tmp_path, IMPORT.replace('tenant = "college"', "tenant = '${__groovy(1)}'"))
     with pytest.raises(UsageError, match='after = "import": there is no such job'):
         jobs_of(tmp_path, EDIT)
     with pytest.raises(UsageError, match="2 jobs have this name"):
