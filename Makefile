@@ -26,11 +26,11 @@ setup: ## build .venv and the JMeter home; every other target does it when neede
 	@$(setup) $(if $(filter 1 yes on true,$(ALL)),--all)
 
 # One session for both kinds. All tests of a file run on one worker, which starts the system of the file once; so do all
-# tests of tests/systems/killbill. There are four workers on two cores: a real test uses a core for a third of its time,
+# tests of tests/systems/killbill. There are five workers on two cores: a real test uses a core for a third of its time,
 # and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(setup) --tests
-	@$(pytest) -n 4 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
+	@$(pytest) -n 5 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
 
 test-fast: ## run the tests that start no real system (under a minute); none in TESTS is no error
 	@$(setup) --tests
