@@ -37,7 +37,7 @@ examples:
   lth release folio-checkin/sweep-02 --base folio-checkin/sweep-01 --long folio-checkin/run-03_1
   lth release published.csv       figures of a report: release,workload,users,subject,metric,value
 
-The verdict is against the first --base, the last release; each further one has columns of its own. A release consists
+The verdict is against the first --base, the last release; each further one has its own columns. A release consists
 of sweeps over users, runs, or patterns of runs, of one or several plans. TITLE= names a release; what has the same
 title is of one release.
 

@@ -25,7 +25,7 @@ _COLOURS: Mapping[str, str] = {
     OK: "Green", BETTER: "Green", "met": "Green", VALID: "Green",
     CANNOT_TELL: "Yellow", DOUBTFUL: "Yellow",
 }  # fmt: skip
-# Without a width, Confluence shows SVG images in a size of its own.
+# Without a width, Confluence chooses the size of SVG images.
 _IMAGE_WIDTH = 900
 _COMMENT = re.compile(r"^<!--.*-->\n?", re.MULTILINE)
 # Characters that XML does not allow.

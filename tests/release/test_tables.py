@@ -147,7 +147,7 @@ def test_the_duration_of_a_job_has_a_verdict_and_is_no_row_of_the_labels():
     release = release_of_results(runs("ff", 60), runs("gr", 90))
     (label,) = release.all_levels[0][Cell("", 5)].labels
     assert (label.label, label.verdict) == ("import", "REGRESSED")
-    # It has a table of its own, not one of the labels.
+    # It has its own table, not one of the labels.
     assert label_tables(release) == []
     assert release.levels[0][Cell("", 5)].verdict == "REGRESSED"
 
