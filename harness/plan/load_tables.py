@@ -200,7 +200,7 @@ def _check_groups(loads: Sequence[GroupLoad], where: str, groups: Sequence[str],
             raise UsageError(what, "give the thread group another name in the JMX and here")
         without = [load for load in loads if load.thread_group == group and load.tenant is None]
         if names.count(name) > 1 or (without and named.count(group) > 1):
-            todo = "give it one, or each another tenant"
+            todo = "give it one load, or each load its own tenant"
             raise UsageError(f"{where} {name}: {named.count(group)} loads drive this thread group", todo)
         if group not in groups:
             todo = f"{did_you_mean(group, groups)}there are: {there}"

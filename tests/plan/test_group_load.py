@@ -374,7 +374,11 @@ def test_a_thread_group_may_have_a_load_per_tenant_each_with_a_goal_of_its_own(p
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('tenant = "school"', 'tenant = "college"', "2 loads drive this thread group; give it one, or each a tenant"),
+        (
+            'tenant = "school"',
+            'tenant = "college"',
+            "2 loads drive this thread group; give it one load, or each load its own tenant",
+        ),
         ('tenant = "school"', "", "2 loads drive this thread group"),
         ('tenant = "school"', 'tenant = "a/b"', "not a tenant"),
         ("{ page = 7 }", "{ page = [7] }", "page = .7."),
