@@ -133,6 +133,6 @@ def _unlike_file(a: Path, b: Path) -> str:
 def what_runs(side: ReadySide) -> tuple[object, ...]:
     """Return what is equal when two sides run the same."""
     plan, profile, target = side.request.plan, side.request.profile, side.request.target
-    generator = (profile.generator_heap_mb, profile.generator_jvm_args)
+    generator = (profile.generator_heap_mb, profile.generator_jvm_args, profile.sampler)
     settings = None if target else dict(side.request.settings)
     return side.files.source, target, settings, generator, plan.own_properties(is_embedded=target is None)

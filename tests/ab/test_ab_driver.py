@@ -9,6 +9,7 @@ import pytest
 from harness.ab.outcome import headline, outcome_of
 from harness.ab.record import AbRecord, order_of
 from harness.ab.render import ab_report
+from harness.ab.side import SideFiles, SideText, ready_side, what_runs
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.experiment import files as experiment_files
@@ -17,6 +18,7 @@ from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.report.results import NextStep
+from harness.run.request import Names
 from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
@@ -186,6 +188,16 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert all(call["profile"] for call in calls(tmp_path)[count:])
     with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
         ab(*SIDES, "--profile", "--duration=3", "--resume")
+
+
+def test_profiles_that_differ_only_in_what_sends_the_requests_are_two_sides(home, tmp_path):
+    profile = (home / "env" / "local.toml").read_text()
+    assert "[generator]\n" in profile
+    (home / "env" / "own.toml").write_text(profile.replace("[generator]\n", '[generator]\nsampler = "jmeter"\n'))
+    files = SideFiles(home, tmp_path / "build", "working copy")
+    names = Names("tiny", "local")
+    a, same, own = (ready_side("A", SideText("", name), names, files) for name in ("local", None, "own"))
+    assert what_runs(a) == what_runs(same) != what_runs(own)
 
 
 BAD = [

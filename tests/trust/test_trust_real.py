@@ -17,6 +17,7 @@ title = "Short"
 heap_min_mb = 16
 heap_max_mb = 32
 workers = 1
+delay_ms = 5
 [plan.lb-nginx]
 properties = { warm_up_users = 4, warm_up_requests = 1001 }
 """
@@ -30,7 +31,7 @@ def test_the_system_is_started_again_before_every_other_run(tmp_path: Path, monk
         (home / folder).symlink_to(ROOT / folder)
     (home / "env" / "short.toml").write_text(PROFILE)
     monkeypatch.setattr(design, "STARTS", 3)
-    arguments = ("--plan=lb-nginx", "--env=short", "--users=2", "--duration=4", "--ramp=1")
+    arguments = ("--plan=lb-nginx", "--env=short", "--users=2", "--duration=3", "--ramp=1")
     done = command("scripts/trust", *arguments, f"--home={home}", f"--reports={home / 'reports'}", **QUICK_JAVA)
     assert done.returncode in (0, 3), done.stdout + done.stderr
     folder = home / "reports" / "trust" / "lb-nginx"
