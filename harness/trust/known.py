@@ -133,7 +133,8 @@ def known(reports: Path, plan: str, load: LoadRecord, profile: str) -> Known | N
 
 def known_of(data: Mapping[str, Any], test: str) -> Known:
     """Return what the JSON of a trust test contains; KeyError or ValueError for an incomplete one."""
-    metrics, proposal = {one["metric"]: one for one in data["metrics"]}, None
+    # The duration of a job is an average, too, but not that of the load.
+    metrics, proposal = {one["metric"]: one for one in data["metrics"] if not one.get("job")}, None
     if data["verdict"] == "FOUND":
         way: Way = build(Way, metrics[data["answer"]]["ways"][0], test)
         proposal = Proposal(test, way, metric_of(data["answer"]).name, float(data["detect_ratio"]))

@@ -52,6 +52,13 @@ def test_neither_length_nor_number_is_proposed_when_neither_helps():
     assert ": raise the threshold (tiny/trust-01)" in days.gate_text(Thresholds(), METRICS, 60, 1)
 
 
+def test_the_duration_of_a_job_is_not_taken_for_the_average_of_the_load():
+    # The scatter of the job is far above that of the load, and both have the metric average.
+    found, alone = known_from(QUIET, job=[(10_000.0, 40_000.0)] * len(QUIET)), known_from(QUIET)
+    assert found.metrics == alone.metrics
+    assert found.variance(AVERAGE, 60) == alone.variance(AVERAGE, 60)
+
+
 def test_a_metric_that_the_test_does_not_have_is_not_judged():
     found = known_from(NOISY)
     only_p99 = Known(found.test, found.costs, {"99": found.metrics["99"]}, None)
