@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
@@ -19,7 +18,7 @@ from harness.metrics.metric import P90
 from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
-from harness.release.repeats import Block, Change, Judgement, change_over
+from harness.release.repeats import Block, Change, Judgement, change_over, median_of
 from harness.release.resources import change_cells, change_heads
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Frame, Series, line_chart
@@ -112,12 +111,9 @@ def sql_table(release: Release) -> str:
 
     Calls and times per call are medians over the runs of the new and of the last release.
     """
-    sides = [[run for runs in side.values() for run in runs] for side in release.results[:2]]
+    sides = [_listed(side) for side in release.results[:2]]
+    listed = sides[0]
     changes = {one.key: one.change for one in sql_changes(release)}
-    listed: dict[SqlKey, list[Sql]] = {}
-    for run in sides[0]:
-        for key, sql in _statements(run).items():
-            listed.setdefault(key, []).append(sql)
     sessions = {key: sum(one.average_sessions or 0.0 for one in found) for key, found in listed.items()}
     ranked = sorted(listed, key=lambda key: (_order(changes.get(key)), -sessions[key]))
     rows = []
@@ -126,14 +122,23 @@ def sql_table(release: Release) -> str:
         row = [cell(_shown(listed[key][0].text)), cell(key.database)]
         row += change.cells if change else ["", "", _NOT_LISTED]
         for name, decimals in (("average_sessions", 3), ("calls_per_s", 2), ("ms_per_call", 2)):
-            values = [[_statements(run)[key] for run in side if key in _statements(run)] for side in sides]
-            known = [[getattr(one, name) for one in side if getattr(one, name) is not None] for side in values]
-            row += ["" if not side else f"{median(side):.{decimals}f}" for side in known]
+            values = ((getattr(one, name) for one in side.get(key, ())) for side in sides)
+            medians = (median_of(value for value in side if value is not None) for side in values)
+            row += ["" if value is None else f"{value:.{decimals}f}" for value in medians]
         rows.append(row)
     new, base = map(cell, release.names[:2])
     heads = [f"{name} {what}" for what in ("sessions", "calls/s", "ms per call") for name in (new, base)]
     columns = ["SQL", "database", *CHANGE_HEADS, *heads]
     return narrow_tables(columns, rows, text_columns=2, kept=2) if rows else ""
+
+
+def _listed(side: Runs) -> Mapping[SqlKey, Sequence[Sql]]:
+    """Return each statement as the runs of a release list it."""
+    listed: dict[SqlKey, list[Sql]] = {}
+    for run in (run for runs in side.values() for run in runs):
+        for key, sql in _statements(run).items():
+            listed.setdefault(key, []).append(sql)
+    return listed
 
 
 def _order(change: Change | None) -> bool:
@@ -150,7 +155,7 @@ def wait_table(release: Release) -> str:
     rows = []
     for database, wait in names:
         for one in cells:
-            values = [median(found) if (found := _sessions(side, one, database, wait)) else None for side in results]
+            values = [median_of(_sessions(side, one, database, wait)) for side in results]
             if any(value is not None for value in values):
                 shown = change_cells(values, lambda value: "" if value is None else f"{value:.3f}")
                 rows.append([cell(database), cell(wait), *cell_texts(one), *shown])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import fmean
 from typing import NamedTuple
 
 from harness.base import units
@@ -14,7 +14,7 @@ from harness.plan.job import DONE
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
-from harness.release.repeats import Block, Change, Judgement, change_in, scatter_of
+from harness.release.repeats import Block, Change, Judgement, change_in, median_of, scatter_of
 from harness.release.resources import change_cells, change_heads
 from harness.report.jobs import JobRun
 from harness.report.tables import cell
@@ -70,8 +70,7 @@ def job_tables(release: Release) -> list[TitledTable]:
         row = [*_key_texts(key, keys), units.rate_text(changes[0].contender)]
         durations.append(row + [text for one in changes for text in (units.rate_text(one.baseline), *one.cells)])
         values = [_values(side, key, lambda job: job.records_per_s) for side in release.results]
-        medians = [median(side) if side else None for side in values]
-        rates.append([*_key_texts(key, keys), *change_cells(medians, units.rate_text)])
+        rates.append([*_key_texts(key, keys), *change_cells([*map(median_of, values)], units.rate_text)])
     new, *bases = (f"{cell(name)} s" for name in release.names)
     columns = [*first, new, *(head for base in bases for head in (base, *CHANGE_HEADS))]
     tables = [TitledTable("Duration", narrow_tables(columns, durations, **shape))] if keys else []
@@ -138,7 +137,7 @@ def load_table(release: Release) -> str:
     for key in keys:
         for name in dict.fromkeys(load for side in release.results for load in _loads_of(side, key)):
             texts = [
-                units.ms_text(median(times) if times else None)
+                units.ms_text(median_of(times))
                 for side in release.results
                 for times in (_times_ms(side, key, name, when) for when in _WHEN)
             ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from harness.base import units
+from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import LAG
 from harness.cloudwatch.sources import resource_title
 from harness.compare.comparison import REGRESSED
@@ -36,8 +37,7 @@ class Lag(NamedTuple):
 def consumers(release: Release) -> list[str]:
     """Return the titles of the watched consumer groups, each with its topic."""
     runs = (run for runs in release.results[0].values() for run in runs)
-    metrics = (one for run in runs if run.cloudwatch for one in run.cloudwatch.metrics if one.metric == LAG)
-    return list(dict.fromkeys(resource_title(one.of) for one in metrics))
+    return list(dict.fromkeys(resource_title(one.of) for one in _metrics(runs)))
 
 
 def lagging(release: Release) -> list[Lag]:
@@ -57,5 +57,8 @@ def lagging(release: Release) -> list[Lag]:
 
 def _lags(runs: Iterable[RunResult], title: str) -> list[float]:
     """Return the mean lag of each run, plus one: a lag of 0 has no logarithm."""
-    metrics = (one for run in runs if run.cloudwatch for one in run.cloudwatch.metrics if one.metric == LAG)
-    return [one.mean + 1 for one in metrics if one.mean is not None and resource_title(one.of) == title]
+    return [one.mean + 1 for one in _metrics(runs) if one.mean is not None and resource_title(one.of) == title]
+
+
+def _metrics(runs: Iterable[RunResult]) -> Iterator[CloudMetric]:
+    return (one for run in runs if run.cloudwatch for one in run.cloudwatch.metrics if one.metric == LAG)

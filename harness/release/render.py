@@ -99,6 +99,7 @@ def _measured(release: Release, page: Page) -> dict[str, object]:
     results, names = release.results, release.names
     others = resources.kinds_of(results) - _SERVICES - resources.DATABASES
     growth = [(cell(one.name), growth_section(one.sweep)) for one in _named(release)]
+    found_trends = trends(release)
     return {
         "total_tables": total_tables(release),
         "label_tables": label_tables(release),
@@ -117,8 +118,8 @@ def _measured(release: Release, page: Page) -> dict[str, object]:
         "other_tables": resources.cloud_tables(results, names, others),
         "growth": [(name, found) for name, found in growth if found],
         "growth_note": growth_note(),
-        "trends": [(cell(one.sentence), growth_table(one.growths) if one.growths else "") for one in trends(release)],
-        "trend_notes": " ".join(_notes_of(trends(release))),
+        "trends": [(cell(one.sentence), growth_table(one.growths) if one.growths else "") for one in found_trends],
+        "trend_notes": " ".join(_notes_of(found_trends)),
         **_long(release),
     }
 

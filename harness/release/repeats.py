@@ -10,7 +10,7 @@ Source: D. C. Montgomery, "Design and Analysis of Experiments", 4.1 (randomised 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import NamedTuple
@@ -116,13 +116,19 @@ def change_over(blocks: Sequence[Block], judgement: Judgement) -> Change:
     return _judged(change, estimate, error, freedom, judgement)
 
 
+def median_of(values: Iterable[float]) -> float | None:
+    """Return the median of values; None without any."""
+    known = list(values)
+    return median(known) if known else None
+
+
 def _mean_log(values: Sequence[float]) -> float:
     return fmean(map(math.log, values))
 
 
 def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Change:
     """Return both medians and their change; the verdict says that there is one run, or that a side is unknown."""
-    earlier, later = (median(side) if side else None for side in (baseline, contender))
+    earlier, later = map(median_of, (baseline, contender))
     if earlier is None or later is None:
         return Change(earlier, later)
     return Change(earlier, later, ratio=later / earlier - 1, verdict=NO_VERDICT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from harness.base import units
@@ -14,6 +13,7 @@ from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.compare.result import RunResult
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
+from harness.release.repeats import median_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
@@ -44,8 +44,8 @@ def process_table(results: Sequence[Runs], names: Sequence[str]) -> str:
             sides = [[usage for run in side.get(one, ()) for usage in run.usages if usage.process == process]
                      for side in results]  # fmt: skip
             if any(sides):
-                cores = [_median(usage.cpu_cores_mean for usage in side) for side in sides]
-                sizes = [_median(usage.rss_bytes_mean for usage in side) for side in sides]
+                cores = [median_of(usage.cpu_cores_mean for usage in side) for side in sides]
+                sizes = [median_of(usage.rss_bytes_mean for usage in side) for side in sides]
                 row = [cell(process_title(process)), *cell_texts(one)]
                 row += change_cells(cores, lambda value: units.percent_text(value, 1))
                 rows.append(row + change_cells(sizes if any(sizes) else [None] * len(sizes), units.mb_text))
@@ -54,11 +54,6 @@ def process_table(results: Sequence[Runs], names: Sequence[str]) -> str:
 
 def _usages(side: Runs) -> list[Usage]:
     return [usage for one in sorted(side) for run in side[one] for usage in run.usages]
-
-
-def _median(values: Iterator[float]) -> float | None:
-    known = list(values)
-    return median(known) if known else None
 
 
 def change_cells(values: Sequence[float | None], show: Callable[[float | None], str]) -> list[str]:
@@ -186,7 +181,7 @@ def statement_table(results: Sequence[Runs], names: Sequence[str]) -> str:
         for one in all_cells(results):
             sides = [[*_per_request(side.get(one, ()), process)] for side in results]
             if any(sides):
-                counts, times_ms = ([_median(each[at] for each in side) for side in sides] for at in range(2))
+                counts, times_ms = ([median_of(each[at] for each in side) for side in sides] for at in range(2))
                 row = [cell(process), *cell_texts(one), *change_cells(counts, units.rate_text)]
                 rows.append(row + change_cells(times_ms, lambda value_ms: units.ms_text(value_ms, 2)))
     return _changes_table("database", ("statements per request", "ms per request"), rows, results, names)
