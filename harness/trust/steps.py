@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from harness.compare.result import RunResult
-from harness.experiment.counting import Needs
+from harness.experiment.counting import Needs, problem_of
 from harness.experiment.execute import Done, Step
 from harness.metrics.batch_means import estimate
 from harness.report.pages import write_page
@@ -19,6 +19,9 @@ from harness.trust.design import RUNS_PER_START
 from harness.trust.files import earlier_runs
 from harness.trust.outcome import METRICS, Outcome, headline, outcome_of
 from harness.trust.record import TrustRecord, TrustRun
+
+# Runs that count in between do not help: a start needs all of its runs.
+_BAD_STARTS_IN_A_ROW = 4
 
 
 class StoredTrust(StoredSweep):
@@ -74,6 +77,19 @@ class TrustTest(StoredTrust, SweepDesign):
         run = record.next_run(record.users[0], so_far.by_name)
         left = (record.repeat - len(so_far.starts)) * RUNS_PER_START - (run.index if run else 0)
         return [planned_s(self.request, record, record.users[0])] * left
+
+    def obstacle(self, outcome: SweepSoFar) -> str:
+        """Return why the test stops after this run: no start gets complete; an empty text when it continues."""
+        assert isinstance(outcome, Outcome)
+        if text := super().obstacle(outcome):
+            return text
+        record = outcome.record
+        recent = [run for run in record.measured if run in record.runs[record.resumed_at :]]
+        problems = {run.repeat: problem_of(outcome.by_name.get(run.name), run.problem).text for run in recent}
+        last = list(problems.values())[-_BAD_STARTS_IN_A_ROW:]  # of the last run of each start, which ends a bad one
+        if len(last) < _BAD_STARTS_IN_A_ROW or not all(last):
+            return ""
+        return f"stopped after {_BAD_STARTS_IN_A_ROW} starts in a row with a run that does not count: {last[-1]}"
 
     def ended(self, outcome: SweepSoFar, done: Done) -> Done:  # noqa: ARG002
         """Return a run with the estimates of its batches, which the results of stored runs do not have."""

@@ -82,6 +82,14 @@ def test_a_start_with_a_run_that_does_not_count_is_replaced(run, tmp_path):
     assert "run-01_3 does not count: INVALID" in page_of(tmp_path)
 
 
+def test_it_stops_when_no_start_gets_complete_although_every_other_run_counts(run, tmp_path):
+    assert run("trust", "--users=2", behaviour={str(number): "fail" for number in range(2, 100, 2)}) == 3
+    record = record_of(tmp_path)
+    assert [(one["repeat"], one["index"]) for one in record["runs"]] == [(s, i) for s in range(1, 5) for i in (0, 1)]
+    assert record["stop_reason"].startswith("stopped after 4 starts in a row with a run that does not count: INVALID")
+    assert record["stop_reason"] in page_of(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
