@@ -63,10 +63,10 @@ def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
 
 def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:
     system.start()
-    for name, value in system.facts:
-        print(f"- {name}: {value}")
-    print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
     with interrupts.deferred():
+        for name, value in system.facts:
+            print(f"- {name}: {value}")
+        print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
         while not interrupts.count:
             for ended in system.check():
                 what = f"{ended.name} died with exit code {ended.exit_code}"
