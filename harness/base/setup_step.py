@@ -35,6 +35,14 @@ _BYTES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 # Maven and javac end before the second compiler of a JVM is worth its CPU time.
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
+# By itself Maven waits half an hour for a server that says nothing, and asks no second time. The first two names are
+# those of Maven 3.8 and of later ones.
+_PATIENCE = " ".join((
+    "-Dmaven.wagon.rto=60000", "-Daether.connector.requestTimeout=60000",
+    "-Dmaven.wagon.http.retryHandler.class=default", "-Dmaven.wagon.http.retryHandler.count=3",
+    "-Dmaven.wagon.http.retryHandler.requestSentEnabled=true",
+    "-Dmaven.wagon.http.retryHandler.nonRetryableClasses=java.net.UnknownHostException",
+))  # fmt: skip
 
 _running: set[subprocess.Popen[bytes]] = set()
 _starting = threading.Lock()
@@ -106,7 +114,8 @@ def _started(command: Sequence[str], out: IO[bytes], cwd: Path, todo: str) -> su
     with _starting:
         if _is_ended:
             raise StartError("the set-up was ended", "run the command again")
-        variables = {**os.environ, "MAVEN_OPTS": f"{QUICK_JVM} {os.environ.get('MAVEN_OPTS', '')}".strip()}
+        options = f"{QUICK_JVM} {_PATIENCE} {os.environ.get('MAVEN_OPTS', '')}".strip()
+        variables = {**os.environ, "MAVEN_OPTS": options}
         try:
             process = subprocess.Popen(
                 command,

@@ -6,19 +6,22 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 import types
+from http.server import BaseHTTPRequestHandler
 
-import psutil
 import pytest
 
-from harness.base.errors import UsageError
+from harness.base import setup_step
+from harness.base.errors import StartError, UsageError
 from harness.base.first_setup import system_arguments
 from harness.base.integrity import LOCK_NAME
 from harness.base.python_packages import is_installed, small_packages
 from harness.base.setup_step import downloaded_bytes
 from harness.cli import main
+from tests.support.local_server import serving
 from tests.support.paths import ROOT
-from tests.support.processes import wait_for
+from tests.support.processes import is_running, wait_for
 
 # Each waits for the other one: one after the other they would fail.
 UV = """
@@ -146,6 +149,33 @@ def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
 
 
 @pytest.mark.real
+def test_a_server_that_says_nothing_is_asked_again_and_then_named(tmp_path, monkeypatch):
+    asked = []
+
+    class Silent(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            time.sleep(1)
+
+    (tmp_path / "pom.xml").write_text(
+        "<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId><version>1</version></project>"
+    )
+    with serving(Silent) as port:
+        mirror = f"<id>m</id><mirrorOf>*</mirrorOf><url>http://127.0.0.1:{port}/m</url><blocked>false</blocked>"
+        (tmp_path / "settings.xml").write_text(
+            f"<settings><localRepository>{tmp_path}/repository</localRepository>"
+            f"<mirrors><mirror>{mirror}</mirror></mirrors></settings>"
+        )
+        monkeypatch.setenv("MAVEN_OPTS", "-Dmaven.wagon.rto=200 -Daether.connector.requestTimeout=200")
+        with setup_step.step("a plugin", tmp_path / "log") as one, pytest.raises(StartError) as refused:
+            setup_step.run(["mvn", "-B", "-s", "settings.xml", "package"], one, tmp_path, "check the network")
+    assert "mvn ended with exit code 1; check the network" in str(refused.value)
+    assert "Read timed out" in (tmp_path / "log").read_text()
+    assert len(asked) == 4
+    assert len(set(asked)) == 1
+
+
+@pytest.mark.real
 def test_a_full_disk_is_one_line_and_nothing_half_built_is_left(clone, tmp_path):
     full = (
         'for word; do case "$word" in -Djmeter.home=*) mkdir -p "${word#*=}"; echo x > "${word#*=}/part";; esac; done; '
@@ -186,14 +216,6 @@ def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
     assert text.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
     wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 5)
     assert not (tmp_path / ".venv" / ".installed-requirements.txt").exists()
-
-
-def is_running(pid):
-    """Return whether a process runs; one that has ended may not have been reaped yet."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_sizes_of_downloads_are_read_from_the_logs_of_maven_pip_and_uv():

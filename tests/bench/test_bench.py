@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from bench.measure import OUT_NAME, measure
@@ -23,7 +22,7 @@ from bench.readers.truth import LabelTruth, Truth
 from bench.results import Pass, Result, aims, find, ratio, wrong
 from bench.tables import aims_table, results_table
 from tests.support.paths import ROOT
-from tests.support.processes import wait_for
+from tests.support.processes import is_running, wait_for
 
 MB = 1024 * 1024
 
@@ -347,14 +346,7 @@ def test_a_bench_that_is_stopped_leaves_no_process(tmp_path, number):
     command = [*BENCH, "10000", "--without", "report,polars,polars-figures,duckdb,pandas,csv"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
         wait_for(pids.exists, seconds=60)
-        readers = [psutil.Process(int(pid)) for pid in pids.read_text().split()]
+        readers = [int(pid) for pid in pids.read_text().split()]
         process.send_signal(number)
         assert process.wait(timeout=30) == (130 if number != signal.SIGKILL else -signal.SIGKILL)
-    wait_for(lambda: not any(lives(one) for one in readers))
-
-
-def lives(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    wait_for(lambda: not any(map(is_running, readers)))

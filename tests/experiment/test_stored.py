@@ -4,6 +4,7 @@ import json
 import re
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,15 @@ def numbers(page: str) -> set[str]:
     return {number.removesuffix(".00") for number in found}
 
 
+def rounded(value: Any) -> Any:
+    """Return plain data with nine digits of each number: another processor adds in another order."""
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_of_an_earlier_version_is_rendered_again_with_every_number(kind, stored):
     verb, name, code = KINDS[kind]
@@ -58,5 +68,5 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_with_every_number
     assert numbers(page) - numbers(rendered) == set()
     again = json.loads(path.read_text())
     facts = record.keys() - {"headline"}  # text, which may have other words
-    assert {key: again[key] for key in facts} == {key: record[key] for key in facts}
+    assert rounded({key: again[key] for key in facts}) == rounded({key: record[key] for key in facts})
     assert {chart.name for chart in path.with_suffix("").glob("*.svg")} >= charts

@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
 from tests.support.paths import ROOT
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import is_running, processes_of, wait_for
 from tests.support.tiny import SWEEP, is_whole, samples_under_way, sweep_json
 
 
@@ -77,8 +77,7 @@ def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, t
     assert len(started) == 2  # JMeter and the system
     for one in both:
         one.kill()
-    psutil.wait_procs(started, timeout=10)
-    assert [child for child in started if child.is_running()] == []
+    wait_for(lambda: not any(is_running(child.pid) for child in started), 10)
     process.communicate(timeout=10)
 
 
@@ -91,14 +90,6 @@ subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, start_new_session=
 print(guardian.owner_id, guardian._process.pid, flush=True)
 sys.stdin.read()
 """
-
-
-def has_ended(process: psutil.Process) -> bool:
-    """Return whether a process is gone, or dead and nobody has looked at it yet."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.mark.real
@@ -115,13 +106,13 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
         guardian = psutil.Process(int(guardian_pid))
         guardian.kill()
         dead.kill()  # and nobody looks at it: it stays a zombie, as below a container's first process
-        wait_for(lambda: has_ended(guardian) and has_ended(psutil.Process(dead.pid)))
+        wait_for(lambda: not is_running(guardian.pid) and not is_running(dead.pid))
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv(RUNS_VARIABLE, "another folder of runs")
             with Guardian():
                 assert left.status() != psutil.STATUS_ZOMBIE
         with Guardian():
-            wait_for(lambda: has_ended(left), 10)
+            wait_for(lambda: not is_running(left.pid), 10)
             assert others.status() != psutil.STATUS_ZOMBIE
         assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
     finally:
@@ -145,4 +136,4 @@ def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
         assert capfd.readouterr().err == ""
     finally:
         guardian.resume()
-    wait_for(lambda: has_ended(left), 10)
+    wait_for(lambda: not is_running(left.pid), 10)

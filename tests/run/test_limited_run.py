@@ -6,14 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.run import limited_run
 from harness.run.limited_run import INTERRUPTED, TOO_LONG, run_limited
-from tests.support.processes import wait_for
+from tests.support.processes import is_running, wait_for
 
 DEAF = """
 import signal, subprocess, sys, time
@@ -37,7 +36,7 @@ def test_a_child_that_ignores_signals_is_killed_with_its_children(tmp_path, monk
         ended = run_limited(launch(tmp_path, DEAF), 0.5, interrupts)
     assert (ended.exit_code, ended.how) == (-signal.SIGKILL, TOO_LONG)
     sleeping = int((tmp_path / "log").read_text())
-    wait_for(lambda: not psutil.pid_exists(sleeping) or psutil.Process(sleeping).status() == psutil.STATUS_ZOMBIE)
+    wait_for(lambda: not is_running(sleeping))
 
 
 SAVING = """

@@ -14,7 +14,7 @@ from harness.base.guardian import RUNS_VARIABLE
 from harness.run import drive
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.processes import output_until, processes_of, wait_for
+from tests.support.processes import is_running, output_until, processes_of, wait_for
 from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 
@@ -286,7 +286,7 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     process.terminate()
     process.wait(timeout=10)
     assert len(mine) == 2
-    wait_for(lambda: not any(child.is_running() for child in mine), 5)
+    wait_for(lambda: not any(is_running(child.pid) for child in mine), 5)
 
 
 @pytest.mark.real

@@ -1,7 +1,6 @@
 """A measurement ends with its report, whatever happens to its terminal, its pipes or its folder."""
 
 import contextlib
-import fcntl
 import os
 import pty
 import re
@@ -10,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -70,15 +68,11 @@ class Terminal:
     def __init__(self, argv: list[str], environment: dict[str, str], ignore_hup: bool) -> None:
         self.main, side = pty.openpty()
         self.is_open = True
-
-        def take_over() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-            if ignore_hup:
-                signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-        self.process = subprocess.Popen(
-            argv, stdin=side, stdout=side, stderr=side, start_new_session=True, preexec_fn=take_over, env=environment
-        )
+        if ignore_hup:
+            argv = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", *argv]
+        # It replaces itself with the command. Popen's own preexec_fn can hang where there are threads.
+        argv = ["setsid", "--ctty", *argv]
+        self.process = subprocess.Popen(argv, stdin=side, stdout=side, stderr=side, env=environment)
         os.close(side)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -57,10 +57,26 @@ def interrupted_when(condition: Callable[[], object]) -> AbstractContextManager[
 
 @contextmanager
 def meanwhile(act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` in a thread while the block runs a command in this process; what `act` raises fails the test."""
+    """Call `act` in a thread while the block runs a command in this process.
+
+    What `act` raises interrupts the command, which may wait for it, and fails the test.
+    """
+    has_ended = threading.Event()
+
+    def act_or_interrupt() -> None:
+        try:
+            act()
+        except BaseException:
+            if not has_ended.is_set():
+                press_ctrl_c()
+            raise
+
     with ThreadPoolExecutor(1) as pool:
-        acting = pool.submit(act)
-        yield
+        acting = pool.submit(act_or_interrupt)
+        try:
+            yield
+        finally:
+            has_ended.set()
         acting.result()
 
 
@@ -87,6 +103,14 @@ def becomes(read: Callable[[], Any], expected: object, seconds: float = 10.0) ->
     while (found := read()) != expected and time.monotonic() < deadline_s:
         time.sleep(0.05)
     assert found == expected
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process runs; one that has ended may not have been reaped yet."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
