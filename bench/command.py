@@ -24,7 +24,7 @@ examples:
   scripts/bench tune                                            false effects and power of designed experiments
   scripts/bench bisect                                          commits that bisections name, and how sure they are
   scripts/bench trust                                           coverage and power of trust tests
-  scripts/bench trust-real                                      are changes of the stated size found, for real (hours)
+  scripts/bench trust-real                                      are changes of the stated size found, for real (an hour)
   scripts/bench sweep                                           peaks, cliffs and knees of simulated sweeps
   scripts/bench window                                          false alarms and power of the steady-state check
   scripts/bench auto                                            how long DURATION=auto takes, and its means
@@ -67,7 +67,7 @@ _PARTS = {
     "tune": ("statistics.tune", "false effects and power of designed experiments, on simulated systems"),
     "bisect": ("statistics.bisect", "commits that bisections name, and how sure they are, on simulated histories"),
     "trust": ("statistics.trust", "coverage and power of trust tests, on simulated benchmarks with known scatter"),
-    "trust-real": ("runs.trust_real", "real changes of the size that a real trust test states: found or not (hours)"),
+    "trust-real": ("runs.trust_real", "real changes of the size that a real trust test states: found or not (an hour)"),
     "sweep": ("statistics.sweep", "peaks, cliffs and knees that simulated sweeps report"),
     "window": ("statistics.window", "false alarms and power of the steady-state check, on simulated runs"),
     "auto": ("statistics.auto", "how long DURATION=auto takes and how far its means are off, on simulated loads"),

@@ -111,7 +111,7 @@ def injected(found: dict[str, Any], delay_ms: int) -> Injected:
 def is_found(test: dict[str, Any], metric: str) -> bool:
     """Return whether an A/B test called the metric REGRESSED after at most 8 pairs."""
     one = next((one for one in test["metrics"] if one["metric"] == metric), None)
-    return bool(one and one["verdict"] == REGRESSED and one["baseline_n"] <= _PAIRS)
+    return bool(one and one["verdict"] == REGRESSED and one["base_n"] <= _PAIRS)
 
 
 def is_complete(stored: dict[str, Any]) -> bool:

@@ -4,6 +4,9 @@ import pytest
 
 from bench.runs.trust_real import injected, is_complete, is_found
 from harness.base.errors import StartError
+from harness.base.records import to_plain
+from harness.compare.comparison import MetricComparison
+from harness.metrics.metric import metric_of
 
 
 def trust(ratio: float | None) -> dict:
@@ -13,8 +16,11 @@ def trust(ratio: float | None) -> dict:
 
 def ab(verdict: str, pairs: int, failed: int = 0, state: str = "finished") -> dict:
     of_pairs = [{"problem": ""}] * pairs + [{"problem": "DOUBTFUL"}] * failed
-    metrics = [{"metric": "95", "verdict": verdict, "baseline_n": pairs}]
-    return {"state": state, "verdict": verdict, "pairs": of_pairs, "metrics": metrics}
+    one = MetricComparison(
+        metric=metric_of("p95"), baseline=200.0, contender=210.0, baseline_n=pairs, contender_n=pairs,
+        unit="runs", threshold_ratio=0.02, verdict=verdict,
+    )  # fmt: skip
+    return {"state": state, "verdict": verdict, "pairs": of_pairs, "metrics": [to_plain(one)]}
 
 
 def test_the_injected_change_is_the_stated_one_in_whole_ms():
