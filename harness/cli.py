@@ -16,7 +16,6 @@ from typing import NamedTuple, Protocol, cast
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.help_text import HelpFormatter
-from harness.make_variables import add_stored, arguments_of, given_variables
 from harness.run.kinds import EXPERIMENTS, LAST, kind_of
 
 LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
@@ -197,7 +196,11 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     target, first = _target(name, called.arguments, program)
     verb = VERBS.get(target) or DEVELOPMENT[target]
     parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
-    of_make = arguments_of(name, parser) if program == MAKE else ()
+    of_make = []
+    if program == MAKE:
+        from harness.make_variables import arguments_of  # here, as below, because it loads slowly
+
+        of_make = arguments_of(name, parser)
     words = [*verb.first, *first, *_joined_sort([*called.arguments, *of_make])]
     if program in (LTH, MAKE) and name in _SAVING and not any(word.startswith(_NOT_SAVED) for word in words):
         words = ["--save", *(word for word in words if word != "--save")]
@@ -218,7 +221,11 @@ def _target(name: str, words: Sequence[str], program: str) -> _Target:
     target, first = ALIASES.get(name, (name, ()))
     if program == AGGREGATE:
         target = OF_AGGREGATE.get(target, target)
-    named = [*words, given_variables().get("RUN", "")] if program == MAKE else words
+    named = list(words)
+    if program == MAKE:
+        from harness.make_variables import given_variables
+
+        named.append(given_variables().get("RUN", ""))
     if target == "report" and any(kind_of(Path(word).name) for word in named if word[:1] != "-"):
         target = "experiment"
     return _Target(target, first)
@@ -239,6 +246,7 @@ def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name
 def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser, target: str, name: str) -> None:
     """Give the options the settings of the experiment that is resumed, where others are not given."""
     from harness.experiment.files import find_experiment, last_unfinished  # here, because most commands resume nothing
+    from harness.make_variables import add_stored
     from harness.run.directory import read_object
 
     kind = next(one for one in EXPERIMENTS if one.verb == target)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
@@ -16,6 +17,8 @@ from harness.base.option_names import spelled
 from harness.base.writable import FULL
 
 _AGGREGATE = "aggregate.py"
+# Verbs of lth whose output is their result.
+_PRINTING = ("table", "compare", "history", "diff")
 
 
 def run(program: str, file: str, *, in_current_venv: bool) -> int:
@@ -23,11 +26,11 @@ def run(program: str, file: str, *, in_current_venv: bool) -> int:
 
     Unless this is the Python of .venv with the packages of requirements.txt, that is built first.
 
-    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py` an error, unless
-    the reader has gone, because there the output is the result.
+    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py`, and of verbs like
+    `table`, an error, unless the reader has gone, because there the output is the result.
     """
     standard_streams.protect()
-    output_counts = program == _AGGREGATE
+    output_counts = program == _AGGREGATE or (program == "lth" and sys.argv[1:2] in [[verb] for verb in _PRINTING])
     try:
         code = _code_of(program, file, in_current_venv=in_current_venv)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
@@ -53,12 +56,12 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
                 _check_first(arguments, caller)
                 called = verb_and_options(arguments, caller)
                 enter_venv(file, called.verb, called.arguments)
-        from harness.cli import main  # here, because it is imported only inside .venv
-
         if caller == "lth":
             spell_with(lambda text: spelled(text, caller))
+        with _prepared(arguments):
+            from harness.cli import main  # here, because it is imported only inside .venv
 
-        code = main(arguments, caller)
+            code = main(arguments, caller)
         if "harness.base.class_data" in sys.modules:  # JMeter ran
             sys.modules["harness.base.class_data"].store_wanted_class_data()
         return code
@@ -75,6 +78,15 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)
+
+
+def _prepared(arguments: list[str]) -> AbstractContextManager[None]:
+    """Return a context in which what a table of a large file needs starts while its verb is imported."""
+    if arguments[:1] != ["table"]:
+        return nullcontext()
+    from harness.metrics.counter_process import early_counter
+
+    return early_counter(arguments[1:])
 
 
 def _bug(program: str) -> int:

@@ -214,9 +214,7 @@ def refused(
         for name, value in ({"JMETER_HOME": str(FAKE_JMETER)} | environment).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["scripts/run", *arguments_of_run(home, tmp_path, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            entry.start("scripts/run")
-        assert ended.value.code == 2
+        assert entry.code_of("scripts/run") == 2
         assert not list((tmp_path / "reports").rglob("run-*"))
         return capsys.readouterr().err
 

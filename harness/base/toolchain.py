@@ -21,6 +21,7 @@ from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
 
 MAVEN_LEAST = (3, 6)
 # How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
+_COUNTER = PACKAGE / "metrics" / "java"
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
 _ABSENT_ARTIFACT = re.compile(
     f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
@@ -177,12 +178,18 @@ def _package(pom: Path, where: str, what: str, log_name: str) -> None:
         setup_step.run(command, step, TOP, "check the network or Maven's settings")
 
 
+def ready_counter() -> Path | None:
+    """Return the folder with the classes that count large JTLs; None before they are compiled."""
+    sources, classes = sorted(_COUNTER.glob("*.java")), BUILD / "counter"
+    return classes if has_stamp(stamp_file(classes, "counter"), stamp_of(sources)) else None
+
+
 def ensure_counter() -> Path | None:
     """Return the folder with the classes that count large JTLs, compiled when their sources changed.
 
     Returns None without a JDK: Python then does the same work more slowly.
     """
-    return _compiled("counter", PACKAGE / "metrics" / "java", "the counter for large JTLs", "")
+    return _compiled("counter", _COUNTER, "the counter for large JTLs", "")
 
 
 def ensure_agent() -> Path:

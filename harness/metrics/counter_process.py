@@ -7,9 +7,10 @@ imports nothing that takes long.
 from __future__ import annotations
 
 import os
+import stat
 from array import array
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import IO
 
 from harness.jtl.csv import NOT_UTF_8
 
+# Below this size, the plain reader finishes before the counter has started.
+LARGE_BYTES = 8 * 1024 * 1024
 _THREADS_MAX = 4
 # Enough for the buffers and counts of four threads and half a million distinct times.
 _HEAP_MB = 128
@@ -93,6 +96,7 @@ class CounterProcess:
     def __init__(self, program: Program, file_bytes: int) -> None:
         import subprocess  # imported late: no small table needs it
 
+        self.program = program
         threads = min(_THREADS_MAX, os.cpu_count() or 1)
         compiler = _OPTIMISED if file_bytes >= _OPTIMISED_BYTES else _QUICKLY_COMPILED
         options = [f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS, *compiler]
@@ -131,6 +135,47 @@ class CounterProcess:
         self._process.kill()
         with self._process:  # closes its pipes
             pass
+
+
+# Started before it is known what it counts.
+_early: list[CounterProcess] = []
+
+
+@contextmanager
+def early_counter(words: Sequence[str]) -> Iterator[None]:
+    """Start the program when a word of a command names a large file: it starts while the rest of the tool is loaded.
+
+    One that no reading took is ended afterwards.
+    """
+    file_bytes = max(map(_file_bytes, words), default=0)
+    if file_bytes >= LARGE_BYTES:
+        from harness.base.java import java_context  # here, as below: small tables do without
+        from harness.base.toolchain import ready_counter
+
+        java, classes = java_context().get("java"), ready_counter()
+        if java and classes:
+            with suppress(CounterError):
+                _early.append(CounterProcess(Program(java, classes), file_bytes))
+    try:
+        yield
+    finally:
+        while _early:
+            _early.pop().close()
+
+
+def _file_bytes(word: str) -> int:
+    """Return the size of the file that a word names; 0 when it names none."""
+    try:
+        found = os.stat(word)  # noqa: PTH116 - a word may be anything
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _started(program: Program, file_bytes: int) -> CounterProcess:
+    """Return the program that was started early, else another one."""
+    process = _early.pop() if _early and _early[-1].program == program else None
+    return process if process and process.is_running else CounterProcess(program, file_bytes)
 
 
 class SharedCounter:
@@ -184,7 +229,7 @@ def counter(program: Program, file_bytes: int) -> Iterator[CounterProcess]:
     shared = current()
     process = shared.process if shared else None
     if process is None or not process.is_running:
-        process = CounterProcess(program, file_bytes)
+        process = _started(program, file_bytes)
     is_reusable = False
     try:
         yield process

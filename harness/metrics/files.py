@@ -14,11 +14,9 @@ from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.readers import CSV, SUMMARY, TALLY, reader_of, refuse_summary
 from harness.jtl.sample import Dropped, Sample
-from harness.metrics.counter_process import shared_counter
+from harness.metrics.counter_process import LARGE_BYTES, shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
 
-# Below this size, the plain reader finishes before the counter has started.
-_LARGE_BYTES = 8 * 1024 * 1024
 # A tally of 100,000 labels has 30 MB; more than this was not written by us.
 _TALLY_MAX_BYTES = 512 * BYTES_PER_MB
 
@@ -102,7 +100,7 @@ def _tally(
 ) -> SampleTally:
     if file.kind == TALLY:
         return _stored_tally(file, given.name, scope)
-    if file.kind == CSV.name and file.is_plain and given.path and (file.size_bytes or 0) >= _LARGE_BYTES:
+    if file.kind == CSV.name and file.is_plain and given.path and (file.size_bytes or 0) >= LARGE_BYTES:
         # Imported late, as below: these modules take longer to load than a small file to read.
         from harness.metrics.counter import CsvFile
         from harness.metrics.large_files import counted_tally
@@ -112,8 +110,8 @@ def _tally(
             return counted
     tally = scope.tally()
     if file.kind == CSV.name and not file.is_plain:
-        head = file.stream.read(_LARGE_BYTES)
-        if len(head) == _LARGE_BYTES:
+        head = file.stream.read(LARGE_BYTES)
+        if len(head) == LARGE_BYTES:
             from harness.metrics.large_files import unpacked_tally
 
             # The window is counted in another copy.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ from harness.base import units
 
 # What the pause of a user belongs to: every request, or every Transaction Controller.
 REQUEST, TRANSACTION = "request", "transaction"
+# The name of a tenant becomes part of a thread's name.
+TENANT = re.compile(r"[\w.-]{1,60}")
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from typing import Any
 from harness.base import units
 from harness.base.config import NUMBER, check_keys, did_you_mean, texts, within
 from harness.base.errors import UsageError
-from harness.base.secrecy import secret_values, secrets_in
-from harness.plan.headers import CREDENTIALS
+from harness.plan.group_load import TENANT
 from harness.plan.load import DURATION_MAX_S
-from harness.plan.load_tables import TENANT
 
 # How a job ended. It is unanswered when its start named no id or its polls no state, and unfinished when the run ended
 # before it, or before it began.
@@ -139,6 +137,8 @@ def check_starts(jobs: Sequence[Job], duration_s: float | None) -> None:
 
 def secrets_of_jobs(jobs: Sequence[Job]) -> tuple[str, ...]:
     """Return the passwords, tokens and keys that are written in the bodies of jobs."""
+    from harness.base.secrecy import secret_values, secrets_in  # here, as below: every table imports this module
+
     return secret_values(("password", secret) for job in jobs for secret in secrets_in(job.body))
 
 
@@ -253,6 +253,8 @@ def _states(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
 
 
 def _headers(table: Mapping[str, Any], where: str) -> dict[str, str]:
+    from harness.plan.headers import CREDENTIALS
+
     check_keys(table, dict.fromkeys(table, str), where)
     for name, value in table.items():
         if name.lower() in CREDENTIALS and "${" not in value:

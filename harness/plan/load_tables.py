@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from harness.base.secrecy import is_secret_name
 from harness.jtl.sample import JOB_MARK
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
-from harness.plan.group_load import REQUEST, TRANSACTION, GroupLoad, Stage
+from harness.plan.group_load import REQUEST, TENANT, TRANSACTION, GroupLoad, Stage
 from harness.plan.load import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 
@@ -26,8 +25,6 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "goal": (dict, str),
     "properties": dict,
 }
-# It becomes part of a thread's name.
-TENANT = re.compile(r"[\w.-]{1,60}")
 _TIME = (int, float, str)
 _STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "users": int,

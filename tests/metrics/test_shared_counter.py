@@ -2,11 +2,12 @@
 
 import pytest
 
-from harness.metrics import counter_process
+from harness.metrics import counter_process, files
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, CounterProcess, shared_counter
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import Scope
+from tests.support.commands import command
 from tests.support.counting import HEAD, lines_of, plain, same
 
 
@@ -80,3 +81,27 @@ def test_without_sharing_each_file_has_its_own(tmp_path, program, started):
     for _ in range(2):
         counted(tmp_path / "x.jtl", HEAD + lines_of(3000), program, Scope())
     assert [one.is_running for one in started] == [False, False]
+
+
+@pytest.mark.parametrize("options", [[], ["--window", "0s..30s"]], ids=["whole", "window"])
+def test_a_table_of_a_large_file_is_counted_by_the_process_that_was_started_first(
+    tmp_path, started, monkeypatch, options
+):
+    monkeypatch.setattr(counter_process, "LARGE_BYTES", 1000)
+    monkeypatch.setattr(files, "LARGE_BYTES", 1000)
+    path = tmp_path / "a.jtl"
+    path.write_bytes(HEAD + lines_of(2000))
+    done = command("aggregate.py", "table", path, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("| label | count |")
+    assert [process.is_running for process in started] == [False]
+
+
+def test_a_process_that_was_started_for_a_wrong_command_is_ended(tmp_path, started, monkeypatch):
+    monkeypatch.setattr(counter_process, "LARGE_BYTES", 1000)
+    path = tmp_path / "a.jtl"
+    path.write_bytes(HEAD + lines_of(2000))
+    assert command("aggregate.py", "table", path, "--sort", "beauty").returncode == 2
+    assert [process.is_running for process in started] == [False]
+    assert command("aggregate.py", "tally", path, "--wrong").returncode == 2
+    assert len(started) == 1

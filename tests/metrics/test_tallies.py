@@ -98,7 +98,7 @@ def test_given_columns_read_a_file_without_a_header(tmp_path):
 @pytest.mark.real
 @pytest.mark.parametrize("packed", [gzip.compress, zstandard.ZstdCompressor().compress, bytes])
 def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path, monkeypatch):
-    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
+    monkeypatch.setattr(tallies, "LARGE_BYTES", 1000)  # so that a file of some rows goes the way of a large one
     path = write(tmp_path / "a.jtl", *seconds(60), "torn", *seconds(60, first_s=1_700_000_060))
     plain = read_tally([Input("a", path)])
     path.write_bytes(packed(path.read_bytes()))
@@ -111,7 +111,7 @@ def test_a_large_file_gives_the_same_result_in_any_compression(packed, tmp_path,
 def test_without_a_jdk_the_plain_reader_is_used(tmp_path, monkeypatch):
     path = write(tmp_path / "a.jtl", *seconds(60))
     counted = read_tally([Input("a", path)])
-    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tallies, "LARGE_BYTES", 1000)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
     tally = read_tally([Input("a", path)])
     assert (tally.labels, tally.requests) == (counted.labels, counted.requests)
@@ -120,7 +120,7 @@ def test_without_a_jdk_the_plain_reader_is_used(tmp_path, monkeypatch):
 def test_without_a_writable_build_folder_the_plain_reader_is_used(tmp_path, monkeypatch, capsys):
     path = write(tmp_path / "a.jtl", *seconds(60))
     counted = read_tally([Input("a", path)])
-    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tallies, "LARGE_BYTES", 1000)
     (tmp_path / "build").write_text("a file: nothing can be put into it")
     monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
     tally = read_tally([Input("a", path)])
@@ -132,7 +132,7 @@ def test_when_the_counter_fails_the_plain_reader_takes_over_and_says_why(tmp_pat
     ensure_counter()  # while there is a JDK still: classes that are not there would be another reason
     path = write(tmp_path / "a.jtl", *seconds(60), "torn")
     expected = read_tally([Input("a", path)])
-    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tallies, "LARGE_BYTES", 1000)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
@@ -231,7 +231,7 @@ def test_a_file_that_grows_while_it_is_read_is_an_error(tmp_path, monkeypatch):
 )
 def test_a_large_file_removed_while_it_is_counted_is_one_clear_error(harm, message, tmp_path, monkeypatch, capfd):
     path = write(tmp_path / "a.jtl", *seconds(60))
-    monkeypatch.setattr(tallies, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tallies, "LARGE_BYTES", 1000)
 
     def harmed(*arguments):
         harm(path)

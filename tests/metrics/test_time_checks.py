@@ -439,7 +439,7 @@ def test_removed_rows_are_missing_also_when_a_slow_request_spans_the_gap(kept, u
 def test_a_stall_is_one_in_all_readers_and_in_tallies(tmp_path, monkeypatch):
     inputs = as_jtl(tmp_path / "a.jtl", lasting(*SLOWER, users=120))
     plain = read_tally(inputs, Scope(with_timeline=False))
-    monkeypatch.setattr("harness.metrics.files._LARGE_BYTES", 1)
+    monkeypatch.setattr("harness.metrics.files.LARGE_BYTES", 1)
     counted = read_tally(inputs, Scope(with_timeline=False))
     stored = from_bytes(gzip.decompress(to_bytes(plain, None)), "a.tally", 0)
     origin_s = START_MS // 1000

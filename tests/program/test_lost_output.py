@@ -44,11 +44,13 @@ def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tm
 
 
 @pytest.mark.real
-def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command):
+@pytest.mark.parametrize("program", ["aggregate.py", "scripts/lth"])
+def test_a_table_that_cannot_be_written_is_an_error_in_one_line(table_command, program):
+    command = [sys.executable, str(ROOT / program), *table_command[2:]]
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(table_command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "aggregate.py: not all of the output could be written (No space left on device)\n"
+    assert done.stderr == f"{Path(program).name}: not all of the output could be written (No space left on device)\n"
 
 
 @pytest.mark.real
