@@ -38,7 +38,7 @@ test-fast: ## run the tests that start no real system (under a minute); none in 
 
 test-real: ## run the long tests: real counterparts such as sshd, large simulations; by hand and weekly (minutes)
 	@$(setup) --tests
-	@$(pytest) -m counterpart $(TESTS)
+	@$(pytest) --timeout 1800 -m counterpart $(TESTS)
 
 lint: ## run ruff, mypy, and zizmor on the workflows
 	@$(setup) --tests
