@@ -13,7 +13,7 @@ from harness.plan.spec import Target
 
 # Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): heap after a full collection.
 _BASE_MB = 64
-_USER_KB, _PROPERTY_KB, _TLS_KB = 10.0, 0.35, 65.0
+_USER_KB, _PROPERTY_KB, _TLS_KB = 52.0, 0.24, 25.0
 # A heap that is fuller than this is collected all the time; responses and rows need the rest.
 _FILLED = 0.7
 _ROUND_MB = 256

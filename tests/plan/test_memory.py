@@ -3,6 +3,8 @@
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.adopt.curl import OneRequest
+from harness.plan.adopt.one_request import write_requests
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.memory import check_memory, user_kb, users_most
 from harness.plan.spec import parse_target
@@ -36,3 +38,15 @@ def test_a_larger_plan_and_tls_need_more_for_each_user():
 @pytest.mark.parametrize("plan", ["lb.jmx", "killbill.jmx", "folio-workflow.jmx", "thruzero.jmx"])
 def test_a_thousand_users_of_a_shipped_plan_fit_into_the_default_heap(plan):
     check_memory(load(1000), user_kb(ROOT / "plans" / plan, None), 1024)
+
+
+# Live heap per user, KB: docs/benchmarks.md.
+@pytest.mark.parametrize(("plan", "measured_kb"), [("lb.jmx", 104), ("thruzero.jmx", 150), ("folio-workflow.jmx", 168)])
+def test_the_estimate_is_near_what_was_measured(plan, measured_kb):
+    assert 0.8 < user_kb(ROOT / "plans" / plan, None) / measured_kb < 1.2
+
+
+def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_path):
+    write_requests([OneRequest("http://shop/")], tmp_path, "one", "one")
+    for target, measured_kb in (("http://shop:80", 66), ("https://shop:443", 85)):
+        assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2

@@ -122,7 +122,7 @@ def test_an_open_load_starts_as_many_users_as_its_rate_demands(to_the_end, targe
 def test_arrivals_that_find_no_memory_are_left_out_counted_and_said(to_the_end, home, target, tmp_path):
     plan, profile = home / "plans" / "tiny.jmx", home / "env" / "local.toml"
     plan.write_text(DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">3000<'))
-    profile.write_text(profile.read_text().replace("[generator]", "[generator]\nheap_mb = 93"))
+    profile.write_text(profile.read_text().replace("[generator]", "[generator]\nheap_mb = 97"))
     _, text = to_the_end("--target", target, "--rate", "50", "--duration", "4")
     facts = run_json(tmp_path / "reports")
     users = len({row["threadName"] for row in rows_of(tmp_path / "reports" / "tiny" / "run-01_1")})
