@@ -288,10 +288,8 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
     assert len(ours.results) == len(requests) + 4 + 1
     for side in (ours, theirs):  # the server waits for 200 ms before and within the body
         slow = next(result for result in side.results if result.get("lb") == "slow body")
-        # A busy machine reads the beginning late, and the rest no later for that.
         assert int(slow.get("lt", "")) >= 190
-        assert int(slow.get("t", "")) >= 390
-        assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 50
+        assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150
         # Not over TLS, where Java waits once more when it closes.
         plain = [result for result in side.results if not result.get("lb", "").endswith("TLS")]
         timed_out = [int(result.get("t", "")) for result in plain if "SocketTimeout" in result.get("rc", "")]
