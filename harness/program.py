@@ -30,7 +30,7 @@ def run(program: str, file: str, *, in_current_venv: bool) -> int:
     `table`, an error, unless the reader has gone, because there the output is the result.
     """
     standard_streams.protect()
-    output_counts = program == _AGGREGATE or (program == "lth" and sys.argv[1:2] in [[verb] for verb in _PRINTING])
+    output_counts = program == _AGGREGATE or (program == "lth" and "".join(sys.argv[1:2]) in _PRINTING)
     try:
         code = _code_of(program, file, in_current_venv=in_current_venv)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand

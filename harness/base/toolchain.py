@@ -180,8 +180,8 @@ def _package(pom: Path, where: str, what: str, log_name: str) -> None:
 
 def ready_counter() -> Path | None:
     """Return the folder with the classes that count large JTLs; None before they are compiled."""
-    sources, classes = sorted(_COUNTER.glob("*.java")), BUILD / "counter"
-    return classes if has_stamp(stamp_file(classes, "counter"), stamp_of(sources)) else None
+    classes = BUILD / "counter"
+    return classes if has_stamp(stamp_file(classes, "counter"), stamp_of(sorted(_COUNTER.glob("*.java")))) else None
 
 
 def ensure_counter() -> Path | None:

@@ -96,7 +96,6 @@ class CounterProcess:
     def __init__(self, program: Program, file_bytes: int) -> None:
         import subprocess  # imported late: no small table needs it
 
-        self.program = program
         threads = min(_THREADS_MAX, os.cpu_count() or 1)
         compiler = _OPTIMISED if file_bytes >= _OPTIMISED_BYTES else _QUICKLY_COMPILED
         options = [f"-Xmx{_HEAP_MB}m", *_JVM_OPTIONS, *compiler]
@@ -137,47 +136,6 @@ class CounterProcess:
             pass
 
 
-# Started before it is known what it counts.
-_early: list[CounterProcess] = []
-
-
-@contextmanager
-def early_counter(words: Sequence[str]) -> Iterator[None]:
-    """Start the program when a word of a command names a large file: it starts while the rest of the tool is loaded.
-
-    One that no reading took is ended afterwards.
-    """
-    file_bytes = max(map(_file_bytes, words), default=0)
-    if file_bytes >= LARGE_BYTES:
-        from harness.base.java import java_context  # here, as below: small tables do without
-        from harness.base.toolchain import ready_counter
-
-        java, classes = java_context().get("java"), ready_counter()
-        if java and classes:
-            with suppress(CounterError):
-                _early.append(CounterProcess(Program(java, classes), file_bytes))
-    try:
-        yield
-    finally:
-        while _early:
-            _early.pop().close()
-
-
-def _file_bytes(word: str) -> int:
-    """Return the size of the file that a word names; 0 when it names none."""
-    try:
-        found = os.stat(word)  # noqa: PTH116 - a word may be anything
-    except (OSError, ValueError):
-        return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
-
-
-def _started(program: Program, file_bytes: int) -> CounterProcess:
-    """Return the program that was started early, else another one."""
-    process = _early.pop() if _early and _early[-1].program == program else None
-    return process if process and process.is_running else CounterProcess(program, file_bytes)
-
-
 class SharedCounter:
     """What several readings share.
 
@@ -188,6 +146,10 @@ class SharedCounter:
     def __init__(self, meanwhile: Callable[[], object] | None) -> None:
         self.process: CounterProcess | None = None
         self._meanwhile = meanwhile
+
+    def offer(self, meanwhile: Callable[[], object] | None) -> None:
+        """Take what a caller further in can do meanwhile."""
+        self._meanwhile = self._meanwhile or meanwhile
 
     def work_meanwhile(self) -> None:
         """Do what the caller can do while the counter counts, unless that is done."""
@@ -210,10 +172,46 @@ def shared_counter(meanwhile: Callable[[], object] | None = None) -> Iterator[No
 
     `meanwhile` is called while it counts the first of them; never without a large file.
     """
-    if current():
+    if shared := current():
+        shared.offer(meanwhile)
         yield
         return
-    shared = SharedCounter(meanwhile)
+    with _sharing(SharedCounter(meanwhile)):
+        yield
+
+
+@contextmanager
+def early_counter(words: Sequence[str]) -> Iterator[None]:
+    """Share a process as `shared_counter` does, and start it at once when a word of a command names a large file.
+
+    So it starts while the rest of the tool is loaded.
+    """
+    file_bytes = max(map(_file_bytes, words), default=0)
+    if file_bytes < LARGE_BYTES:
+        yield
+        return
+    from harness.base.java import java_context  # here, as below: small tables do without
+    from harness.base.toolchain import ready_counter
+
+    shared, java, classes = SharedCounter(None), java_context().get("java"), ready_counter()
+    if java and classes:
+        with suppress(CounterError):
+            shared.process = CounterProcess(Program(java, classes), file_bytes)
+    with _sharing(shared):
+        yield
+
+
+def _file_bytes(word: str) -> int:
+    """Return the size of the file that a word names; 0 when it names none."""
+    try:
+        found = os.stat(word)  # noqa: PTH116 - a word may be anything
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+@contextmanager
+def _sharing(shared: SharedCounter) -> Iterator[None]:
     token = _current.set(shared)
     try:
         yield
@@ -229,7 +227,7 @@ def counter(program: Program, file_bytes: int) -> Iterator[CounterProcess]:
     shared = current()
     process = shared.process if shared else None
     if process is None or not process.is_running:
-        process = _started(program, file_bytes)
+        process = CounterProcess(program, file_bytes)
     is_reusable = False
     try:
         yield process
