@@ -32,7 +32,7 @@ _HEAP_MB = 4096
 _WAIT_S = 600.0
 _SETTLE_S = 5.0
 _STOP_S = 120.0
-_USED = re.compile(r"(?:PSYoungGen|ParOldGen)\s+total \d+K, used (\d+)K")
+_LIVE = re.compile(r"^Total\s+\d+\s+(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,10 @@ def _memory(plan: str, users: int, home: Path) -> Memory:
     try:
         jmeter = _jmeter_of(process, users)
         time.sleep(_SETTLE_S)
-        for _ in range(2):  # the first one may leave what finalizers hold
-            _jcmd(jmeter.pid, "GC.run")
-        heap_kb = sum(map(int, _USED.findall(_jcmd(jmeter.pid, "GC.heap_info"))))
+        _jcmd(jmeter.pid, "GC.run")  # leaves what finalizers hold
+        # The live objects of one moment; what heap_info says also has the garbage since the collection.
+        live = _LIVE.search(_jcmd(jmeter.pid, "GC.class_histogram"))
+        heap_kb = int(live[1]) // units.BYTES_PER_KB if live else 0
         return Memory(users, heap_kb, jmeter.memory_info().rss // units.BYTES_PER_KB)
     finally:
         process.send_signal(signal.SIGINT)

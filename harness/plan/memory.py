@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.plan.jmx import enabled_nodes, plan_tree
+from harness.plan.jmx import Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.load import Load, OpenLoad
 from harness.plan.spec import Target
 
-# Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): heap after a full collection.
+# Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): live objects, without bodies of responses.
 _BASE_MB = 64
-_USER_KB, _PROPERTY_KB, _TLS_KB = 52.0, 0.24, 25.0
+_USER_KB, _PROPERTY_KB, _TLS_KB = 44.0, 0.11, 14.0
+# Each thread has a parser of JEXL, whatever it evaluates, and the buffers of each file that only it reads.
+_JEXL_KB, _OWN_FILE_KB = 42.0, 25.0
 # A heap that is fuller than this is collected all the time; responses and rows need the rest.
 _FILLED = 0.7
 _ROUND_MB = 256
@@ -21,10 +24,26 @@ _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 
 
 def user_kb(jmx: Path, target: Target | None) -> float:
-    """Return the heap (KB) that an active user of a plan needs: the clone of the plan, buffers, and the TLS session."""
+    """Return the heap (KB) that an active user of a plan needs, in the thread group that needs most.
+
+    It has the clone of the plan, buffers of a connection and its TLS session, what JEXL functions and files of each thread
+    keep. The last response, which JMeter keeps, is not known before.
+    """
+    nodes = enabled_nodes(plan_tree(jmx))
+    of_all = [node for node in nodes if node.thread_group is None]
+    groups = [[node for node in nodes if node.thread_group is group] for group in load_groups(nodes)]
     is_tls = target is not None and target.scheme == "https"
-    count = sum(1 for node in enabled_nodes(plan_tree(jmx)) for _ in node.element.iter())
-    return _USER_KB + _PROPERTY_KB * count + (_TLS_KB if is_tls else 0.0)
+    return _USER_KB + max(_nodes_kb([*of_all, *group]) for group in groups or [[]]) + (_TLS_KB if is_tls else 0.0)
+
+
+def _nodes_kb(nodes: Sequence[Node]) -> float:
+    count = sum(1 for node in nodes for _ in node.element.iter())
+    # The functions of the Test Plan and of thread groups themselves are evaluated before threads start.
+    of_threads = [node for node in nodes if node.kind != "TestPlan" and not node.is_thread_group]
+    texts = (text for node in of_threads for text in texts_of(node.element))
+    has_jexl = any("${__jexl" in text for text in texts)
+    files = [node for node in nodes if node.kind == "CSVDataSet" and node.value("shareMode") == "shareMode.thread"]
+    return _PROPERTY_KB * count + _JEXL_KB * has_jexl + _OWN_FILE_KB * len(files)
 
 
 def users_most(heap_mb: int, each_kb: float) -> int:

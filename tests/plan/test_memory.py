@@ -41,12 +41,43 @@ def test_a_thousand_users_of_a_shipped_plan_fit_into_the_default_heap(plan):
 
 
 # Live heap per user, KB: docs/benchmarks.md.
-@pytest.mark.parametrize(("plan", "measured_kb"), [("lb.jmx", 104), ("thruzero.jmx", 150), ("folio-workflow.jmx", 168)])
+@pytest.mark.parametrize(
+    ("plan", "measured_kb"),
+    [("lb.jmx", 58), ("thruzero.jmx", 133), ("folio-workflow.jmx", 116), ("killbill.jmx", 150)],
+)
 def test_the_estimate_is_near_what_was_measured(plan, measured_kb):
     assert 0.8 < user_kb(ROOT / "plans" / plan, None) / measured_kb < 1.2
 
 
 def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_path):
     write_requests([OneRequest("http://shop/")], tmp_path, "one", "one")
-    for target, measured_kb in (("http://shop:80", 66), ("https://shop:443", 85)):
+    for target, measured_kb in (("http://shop:80", 45), ("https://shop:443", 59)):
         assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2
+
+
+def kb_of(folder, *groups: str, variable: str = "") -> float:
+    """Return what a user of a plan with these thread groups needs; each text is all that a group's tree has."""
+    trees = "".join(f"<ThreadGroup>{_RAMP}</ThreadGroup><hashTree>{tree}</hashTree>" for tree in groups)
+    plan = f"<TestPlan><stringProp name='a'>{variable}</stringProp></TestPlan><hashTree>{trees}{_SETUP}</hashTree>"
+    (folder / "plan.jmx").write_text(f"<jmeterTestPlan><hashTree>{plan}</hashTree></jmeterTestPlan>")
+    return user_kb(folder / "plan.jmx", None)
+
+
+_JEXL = (
+    "<ConstantTimer><stringProp name='ConstantTimer.delay'>${__jexl3(1 + 1)}</stringProp></ConstantTimer><hashTree/>"
+)
+_PLAIN = _JEXL.replace("${__jexl3(1 + 1)}", "2")
+_RAMP = "<stringProp name='ThreadGroup.ramp_time'>${__jexl3(1 + 1)}</stringProp>"
+_SETUP = f"<SetupThreadGroup/><hashTree>{_JEXL * 9}</hashTree>"
+_FILE = "<CSVDataSet><stringProp name='shareMode'>shareMode.{}</stringProp></CSVDataSet><hashTree/>"
+
+
+def test_what_only_other_threads_evaluate_or_read_is_not_counted(tmp_path):
+    plain_kb = kb_of(tmp_path, _PLAIN)
+    assert kb_of(tmp_path, _PLAIN, variable="${__jexl3(1 + 1)}") == plain_kb  # once, before threads start
+    assert kb_of(tmp_path, _PLAIN, _PLAIN) == plain_kb  # a user is in one group
+    assert kb_of(tmp_path, _PLAIN, _JEXL) == kb_of(tmp_path, _JEXL) == pytest.approx(plain_kb + 42)
+    assert kb_of(tmp_path, _JEXL * 2) < plain_kb + 43  # one parser
+    own_kb, shared_kb = (kb_of(tmp_path, _PLAIN + _FILE.format(mode)) for mode in ("thread", "all"))
+    assert own_kb - shared_kb == pytest.approx(25)
+    assert shared_kb < plain_kb + 1

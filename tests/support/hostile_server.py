@@ -113,6 +113,7 @@ _CASES: dict[str, Script] = {
     "blanks around": [b"HTTP/1.1 200 OK\r\nContent-Length :  5  \r\nX-Blank \t: \tx \t\r\n\r\nhello", CLOSE],
     "the same header twice": [_sized(b"hello", b"X-Twice: 1", b"X-Twice: 2")],
     "huge header": [_sized(b"hello", b"X-Huge: " + b"h" * 70_000)],
+    "long header, torn": _torn(_sized(b"hello", b"X-Long: " + b"l" * 600)),
     "many headers": [_sized(b"hello", *(b"X-%d: %d" % (number, number) for number in range(300)))],
     "latin header": [_sized(b"hello", b"X-Name: M\xfcller")],
     "cookies": [_sized(b"hello", b"Set-Cookie: a=1; Path=/", b"Set-Cookie: b=2; Max-Age=600", b"Set-Cookie: c=3")],

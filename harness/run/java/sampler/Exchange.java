@@ -140,6 +140,7 @@ final class Exchange implements EofSensorWatcher {
         try {
             pool.connect(connection, encoded.route(), connectMs, context);
             pool.routeComplete(connection, encoded.route(), context);
+            Internals.shrinkLine(connection);
         } finally {
             context.removeAttribute(RESULT);
         }

@@ -9,11 +9,14 @@ import java.net.URL;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
 import org.apache.commons.lang3.tuple.MutableTriple;
+import org.apache.http.HttpClientConnection;
 import org.apache.http.HttpResponseInterceptor;
 import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.protocol.HttpClientContext;
 import org.apache.http.conn.ConnectionKeepAliveStrategy;
 import org.apache.http.conn.HttpClientConnectionManager;
+import org.apache.http.pool.PoolEntry;
+import org.apache.http.util.ByteArrayBuffer;
 import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
 import org.apache.jmeter.threads.JMeterVariables;
 
@@ -23,10 +26,14 @@ final class Internals {
     private static final MethodHandle CLIENT = method("setupClient");
     private static final MethodHandle REQUEST = method("createHttpRequest");
     /** Unpacks gzip, deflate and br, and keeps the headers that say so. */
-    static final HttpResponseInterceptor UNPACK = (HttpResponseInterceptor) field("RESPONSE_CONTENT_ENCODING");
-    static final ConnectionKeepAliveStrategy KEEP_ALIVE = (ConnectionKeepAliveStrategy) field("IDLE_STRATEGY");
-    static final int RETRY_COUNT = (Integer) field("RETRY_COUNT");
-    static final boolean HAS_DEFAULT_USER_AGENT = !(Boolean) field("DISABLE_DEFAULT_UA");
+    static final HttpResponseInterceptor UNPACK = (HttpResponseInterceptor) constant("RESPONSE_CONTENT_ENCODING");
+    static final ConnectionKeepAliveStrategy KEEP_ALIVE = (ConnectionKeepAliveStrategy) constant("IDLE_STRATEGY");
+    static final int RETRY_COUNT = (Integer) constant("RETRY_COUNT");
+    static final boolean HAS_DEFAULT_USER_AGENT = !(Boolean) constant("DISABLE_DEFAULT_UA");
+    private static final Field LEASED = field("org.apache.http.impl.conn.CPoolProxy", "poolEntry");
+    private static final Field INPUT = field("org.apache.http.impl.BHttpConnectionBase", "inBuffer");
+    private static final Field LINE = field("org.apache.http.impl.io.SessionInputBufferImpl", "lineBuffer");
+    private static final int LINE_BYTES = 256;
 
     private Internals() {}
 
@@ -53,6 +60,19 @@ final class Internals {
         }
     }
 
+    /**
+     * Gives a new connection of the pool a smaller buffer for a line that comes in two reads: HttpClient's has 8 KB, as
+     * many as the buffer of a read, and each user would keep them. It grows when a line is longer.
+     */
+    static void shrinkLine(HttpClientConnection leased) {
+        try {
+            Object connection = ((PoolEntry<?, ?>) LEASED.get(leased)).getConnection();
+            LINE.set(INPUT.get(connection), new ByteArrayBuffer(LINE_BYTES));
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
     private static Exception unchecked(Throwable error) {
         if (error instanceof Error serious) {
             throw serious;
@@ -73,11 +93,19 @@ final class Internals {
         }
     }
 
-    private static Object field(String name) {
+    private static Object constant(String name) {
         try {
-            Field field = HTTPHC4Impl.class.getDeclaredField(name);
+            return field(HTTPHC4Impl.class.getName(), name).get(null);
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static Field field(String owner, String name) {
+        try {
+            Field field = Class.forName(owner).getDeclaredField(name);
             field.setAccessible(true);
-            return field.get(null);
+            return field;
         } catch (ReflectiveOperationException error) {
             throw new IllegalStateException(error);
         }

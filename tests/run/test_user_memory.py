@@ -1,0 +1,57 @@
+"""What JMeter keeps for each user."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.base import toolchain
+from harness.plan.adopt.curl import OneRequest
+from harness.plan.adopt.one_request import write_requests
+from harness.system.histograms import printed_classes
+from tests.support.commands import command
+from tests.support.hostile_server import HostileServer, hostile_server
+from tests.support.processes import meanwhile, processes_of, wait_for
+
+_CONNECTION = "org.apache.http.impl.conn.LoggingManagedHttpClientConnection"
+
+
+@pytest.mark.real
+def test_a_user_keeps_two_buffers_of_a_connection_and_none_of_the_log(tmp_path: Path) -> None:
+    """Each user waits for a response when the byte arrays of the heap are counted, twice.
+
+    HttpClient's buffers for reading and writing have 8 KB each. With those for torn lines and of the log it was 38 KB.
+    """
+    kept = []
+    with hostile_server() as server:
+        target = "http://{}:{}".format(*server.address)
+        write_requests([OneRequest(f"{target}/wait/7000/late")], tmp_path / "plans", "late", "late")
+        words = (
+            "-u",
+            300,
+            "--loops",
+            1,
+            "--ramp",
+            3,
+            "--target",
+            target,
+            "--home",
+            tmp_path,
+            "--reports",
+            tmp_path / "reports",
+        )
+        with meanwhile(lambda: kept.extend(_counted(tmp_path, server, users) for users in (30, 300))):
+            done = command("scripts/run", "late", *words, JMETER_HOME=str(toolchain.ensure_jmeter()))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (few_users, few_bytes), (all_users, all_bytes) = kept
+    assert all_users - few_users > 200
+    assert 15_000 < (all_bytes - few_bytes) / (all_users - few_users) < 22_000
+
+
+def _counted(home: Path, server: HostileServer, users: int) -> tuple[int, int]:
+    """Return how many connections JMeter has, at least so many, and the bytes of its byte arrays."""
+    wait_for(lambda: len(server.requests) >= users)
+    (jmeter,) = (one for one in processes_of(home) if one.name() == "java")
+    shown = subprocess.run(["jcmd", str(jmeter.pid), "GC.class_histogram"], capture_output=True, text=True, check=True)
+    found = printed_classes(shown.stdout.splitlines())
+    return found[_CONNECTION].instance_count, found["byte[]"].size_bytes
