@@ -26,7 +26,7 @@ _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 def user_kb(jmx: Path, target: Target | None) -> float:
     """Return the heap (KB) that an active user of a plan needs, in the thread group that needs most.
 
-    It has the clone of the plan, the buffers of a connection, its TLS session, and what JEXL functions and files of each
+    It has the clone of the plan, buffers of a connection, its TLS session, and what JEXL functions and files of each
     thread keep. The last response, which JMeter keeps, is not known before.
     """
     nodes = enabled_nodes(plan_tree(jmx))
