@@ -242,7 +242,7 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
     if request.places:
         plan = request.plan
         properties = plan.own_properties(is_embedded=request.target is None)
-        check_rows(plan.jmx_path.parent, plan.jmx_path, properties, len(request.places))
+        check_rows(plan.jmx_path.parent, plan.jmx_path, plan.load.loads, properties, len(request.places))
 
 
 def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:

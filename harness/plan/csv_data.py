@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from harness.plan.jmx import Node, enabled_nodes, plan_tree, reads_in
+from harness.plan.jmx import Node, enabled_nodes, reads_in
 
 KIND = "CSVDataSet"
 # The plugin bzm - Random CSV Data Set Config has the same properties, but no `recycle`.
@@ -86,10 +86,10 @@ class DataSet:
         return "" if "${" in name else name
 
 
-def data_sets(jmx: Path) -> tuple[DataSet, ...]:
+def data_sets(tree: Node) -> tuple[DataSet, ...]:
     """Return the enabled CSV Data Sets of a plan in file order."""
     sets = []
-    for node in enabled_nodes(plan_tree(jmx)):
+    for node in enabled_nodes(tree):
         if node.kind in KINDS:
             name = node.value("filename")
             read = next(reads_in(name), None)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, parse, plan_tree, user_defined
+from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, parse, plan_tree, tree_of, user_defined
 from harness.plan.shaping import ShapingRow, shaping_rows
 
 LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
@@ -138,6 +138,13 @@ def copy_for_tenants(tree: ElementTree.ElementTree[ElementTree.Element], loads: 
                 _set_properties(children, load)
                 if load.tenant is not None:
                     add_variables(children, {"tenant": load.tenant})
+
+
+def tree_with_tenants(jmx: Path, loads: Sequence[GroupLoad]) -> Node:
+    """Return the Test Plan element in which each load with a tenant has its thread group."""
+    tree = parse(jmx)
+    copy_for_tenants(tree, loads)
+    return tree_of(tree.getroot(), {})
 
 
 def _set_properties(children: ElementTree.Element, load: GroupLoad) -> None:

@@ -84,12 +84,13 @@ def prepare(
     effective = with_jobs(with_headers(effective, spec.plan.headers), _jobs(spec))
     directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path, spec.plan.own_files)
     if spec.part:
-        properties |= {**keep_rows(directory.path, jmx_path, properties, spec.part), "generator": str(spec.part.number)}
+        own = keep_rows(directory.path, jmx_path, spec.plan.load.loads, properties, spec.part)
+        properties |= {**own, "generator": str(spec.part.number)}
     if context.parts:
         context.parts.begin(spec, target, directory, properties["run_id"])
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
-        generators.begin(directory, jmx_path, properties, shared.properties, tuple(spec.secrets), allowed)
+        generators.begin(directory, spec.plan, properties, shared.properties, tuple(spec.secrets), allowed)
     command = _command(spec, target, properties, context)
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,28 +12,36 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
 from harness.plan.csv_data import divided
+from harness.plan.group_load import GroupLoad
 from harness.plan.load import Part
 from harness.run.jmeter_command import JMeterCommand
 from harness.run.remote.drive import read_data
 
 
-def check_rows(folder: Path, jmx_path: Path, properties: Mapping[str, str], count: int) -> None:
-    """Raise UsageError for a data file that has fewer rows than a run has parts."""
-    for data, name, lines in read_data(folder, jmx_path, properties):
+def check_rows(
+    folder: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str], count: int
+) -> None:
+    """Raise UsageError for a data file of which parts of a run cannot each have their rows."""
+    for data, name, lines in read_data(folder, jmx_path, loads, properties):
+        if data.is_shared and data.property_name is None and Path(data.name).is_absolute():
+            what = f"{data.name} is read where it is, so each of {count} parts would use all its rows"
+            raise UsageError(what, "put it beside the plan, and name it relative to the plan")
         rows = sum(1 for line in lines if line.strip()) - data.has_head
         if data.is_shared and rows < count:
             what = f"{name} has {units.plural(max(0, rows), 'row')} for {count} parts, so one would have none"
             raise UsageError(what, "add rows, use fewer parts, or set its sharing mode to Current thread")
 
 
-def keep_rows(run: Path, jmx_path: Path, properties: Mapping[str, str], part: Part) -> dict[str, str]:
+def keep_rows(
+    run: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str], part: Part
+) -> dict[str, str]:
     """Leave a part its rows in the data files of its run; return the properties with names of files that moved.
 
     Of a file that users share each part has every `count`-th row; a file of which each user reads all rows is whole.
     """
-    check_rows(run, jmx_path, properties, part.count)
+    check_rows(run, jmx_path, loads, properties, part.count)
     changed = {}
-    for data, name, lines in list(read_data(run, jmx_path, properties)):
+    for data, name, lines in list(read_data(run, jmx_path, loads, properties)):
         if data.property_name:
             changed[data.property_name] = name
         copy = run / name

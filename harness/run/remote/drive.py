@@ -21,7 +21,11 @@ from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.java import jmeter_java_path
 from harness.plan.csv_data import DataSet, data_sets, divided
+from harness.plan.group_load import GroupLoad
+from harness.plan.jmx import plan_tree
 from harness.plan.load import Load
+from harness.plan.plan import Plan
+from harness.plan.thread_groups import tree_with_tenants
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, generator_exchanges
@@ -115,7 +119,7 @@ class Generators:
     def begin(
         self,
         directory: RunDirectory,
-        jmx_path: Path,
+        plan: Plan,
         properties: Mapping[str, str],
         parts: Sequence[Mapping[str, str]],
         variables: Sequence[str],
@@ -130,7 +134,7 @@ class Generators:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-        own = distribute_data(directory.path, jmx_path, properties, folders)
+        own = distribute_data(directory.path, plan.jmx_path, plan.load.loads, properties, folders)
         samples_go_to = f"{_address_towards(generators.far_first(self.remotes))}:0"
         hosts = ",".join((*allowed, samples_go_to))
         for number, (folder, part) in enumerate(zip(folders, parts, strict=True)):
@@ -141,7 +145,10 @@ class Generators:
 
     def controller_options(self, properties: Mapping[str, str], jmx_path: Path) -> list[str]:
         """Return the options with which JMeter controls the generators with these properties."""
-        own = {"users", *(data.property_name for data in data_sets(jmx_path))}  # sent to each generator separately
+        own = {
+            "users",
+            *(data.property_name for data in data_sets(plan_tree(jmx_path))),
+        }  # sent to each generator separately
         alike = {name: value for name, value in properties.items() if name not in own}
         return generators.controller_options(self.remotes, _address_towards(generators.far_first(self.remotes)), alike)
 
@@ -280,11 +287,11 @@ def _address_towards(remote: Remote) -> str:
 
 
 def distribute_data(
-    run: Path, jmx_path: Path, properties: Mapping[str, str], folders: Sequence[Path]
+    run: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str], folders: Sequence[Path]
 ) -> dict[str, str]:
     """Write the plan's data files into each generator's folder; return the properties with their names."""
     changed = {}
-    for data, copy_name, lines in read_data(run, jmx_path, properties):
+    for data, copy_name, lines in read_data(run, jmx_path, loads, properties):
         if data.property_name:
             changed[data.property_name] = copy_name
         parts = divided(lines, data.has_head, len(folders)) if data.is_used_up else (lines,) * len(folders)
@@ -295,9 +302,14 @@ def distribute_data(
     return changed
 
 
-def read_data(run: Path, jmx_path: Path, properties: Mapping[str, str]) -> Iterator[tuple[DataSet, str, list[bytes]]]:
-    """Yield each data set of a plan, the name of its file in a run directory, and the lines of the file."""
-    for data in data_sets(jmx_path):
+def read_data(
+    run: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str]
+) -> Iterator[tuple[DataSet, str, list[bytes]]]:
+    """Yield each data set of a plan, the name of its file in a run directory, and the lines of the file.
+
+    Each of the `loads` with a tenant has data sets of its own.
+    """
+    for data in data_sets(tree_with_tenants(jmx_path, loads)):
         name = data.file(properties)
         if not name:
             continue

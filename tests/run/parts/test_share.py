@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.load import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
 from harness.run.parts.places import parse_places
@@ -59,24 +60,70 @@ def test_no_row_of_a_data_file_is_in_two_parts_and_none_is_lost(tmp_path, names)
     for number in (1, 2, 3):
         folder = tmp_path / str(number)
         folder.mkdir()
-        keep_rows(folder, plan_with_rows(folder, [*head, *rows], names), {}, Part(number, 3))
+        keep_rows(folder, plan_with_rows(folder, [*head, *rows], names), (), {}, Part(number, 3))
         own = (folder / "customers.csv").read_text().split()
         assert own[: len(head)] == head
         found.append(own[len(head) :])
     assert found == [["c0", "c3", "c6"], ["c1", "c4"], ["c2", "c5"]]
 
 
+TENANTS = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
+<ThreadGroup testname="Browse"/><hashTree>
+<CSVDataSet testclass="CSVDataSet" testname="Customers">
+<stringProp name="filename">${__P(customers,all.csv)}</stringProp><stringProp name="variableNames">customer</stringProp>
+</CSVDataSet><hashTree/></hashTree></hashTree></hashTree></jmeterTestPlan>
+"""
+
+
+def tenants(**files: str) -> list[GroupLoad]:
+    stages = (Stage(2, None, 0.0, 9.0),)
+    named = files.items()
+    return [GroupLoad(f"Browse ({name})", stages, tenant=name, properties={"customers": file}) for name, file in named]
+
+
+def test_no_row_of_the_file_of_a_tenant_is_in_two_parts(tmp_path):
+    found: dict[str, list[list[str]]] = {"a.csv": [], "b.csv": []}
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "shop.jmx").write_text(TENANTS)
+        for file in found:
+            (folder / file).write_text("".join(f"{file[0]}{row}\n" for row in range(3)))
+        assert keep_rows(folder, folder / "shop.jmx", tenants(one="a.csv", two="b.csv"), {}, Part(number, 2)) == {}
+        for file, parts in found.items():
+            parts.append((folder / file).read_text().split())
+    assert found == {"a.csv": [["a0", "a2"], ["a1"]], "b.csv": [["b0", "b2"], ["b1"]]}
+
+
+def test_tenants_who_share_a_file_share_the_rows_of_a_part(tmp_path):
+    (tmp_path / "shop.jmx").write_text(TENANTS)
+    (tmp_path / "a.csv").write_text("a0\na1\na2\n")
+    keep_rows(tmp_path, tmp_path / "shop.jmx", tenants(one="a.csv", two="a.csv"), {}, Part(1, 2))
+    assert (tmp_path / "a.csv").read_text().split() == ["a0", "a2"]
+
+
+def test_the_file_of_a_tenant_that_cannot_be_divided_is_refused(tmp_path):
+    (tmp_path / "shop.jmx").write_text(TENANTS)
+    (tmp_path / "a.csv").write_text("a0\na1\n")
+    with pytest.raises(UsageError, match=r"a\.csv has 2 rows for 3 parts"):
+        check_rows(tmp_path, tmp_path / "shop.jmx", tenants(one="a.csv"), {}, 3)
+    with pytest.raises(
+        UsageError, match=r"/a\.csv is read where it is, so each of 2 parts would use all its rows; put it"
+    ):
+        check_rows(tmp_path, tmp_path / "shop.jmx", tenants(one=str(tmp_path / "a.csv")), {}, 2)
+
+
 def test_each_user_of_a_part_still_reads_a_whole_file_that_users_do_not_share(tmp_path):
     jmx = plan_with_rows(tmp_path, ["a"], mode="thread")
-    keep_rows(tmp_path, jmx, {}, Part(2, 2))
+    keep_rows(tmp_path, jmx, (), {}, Part(2, 2))
     assert (tmp_path / "customers.csv").read_text() == "a\n"
 
 
 def test_a_data_file_with_fewer_rows_than_parts_is_refused(tmp_path):
     jmx = plan_with_rows(tmp_path, ["customer", "a", "b", ""], names="")
-    check_rows(tmp_path, jmx, {}, 2)
+    check_rows(tmp_path, jmx, (), {}, 2)
     with pytest.raises(UsageError, match=r"customers\.csv has 2 rows for 3 parts, so one would have none; add rows"):
-        check_rows(tmp_path, jmx, {}, 3)
+        check_rows(tmp_path, jmx, (), {}, 3)
 
 
 def test_the_time_of_the_start_has_a_zone_and_is_not_over():

@@ -5,6 +5,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.csv_data import DataSet, data_sets, divided
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
+from harness.plan.jmx import plan_tree
 from harness.plan.load import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
 from harness.run.remote.drive import distribute_data
@@ -129,12 +130,12 @@ def test_consumed_data_lines_are_distributed_in_turn_with_the_header_in_each_fil
 
 
 def test_the_included_plans_consume_only_their_barcodes():
-    barcodes, service_points = data_sets(ROOT / "plans" / "folio-checkin.jmx")
+    barcodes, service_points = data_sets(plan_tree(ROOT / "plans" / "folio-checkin.jmx"))
     assert barcodes == DataSet("barcodes_file", "data/folio-barcodes.csv", is_used_up=True, has_head=True)
     assert service_points.is_used_up is False
     assert barcodes.file({}) == "data/folio-barcodes.csv"
     assert barcodes.file({"barcodes_file": "/mine.csv"}) == "/mine.csv"
-    assert [data.is_used_up for data in data_sets(ROOT / "plans" / "thruzero.jmx")] == [False, False]
+    assert [data.is_used_up for data in data_sets(plan_tree(ROOT / "plans" / "thruzero.jmx"))] == [False, False]
 
 
 @pytest.mark.parametrize(
@@ -156,12 +157,12 @@ def test_each_generator_has_its_own_lines_of_a_random_csv_that_does_not_begin_ag
         f'<stringProp name="variableNames">customer</stringProp>{props}</com.blazemeter.jmeter.RandomCSVDataSetConfig>'
         "<hashTree/></hashTree></hashTree></jmeterTestPlan>"
     )
-    (data,) = data_sets(jmx)
+    (data,) = data_sets(plan_tree(jmx))
     is_shared = properties.get("independentListPerThread") != "true"
     assert data == DataSet(None, "data/customers.csv", is_used_up=is_used_up, has_head=False, is_shared=is_shared)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "customers.csv").write_text("1\n2\n3\n")
     folders = [tmp_path / "one", tmp_path / "two"]
-    distribute_data(tmp_path, jmx, {}, folders)
+    distribute_data(tmp_path, jmx, (), {}, folders)
     found = [(folder / "data" / "customers.csv").read_text() for folder in folders]
     assert found == (["1\n3\n", "2\n"] if is_used_up else ["1\n2\n3\n"] * 2)
