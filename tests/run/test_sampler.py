@@ -286,7 +286,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         ours, theirs = (side.result() for side in sides)
     _assert_alike(ours, theirs)
     assert len(ours.results) == len(requests) + 4 + 1
-    for side in (ours, theirs):  # the server waits for 200 ms before and within the body
+    for side in (ours, theirs):  # the server waits for 200 ms before the body, and for 400 within it
         slow = next(result for result in side.results if result.get("lb") == "slow body")
         assert int(slow.get("lt", "")) >= 190
         assert int(slow.get("t", "")) - int(slow.get("lt", "")) >= 150

@@ -40,7 +40,7 @@ _CASES: dict[str, Script] = {
     "simple": [_SIMPLE],
     "torn": _torn(_SIMPLE),
     "slow head": [_SIMPLE[:20], 0.2, _SIMPLE[20:]],
-    "slow body": [_SIMPLE[:-5], 0.2, b"hel", 0.2, b"lo"],
+    "slow body": [_SIMPLE[:-5], 0.2, b"hel", 0.4, b"lo"],
     "too slow": [_SIMPLE[:-2], 1.5, b"lo", CLOSE],
     "too slow in the status line": [_SIMPLE[:9], 1.5, _SIMPLE[9:], CLOSE],
     "too slow in a header": [_SIMPLE[:40], 1.5, _SIMPLE[40:], CLOSE],

@@ -105,7 +105,7 @@ public class Hot {
         return sum;
     }
     static Object fetch() throws Exception {
-        while (true) Thread.sleep(50);
+        while (true) Thread.sleep(500);
     }
     static Object pick() {
         return new ArrayList<>().get(0);
