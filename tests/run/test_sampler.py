@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
@@ -21,7 +24,7 @@ from harness.report.setup import setup_lines
 from harness.run.connections import agent_option, sampler_option
 from harness.run.jmeter import SAMPLER
 from tests.support.factories import record
-from tests.support.hostile_server import CASES, hostile_server
+from tests.support.hostile_server import CASES, CLOSE, hostile_server
 from tests.support.paths import FAKE_JMETER, jmeter_home
 
 _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "url", "bytes", "sent_bytes", "encoding")
@@ -46,8 +49,17 @@ class _Request:
     arguments: Sequence[tuple[str, str]] = ()
     more: Mapping[str, str] = field(default_factory=dict)
     headers: Sequence[tuple[str, str]] = ()
+    credentials: Sequence[Mapping[str, str]] = ()
+    pause_ms: int = 0
 
 
+def _credentials(user: str = "me", password: str = "secret", **more: str) -> list[Mapping[str, str]]:
+    """Return an Authorization of the test server, by Basic; `more` are other properties of it."""
+    own = {"url": "http://127.0.0.1:${port}", "username": user, "password": password, "mechanism": "BASIC", **more}
+    return [{f"Authorization.{name}": own.get(name, "") for name in (*own, "domain", "realm")}]
+
+
+_ELSEWHERE = _credentials(url="http://127.0.0.1:${port}/other")
 _TLS = {"HTTPSampler.protocol": "https", "HTTPSampler.port": "${tls_port}"}
 _OVER_TLS = (
     "simple", "torn", "slow body", "too slow", "no response", "large", "chunked", "too short", "gzip", "redirect",
@@ -101,12 +113,35 @@ _SPECIAL = (
     _Request("own cookie", "/simple", headers=[("Cookie", "own=1"), ("Authorization", "Basic eDp5")]),
     _Request("expects", "/simple", "POST", "x", headers=[("Expect", "100-continue")]),
     _Request("own transfer encoding", "/simple", headers=[("Transfer-Encoding", "chunked")]),
+    *(
+        _Request(f"credentials: {name}", _path(name), credentials=_credentials())
+        for name in CASES
+        if name.startswith(("simple", "torn", "redirect", "status 4", "garbage", "closed after 9 ", "says close"))
+        and name not in ("status 401, Digest", "status 407")  # HttpClient answers these
+    ),
+    _Request("credentials: POST", "/simple", "POST", "x", credentials=_credentials("j\u00fcrgen", "p:\u20ac")),
+    _Request("credentials: no password", "/simple", credentials=_credentials("", "")),
+    _Request("credentials: follows", "/redirect", more=_FOLLOW, credentials=_credentials()),
+    _Request("credentials: of a path", "/simple", credentials=_ELSEWHERE),
+    _Request("credentials: of a realm", "/status%20401", credentials=_credentials(realm="a")),
+    _Request("credentials: of another realm", "/status%20401", credentials=_credentials(realm="b")),
+    _Request("credentials: for Digest", "/status%20401,%20Digest", credentials=_credentials(mechanism="DIGEST")),
+    _Request("credentials: either", "/status%20401,%20Digest", credentials=_credentials(mechanism="", realm="a")),
+    _Request("credentials: bad URL", "/simple", credentials=_credentials(url="127.0.0.1")),
+    _Request("credentials: two", "/simple", credentials=[*_ELSEWHERE, *_credentials("b")]),
+    _Request("credentials: own", "/simple", headers=[("Authorization", "Basic eDp5")], credentials=_credentials()),
+    _Request("credentials: TLS", "/connection%20close", more=_TLS, credentials=_credentials(url="https://127.0.0.1:${tls_port}")),
     _Request("header with a line end", "/simple", headers=[("X-Lines", "a\nb"), ("", "nameless")]),
 )  # fmt: skip
 
 
 # A configuration applies to a sampler by its class in the user interface.
-_PANELS = {"ConfigTestElement": "HttpDefaultsGui", "HeaderManager": "HeaderPanel", "CookieManager": "CookiePanel"}
+_PANELS = {
+    "ConfigTestElement": "HttpDefaultsGui",
+    "HeaderManager": "HeaderPanel",
+    "CookieManager": "CookiePanel",
+    "AuthManager": "AuthPanel",
+}
 
 
 def _element(kind: str, name: str, properties: str, children: str = "") -> str:
@@ -153,8 +188,11 @@ def _sampler(request: _Request) -> str:
     }  # fmt: skip
     properties = "".join(_property(*pair) for pair in plain.items())
     children = _headers(request.headers) if request.headers else ""
-    if request.name.startswith("after "):  # the server's close must have arrived
-        children += _pause(200)
+    if request.credentials:
+        listed = _list("AuthManager.auth_list", "Authorization", request.credentials)
+        children += _element("AuthManager", "credentials", listed)
+    if request.pause_ms:
+        children += _pause(request.pause_ms)
     properties += _arguments("HTTPsampler.Arguments", "HTTPArgument", entries)
     return _element("HTTPSamplerProxy", request.name, properties, children)
 
@@ -185,6 +223,8 @@ def _all_plan(requests: Sequence[_Request]) -> str:
         2, _element("TestAction", "stop", now, _pause(300))
     )
     groups = _group("all", "".join(map(_sampler, requests)))
+    # JMeter's HttpClient has the credentials of the first sampler that a thread sends to an address.
+    groups += "".join(_group(one.name, _sampler(one), loops=2) for one in requests if one.credentials)
     return _plan(
         groups + _group("new users", new_user, loops=2, is_same_user="false") + _group("stopped", stop, users=2)
     )
@@ -230,7 +270,7 @@ class _Side:
     console: str
 
 
-def _side(folder: Path, plan: str, certificate: Path, sampler: str) -> _Side:
+def _side(folder: Path, plan: str, certificate: Path | None, sampler: str) -> _Side:
     with hostile_server() as plain, hostile_server(certificate) as tls:
         ports = {"port": plain.address[1], "tls_port": tls.address[1]}
         _run(folder, plan, ports, sampler)
@@ -267,25 +307,28 @@ def _assert_alike(own: _Side, lean: _Side) -> None:
     assert lean.requests == own.requests
 
 
+def _cases() -> Iterator[_Request]:
+    """Yield a request for each case; where the server has closed a connection, its close must have arrived."""
+    names = [name for name in CASES if name != "never"]
+    for before, name in pairwise(["simple", *names]):
+        is_closed = CASES[before][-1] == CLOSE and not re.fullmatch(r"closed after \d+ bytes", before)
+        yield _Request(name, _path(name), pause_ms=100 if is_closed else 0)
+
+
 @pytest.mark.real
 def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tmp_path):
     certificate = tmp_path / "tls.pem"
     new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
     subprocess.run([*new, "-keyout", certificate, "-out", certificate], check=True, capture_output=True)
     requests = [
-        *(_Request(name, _path(name)) for name in CASES if name != "never"),
+        *_cases(),
         *_SPECIAL,
         *(_Request(f"{name}, TLS", _path(name), more=_TLS) for name in _OVER_TLS),
     ]
-    plan, lean = _all_plan(requests), sampler_option(toolchain.ensure_sampler(jmeter_home()))
-    with ThreadPoolExecutor() as pool:
-        sides = [
-            pool.submit(_side, tmp_path / name, plan, certificate, option)
-            for name, option in (("own", ""), ("lean", lean))
-        ]
-        ours, theirs = (side.result() for side in sides)
+    ours, theirs = _both(tmp_path, _all_plan(requests), certificate)
     _assert_alike(ours, theirs)
-    assert len(ours.results) == len(requests) + 4 + 1
+    with_credentials = [one for one in requests if one.credentials]
+    assert len(ours.results) == len(requests) + 2 * len(with_credentials) + 4 + 1
     for side in (ours, theirs):  # the server waits for 200 ms before the body, and for 400 within it
         slow = next(result for result in side.results if result.get("lb") == "slow body")
         assert int(slow.get("lt", "")) >= 190
@@ -299,7 +342,68 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
     counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
-    assert counts["lean"] > len(CASES) > counts["jmeter"] > 5
+    assert counts["lean"] > len(CASES)
+    assert 5 < counts["jmeter"] < 40  # one of each kind that the lean sampler does not send, and two of some
+
+
+def _both(folder: Path, plan: str, certificate: Path | None = None) -> tuple[_Side, _Side]:
+    """Return what JMeter's sampler and the lean one send, and store."""
+    lean = sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    with ThreadPoolExecutor() as pool:
+        own, ours = (
+            pool.submit(_side, folder / name, plan, certificate, one) for name, one in (("own", ""), ("lean", lean))
+        )
+        return own.result(), ours.result()
+
+
+@pytest.mark.real
+def test_each_request_has_the_credentials_that_jmeter_sends_where_a_thread_has_several(tmp_path):
+    """HttpClient keeps those of earlier requests to an address, and may prefer them."""
+    one, other, realm = _credentials("one"), _credentials("other", "x"), _credentials("third", realm="a")
+    changing = _credentials("user-${round}")
+    rounds = {"start": "1", "incr": "1", "name": "round"}
+    counter = _element("CounterConfig", "c", "".join(_property(f"CounterConfig.{key}", rounds[key]) for key in rounds))
+    turns = [one, other, (), realm, one, changing, realm, other, changing, (), other, one]
+    samplers = [_sampler(_Request(f"turn {at}", "/simple", credentials=turn)) for at, turn in enumerate(turns)]
+    wrong = _sampler(_Request("wrong", "/status%20401", credentials=one))
+    starts = (_group("a", counter + "".join(samplers[at:]), loops=4) for at in range(len(turns)))
+    anew = _group("new users", counter + "".join(samplers), loops=4, is_same_user="false")
+    own, lean = _both(tmp_path, _plan("".join([*starts, anew, _group("w", wrong)])))
+    _assert_alike(own, lean)
+    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    assert counts["lean"] > 0.4 * len(own.requests)
+
+
+_CHALLENGES = [
+    _Request(f"credentials: {name}", _path(name), credentials=_credentials())
+    for name in ("status 401, Digest", "status 407")
+]
+_CHALLENGES.append(_Request("credentials: realm", "/status%20401,%20Digest", credentials=_credentials(realm="a")))
+
+
+@pytest.mark.real
+def test_a_server_that_asks_for_other_credentials_gets_them_as_jmeter_sends_them(tmp_path):
+    plain = _sampler(_Request("after it", "/simple"))
+    groups = [_group(one.name, _sampler(one) + plain, loops=2) for one in _CHALLENGES]
+    own, lean = _both(tmp_path, _plan("".join(groups)))
+    _assert_alike(own, lean)
+    sent = [data for _, data in own.requests]
+    assert sum(b"\r\nAuthorization: Digest " in data for data in sent) == 4
+    assert sum(b"\r\nProxy-Authorization: Basic " in data for data in sent) == 2
+
+
+@pytest.mark.real
+def test_a_server_that_asks_for_more_after_it_took_credentials_gets_one_request_more(tmp_path):
+    """Until then the lean sampler sends the requests, and afterwards JMeter's own."""
+    accepted = _Request("accepted", "/simple", credentials=_credentials())
+    own, lean = _both(tmp_path, _plan(_group("all", "".join(map(_sampler, [accepted, _CHALLENGES[0]])), loops=3)))
+    assert [_facts(one) for one in lean.results] == [_facts(one) for one in own.results]
+    first = next(data for _, data in own.requests if b"Digest" in data)
+    more = Counter(data for _, data in lean.requests) - Counter(data for _, data in own.requests)
+    assert more == {first: 1}
+    assert b"\r\nAuthorization: Basic " in first
+    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    assert counts == {"lean": 3, "jmeter": 4}
 
 
 @pytest.mark.real

@@ -92,6 +92,13 @@ _CASES: dict[str, Script] = {
     "status 205": [b"HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"],
     "status 404": [_sized(b"none", status=b"404 Not Found")],
     "status 401": [_sized(b"who?", b'WWW-Authenticate: Basic realm="a"', status=b"401 Unauthorized")],
+    "status 401 without a challenge": [_sized(b"who?", status=b"401 Unauthorized")],
+    "status 401, two challenges": [
+        _sized(b"who?", b'WWW-Authenticate: Digest realm="a", nonce="n"', b"WWW-Authenticate: basic", status=b"401 No")
+    ],
+    "status 401, Digest": [
+        _sized(b"who?", b'WWW-Authenticate: Digest realm="a", nonce="n"', status=b"401 Unauthorized")
+    ],
     "status 407": [_sized(b"who?", b'Proxy-Authenticate: Basic realm="a"', status=b"407 Proxy")],
     "status 500": [_sized(b"oops", status=b"500 Internal Server Error")],
     "status 99": [b"HTTP/1.1 99 Odd\r\n\r\n", CLOSE],

@@ -15,14 +15,20 @@ import org.apache.http.HttpRequest;
 import org.apache.http.HttpResponse;
 import org.apache.http.HttpStatus;
 import org.apache.http.HttpVersion;
+import org.apache.http.auth.AuthState;
 import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.methods.HttpRequestWrapper;
 import org.apache.http.client.protocol.HttpClientContext;
+import org.apache.http.client.protocol.RequestAuthCache;
 import org.apache.http.client.protocol.RequestClientConnControl;
 import org.apache.http.client.protocol.RequestExpectContinue;
 import org.apache.http.client.utils.URIUtils;
 import org.apache.http.conn.routing.HttpRoute;
+import org.apache.http.impl.auth.BasicScheme;
+import org.apache.http.impl.auth.HttpAuthenticator;
 import org.apache.http.impl.client.DefaultClientConnectionReuseStrategy;
+import org.apache.http.impl.client.ProxyAuthenticationStrategy;
+import org.apache.http.impl.client.TargetAuthenticationStrategy;
 import org.apache.http.impl.conn.DefaultRoutePlanner;
 import org.apache.http.impl.conn.DefaultSchemePortResolver;
 import org.apache.http.impl.io.DefaultHttpRequestWriter;
@@ -70,10 +76,20 @@ record EncodedRequest(
             new RequestUserAgent(AGENT),
             new RequestExpectContinue());
     private static final HttpResponse KEPT = new BasicHttpResponse(HttpVersion.HTTP_1_1, HttpStatus.SC_NOT_MODIFIED, "");
+    private static final HttpAuthenticator AUTHENTICATOR = new HttpAuthenticator();
     private static final DefaultRoutePlanner ROUTES = new DefaultRoutePlanner(DefaultSchemePortResolver.INSTANCE);
 
-    /** Returns the request with its body; null when only HttpClient can send it. */
-    static EncodedRequest of(List<Object> inputs, HttpRequestBase original, String cookies, String body)
+    /**
+     * Returns the request with its body; null when only HttpClient can send it. With `isAuthorized` the context has
+     * credentials, and the request must be one with which HttpClient sends them unasked, by Basic.
+     */
+    static EncodedRequest of(
+            List<Object> inputs,
+            HttpRequestBase original,
+            String cookies,
+            String body,
+            HttpClientContext context,
+            boolean isAuthorized)
             throws IOException, HttpException, URISyntaxException {
         URI uri = original.getURI();
         HttpHost host = URIUtils.extractHost(uri);
@@ -83,7 +99,6 @@ record EncodedRequest(
             return null;
         }
         HttpRequestWrapper request = HttpRequestWrapper.wrap(original, host);
-        HttpClientContext context = HttpClientContext.create();
         context.setRequestConfig(original.getConfig());
         HttpRoute route = ROUTES.determineRoute(host, request, context);
         request.setURI(URIUtils.rewriteURIForRoute(uri, route, original.getConfig().isNormalizeUri()));
@@ -91,7 +106,13 @@ record EncodedRequest(
         context.setTargetHost(isNamed ? new HttpHost(uri.getHost(), uri.getPort(), uri.getScheme()) : host);
         context.setAttribute(HttpClientContext.HTTP_ROUTE, route);
         context.setAttribute(HttpCoreContext.HTTP_REQUEST, request);
+        if (isAuthorized) {
+            Internals.PREEMPTIVE.process(request, context);
+        }
         PROCESSOR.process(request, context);
+        if (isAuthorized && !authorize(request, context)) {
+            return null;
+        }
         byte[] bytes = bytes(request);
         if (bytes == null) {
             return null;
@@ -102,6 +123,32 @@ record EncodedRequest(
         String line = original.getRequestLine().toString();
         HttpContext reuse = isHead ? context : WITH_BODY;
         return new EncodedRequest(inputs, line, request, route, bytes, text(request), cookies, body, isKept, reuse);
+    }
+
+    /** Does what MainClientExec does before it sends a request; returns whether that were credentials by Basic. */
+    private static boolean authorize(HttpRequestWrapper request, HttpClientContext context)
+            throws HttpException, IOException {
+        new RequestAuthCache().process(request, context);
+        AuthState state = context.getTargetAuthState();
+        if (!(state.getAuthScheme() instanceof BasicScheme) || request.containsHeader(HttpHeaders.AUTHORIZATION)) {
+            return false;
+        }
+        AUTHENTICATOR.generateAuthResponse(request, state, context);
+        return request.containsHeader(HttpHeaders.AUTHORIZATION);
+    }
+
+    /** Returns whether MainClientExec would send a request again after this response, with other credentials. */
+    static boolean isAnswered(HttpResponse response, HttpClientContext context) {
+        HttpHost target = context.getHttpRoute().getTargetHost();
+        TargetAuthenticationStrategy ofTarget = TargetAuthenticationStrategy.INSTANCE;
+        AuthState state = context.getTargetAuthState();
+        if (AUTHENTICATOR.isAuthenticationRequested(target, response, ofTarget, state, context)) {
+            return AUTHENTICATOR.handleAuthChallenge(target, response, ofTarget, state, context);
+        }
+        ProxyAuthenticationStrategy ofProxy = ProxyAuthenticationStrategy.INSTANCE;
+        state = context.getProxyAuthState();
+        return AUTHENTICATOR.isAuthenticationRequested(target, response, ofProxy, state, context)
+                && AUTHENTICATOR.handleAuthChallenge(target, response, ofProxy, state, context);
     }
 
     private static byte[] bytes(HttpRequest request) throws IOException, HttpException {

@@ -8,15 +8,18 @@ import java.net.URI;
 import java.net.URL;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
+import java.util.Map;
 import org.apache.commons.lang3.tuple.MutableTriple;
 import org.apache.http.HttpClientConnection;
+import org.apache.http.HttpRequestInterceptor;
 import org.apache.http.HttpResponseInterceptor;
 import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.protocol.HttpClientContext;
 import org.apache.http.conn.ConnectionKeepAliveStrategy;
-import org.apache.http.conn.HttpClientConnectionManager;
+import org.apache.http.impl.client.BasicCredentialsProvider;
 import org.apache.http.pool.PoolEntry;
 import org.apache.http.util.ByteArrayBuffer;
+import org.apache.jmeter.protocol.http.control.AuthManager;
 import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
 import org.apache.jmeter.threads.JMeterVariables;
 
@@ -30,6 +33,13 @@ final class Internals {
     static final ConnectionKeepAliveStrategy KEEP_ALIVE = (ConnectionKeepAliveStrategy) constant("IDLE_STRATEGY");
     static final int RETRY_COUNT = (Integer) constant("RETRY_COUNT");
     static final boolean HAS_DEFAULT_USER_AGENT = !(Boolean) constant("DISABLE_DEFAULT_UA");
+    static final boolean IS_PREEMPTIVE = (Boolean) constant("BASIC_AUTH_PREEMPTIVE");
+    static final HttpRequestInterceptor PREEMPTIVE = (HttpRequestInterceptor) constant("PREEMPTIVE_AUTH_INTERCEPTOR");
+    /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_AUTH_MANAGER. */
+    private static final String AUTH_MANAGER = "__jmeter.A_M__";
+    private static final Field CREDENTIALS = field("org.apache.http.impl.client.InternalHttpClient", "credentialsProvider");
+    private static final MethodHandle PREPARE = method(CREDENTIALS.getDeclaringClass(), "setupContext");
+    private static final Field STORED = field(BasicCredentialsProvider.class.getName(), "credMap");
     private static final Field LEASED = field("org.apache.http.impl.conn.CPoolProxy", "poolEntry");
     private static final Field INPUT = field("org.apache.http.impl.BHttpConnectionBase", "inBuffer");
     private static final Field LINE = field("org.apache.http.impl.io.SessionInputBufferImpl", "lineBuffer");
@@ -38,17 +48,34 @@ final class Internals {
     private Internals() {}
 
     /**
-     * Returns the pool of the thread's connections to an address, which JMeter's own requests share; JMeter creates it, and
-     * closes connections first when the user is a new one.
+     * Returns HttpClient, on the left, and the pool, on the right, of the thread's connections to an address, which JMeter's
+     * own requests share; JMeter creates them, and closes connections first when the user is a new one.
      */
-    static HttpClientConnectionManager pool(
-            HTTPHC4Impl sampler, URL url, JMeterVariables variables, HttpClientContext context) throws Exception {
+    static MutableTriple<?, ?, ?> client(HTTPHC4Impl sampler, URL url, JMeterVariables variables) throws Exception {
         try {
-            Object triple = CLIENT.invoke(sampler, KEY.invoke(sampler, url), variables, context);
-            return (HttpClientConnectionManager) ((MutableTriple<?, ?, ?>) triple).getRight();
+            HttpClientContext context = HttpClientContext.create();
+            return (MutableTriple<?, ?, ?>) CLIENT.invoke(sampler, KEY.invoke(sampler, url), variables, context);
         } catch (Throwable error) {
             throw unchecked(error);
         }
+    }
+
+    /** Returns the credentials that an HttpClient of JMeter keeps; none when they are not its own. */
+    static Map<?, ?> credentials(Object client) throws IllegalAccessException {
+        Object provider = CREDENTIALS.get(client);
+        return provider.getClass() == BasicCredentialsProvider.class ? (Map<?, ?>) STORED.get(provider) : Map.of();
+    }
+
+    /** Returns the context in which an HttpClient of JMeter would send a request with this Authorization Manager. */
+    static HttpClientContext context(Object client, AuthManager manager) throws Exception {
+        HttpClientContext context = HttpClientContext.create();
+        try {
+            PREPARE.invoke(client, context);
+        } catch (Throwable error) {
+            throw unchecked(error);
+        }
+        context.setAttribute(AUTH_MANAGER, manager);
+        return context;
     }
 
     /** Returns the request without headers and body. */
@@ -81,10 +108,14 @@ final class Internals {
     }
 
     private static MethodHandle method(String name) {
-        Method method = Arrays.stream(HTTPHC4Impl.class.getDeclaredMethods())
+        return method(HTTPHC4Impl.class, name);
+    }
+
+    private static MethodHandle method(Class<?> owner, String name) {
+        Method method = Arrays.stream(owner.getDeclaredMethods())
                 .filter(one -> one.getName().equals(name))
                 .findFirst()
-                .orElseThrow(() -> new IllegalStateException("this JMeter has no HTTPHC4Impl." + name));
+                .orElseThrow(() -> new IllegalStateException("no method " + owner.getName() + "." + name));
         method.setAccessible(true);
         try {
             return MethodHandles.lookup().unreflect(method);

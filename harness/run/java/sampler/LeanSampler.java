@@ -8,19 +8,26 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.LongAdder;
+import org.apache.commons.lang3.tuple.MutableTriple;
 import org.apache.http.Header;
 import org.apache.http.HttpEntity;
 import org.apache.http.HttpException;
 import org.apache.http.HttpResponse;
+import org.apache.http.auth.AuthProtocolState;
+import org.apache.http.auth.AuthState;
+import org.apache.http.auth.Credentials;
 import org.apache.http.client.ClientProtocolException;
 import org.apache.http.client.methods.HttpRequestBase;
 import org.apache.http.client.protocol.HttpClientContext;
 import org.apache.http.conn.EofSensorInputStream;
 import org.apache.http.conn.HttpClientConnectionManager;
 import org.apache.http.entity.HttpEntityWrapper;
+import org.apache.jmeter.protocol.http.control.AuthManager;
+import org.apache.jmeter.protocol.http.control.Authorization;
 import org.apache.jmeter.protocol.http.control.CacheManager;
 import org.apache.jmeter.protocol.http.control.CookieManager;
 import org.apache.jmeter.protocol.http.control.HeaderManager;
@@ -62,15 +69,24 @@ public final class LeanSampler extends HTTPHC4Impl {
     /** Requests that users may have in common. */
     private static final Map<List<Object>, EncodedRequest> SHARED = new ConcurrentHashMap<>();
     private static final int MOST_SHARED = 1000;
+    /** Addresses that have taken credentials by Basic; before, only HttpClient knows how to answer a challenge. */
+    private static final Set<String> ACCEPTED = ConcurrentHashMap.newKeySet();
     private static final int MOST_MISSES = 3;
 
     private final HttpClientContext context = HttpClientContext.create();
     /** The latest request; null for a sampler whose requests differ each time: it would only take memory. */
     private EncodedRequest encoded;
     private int missCount;
+    /** JMeter's HttpClient, its credentials for a proxy, and its pool. */
+    private MutableTriple<?, ?, ?> client;
+    /** The credentials that HttpClient keeps, and those that were sent with the latest request. */
+    private Map<?, ?> credentials = Map.of();
+    private Credentials sent;
     private HttpClientConnectionManager pool;
     private String poolScheme;
     private String poolAuthority;
+    /** The server asked for other credentials than those that were sent, which only HttpClient can answer. */
+    private boolean isChallenged;
     private volatile Exchange current;
 
     public LeanSampler(HTTPSamplerBase element) {
@@ -94,16 +110,14 @@ public final class LeanSampler extends HTTPHC4Impl {
         EncodedRequest request = null;
         try {
             if (variables != null && isSupported(url, method)) {
-                request = request(url, method, isRedirect);
+                request = request(url, method, isRedirect, variables);
             }
         } catch (Exception error) {
             // JMeter's own sampler makes the result of a request that cannot be sent.
         }
         if (request == null) {
-            OTHER.increment();
-            return super.sample(url, method, isRedirect, depth);
+            return ownSample(url, method, isRedirect, depth);
         }
-        LEAN.increment();
         HTTPSampleResult result = createSampleResult(url, method);
         result.setCookies(request.cookies());
         result.setQueryString(request.body());
@@ -112,6 +126,13 @@ public final class LeanSampler extends HTTPHC4Impl {
         } catch (Exception error) {
             return errorResult(error, started(result));
         }
+        if (client.getMiddle() instanceof AuthState ofProxy && ofProxy.getState() != AuthProtocolState.UNCHALLENGED) {
+            return ownSample(url, method, isRedirect, depth); // an earlier response asked for credentials
+        }
+        LEAN.increment();
+        if (getAuthManager() == null && !credentials.isEmpty()) { // as HTTPHC4Impl does before each request
+            credentials.clear();
+        }
         Object known = variables.getObject(USER);
         Object user = known == null ? Thread.currentThread().getName() : known;
         Exchange exchange = new Exchange(pool, request);
@@ -119,6 +140,12 @@ public final class LeanSampler extends HTTPHC4Impl {
         try {
             current = exchange;
             HttpResponse response = exchange.send(user, result, getConnectTimeout(), getResponseTimeout(), context);
+            if (getAuthManager() != null && isAnswered(response, request, url, method, isRedirect)) {
+                isChallenged = true;
+                exchange.end();
+                current = null;
+                return ownSample(url, method, isRedirect, depth);
+            }
             if (known == null) {
                 variables.putObject(USER, user);
             }
@@ -146,6 +173,25 @@ public final class LeanSampler extends HTTPHC4Impl {
         }
     }
 
+    /** Sends a request by JMeter's own sampler; notes that an address took the credentials that nobody had asked for. */
+    private HTTPSampleResult ownSample(URL url, String method, boolean isRedirect, int depth) {
+        OTHER.increment();
+        HTTPSampleResult result = super.sample(url, method, isRedirect, depth);
+        String headers = getAuthManager() == null ? "" : result.getRequestHeaders();
+        if (headers.contains("Authorization: Basic ") && !isRefused(result.getResponseCode())) {
+            ACCEPTED.add(address(url));
+        }
+        return result;
+    }
+
+    private static boolean isRefused(String code) {
+        return code.equals("401") || code.equals("407");
+    }
+
+    private static String address(URL url) {
+        return url.getProtocol() + "://" + url.getAuthority();
+    }
+
     private static void writeCounts() {
         try {
             Files.writeString(COUNTS, String.format("{\"lean\": %d, \"jmeter\": %d}%n", LEAN.sum(), OTHER.sum()));
@@ -166,7 +212,7 @@ public final class LeanSampler extends HTTPHC4Impl {
                 && url.getUserInfo() == null
                 && !getAutoRedirects()
                 && !testElement.isImageParser()
-                && getAuthManager() == null
+                && (getAuthManager() == null || isAccepted(url))
                 && getCacheManager() == null
                 && localAddress == null
                 && getIpSource().isBlank()
@@ -176,8 +222,13 @@ public final class LeanSampler extends HTTPHC4Impl {
                 && !isDynamicProxy(getProxyHost(), getProxyPortInt());
     }
 
+    private boolean isAccepted(URL url) {
+        return Internals.IS_PREEMPTIVE && !isChallenged && ACCEPTED.contains(address(url));
+    }
+
     /** Returns the request, encoded anew if one of its values changed; null when only HttpClient can send it. */
-    private EncodedRequest request(URL url, String method, boolean isRedirect) throws Exception {
+    private EncodedRequest request(URL url, String method, boolean isRedirect, JMeterVariables variables)
+            throws Exception {
         List<Object> inputs = new ArrayList<>(24);
         inputs.add(method);
         inputs.add(url.getProtocol());
@@ -196,20 +247,24 @@ public final class LeanSampler extends HTTPHC4Impl {
         }
         CookieManager cookies = getCookieManager();
         inputs.add(cookies == null ? null : cookies.getCookieHeaderForURL(url));
-        if (!addBody(inputs, method)) {
+        AuthManager manager = getAuthManager();
+        if (!addBody(inputs, method) || manager != null && !addCredentials(inputs, url, manager, variables)) {
             return null;
         }
-        if (encoded != null && encoded.inputs().equals(inputs)) {
+        if (encoded != null && encoded.inputs().equals(inputs) && (manager == null || isKept(sent))) {
             missCount = 0;
             return encoded;
         }
-        EncodedRequest request = missCount == 0 ? SHARED.get(inputs) : null;
+        boolean isShared = missCount == 0 && manager == null; // each user's HttpClient keeps the credentials
+        EncodedRequest request = isShared ? SHARED.get(inputs) : null;
         if (request == null) {
-            request = encode(inputs, url, method, isRedirect);
-            if (request != null && SHARED.size() < MOST_SHARED && request.bytes().length <= MOST_SMALL && missCount == 0) {
+            request = encode(inputs, url, method, isRedirect, ownContext());
+            if (isShared && request != null && SHARED.size() < MOST_SHARED && request.bytes().length <= MOST_SMALL) {
                 SHARED.put(inputs, request);
             }
         }
+        // With more than one it depends on earlier requests which is sent.
+        sent = manager != null && credentials.size() == 1 ? (Credentials) credentials.values().iterator().next() : null;
         encoded = ++missCount > MOST_MISSES ? null : request;
         return request;
     }
@@ -235,13 +290,58 @@ public final class LeanSampler extends HTTPHC4Impl {
         return true;
     }
 
-    private EncodedRequest encode(List<Object> inputs, URL url, String method, boolean isRedirect)
+    /** Adds the credentials; returns false when they are not for Basic, which HttpClient sends unasked. */
+    private boolean addCredentials(List<Object> inputs, URL url, AuthManager manager, JMeterVariables variables)
             throws Exception {
+        Authorization own = manager.getAuthForURL(url);
+        if (own == null || own.getMechanism() != AuthManager.Mechanism.BASIC) {
+            return false;
+        }
+        for (JMeterProperty property : manager.getAuthObjects()) {
+            var one = (Authorization) property.getObjectValue();
+            inputs.add(List.of(one.getURL(), one.getUser(), one.getPass(), one.getRealm(), one.getMechanism()));
+        }
+        findPool(url, variables);
+        return true;
+    }
+
+    /** Returns whether JMeter's HttpClient still keeps these credentials, and no others. */
+    private boolean isKept(Credentials one) {
+        return one != null
+                && credentials.size() == 1
+                && credentials.containsValue(one)
+                && credentials.values().stream()
+                        .allMatch(kept -> Objects.equals(one.getPassword(), ((Credentials) kept).getPassword()));
+    }
+
+    private EncodedRequest encode(
+            List<Object> inputs, URL url, String method, boolean isRedirect, HttpClientContext own) throws Exception {
         HttpRequestBase request = Internals.request(this, url.toURI(), method, isRedirect);
         HTTPSampleResult shown = new HTTPSampleResult();
         setupRequest(url, request, shown);
         handleMethod(method, shown, request, context);
-        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString());
+        boolean isAuthorized = getAuthManager() != null;
+        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString(), own, isAuthorized);
+    }
+
+    private HttpClientContext ownContext() throws Exception {
+        AuthManager manager = getAuthManager();
+        return manager == null ? HttpClientContext.create() : Internals.context(client.getLeft(), manager);
+    }
+
+    /** Returns whether HttpClient would answer a response to credentials with other credentials. */
+    private boolean isAnswered(
+            HttpResponse response, EncodedRequest request, URL url, String method, boolean isRedirect) {
+        if (!isRefused(Integer.toString(response.getStatusLine().getStatusCode()))) {
+            return false;
+        }
+        try {
+            HttpClientContext own = ownContext();
+            encode(request.inputs(), url, method, isRedirect, own);
+            return EncodedRequest.isAnswered(response, own);
+        } catch (Exception error) {
+            return true;
+        }
     }
 
     /** Finds the pool of the address; the first sample of a new user asks JMeter, which closes connections then. */
@@ -250,7 +350,9 @@ public final class LeanSampler extends HTTPHC4Impl {
                 || resetStateOnThreadGroupIteration.get()
                 || !url.getProtocol().equals(poolScheme)
                 || !url.getAuthority().equals(poolAuthority)) {
-            pool = Internals.pool(this, url, variables, HttpClientContext.create());
+            client = Internals.client(this, url, variables);
+            credentials = Internals.credentials(client.getLeft());
+            pool = (HttpClientConnectionManager) client.getRight();
             poolScheme = url.getProtocol();
             poolAuthority = url.getAuthority();
         }
