@@ -69,9 +69,9 @@ public final class LeanSampler extends HTTPHC4Impl {
     /** Requests that users may have in common. */
     private static final Map<List<Object>, EncodedRequest> SHARED = new ConcurrentHashMap<>();
     private static final int MOST_SHARED = 1000;
+    private static final int MOST_MISSES = 3;
     /** Addresses that have taken credentials by Basic; before, only HttpClient knows how to answer a challenge. */
     private static final Set<String> ACCEPTED = ConcurrentHashMap.newKeySet();
-    private static final int MOST_MISSES = 3;
 
     private final HttpClientContext context = HttpClientContext.create();
     /** The latest request; null for a sampler whose requests differ each time: it would only take memory. */
@@ -251,7 +251,7 @@ public final class LeanSampler extends HTTPHC4Impl {
         if (!addBody(inputs, method) || manager != null && !addCredentials(inputs, url, manager, variables)) {
             return null;
         }
-        if (encoded != null && encoded.inputs().equals(inputs) && (manager == null || isKept(sent))) {
+        if (encoded != null && encoded.inputs().equals(inputs) && (manager == null || areKept(sent))) {
             missCount = 0;
             return encoded;
         }
@@ -263,8 +263,7 @@ public final class LeanSampler extends HTTPHC4Impl {
                 SHARED.put(inputs, request);
             }
         }
-        // With more than one it depends on earlier requests which is sent.
-        sent = manager != null && credentials.size() == 1 ? (Credentials) credentials.values().iterator().next() : null;
+        sent = manager == null ? null : onlyCredentials();
         encoded = ++missCount > MOST_MISSES ? null : request;
         return request;
     }
@@ -305,15 +304,17 @@ public final class LeanSampler extends HTTPHC4Impl {
         return true;
     }
 
-    /** Returns whether JMeter's HttpClient still keeps these credentials, and no others. */
-    private boolean isKept(Credentials one) {
-        return one != null
-                && credentials.size() == 1
-                && credentials.containsValue(one)
-                && credentials.values().stream()
-                        .allMatch(kept -> Objects.equals(one.getPassword(), ((Credentials) kept).getPassword()));
+    /** Returns the credentials that HttpClient keeps; null for several, where earlier requests decide which are sent. */
+    private Credentials onlyCredentials() {
+        return credentials.size() == 1 ? (Credentials) credentials.values().iterator().next() : null;
     }
 
+    private boolean areKept(Credentials earlier) {
+        Credentials now = onlyCredentials();
+        return now != null && now.equals(earlier) && Objects.equals(now.getPassword(), earlier.getPassword());
+    }
+
+    /** Encodes a request in the context in which HttpClient would send it. */
     private EncodedRequest encode(
             List<Object> inputs, URL url, String method, boolean isRedirect, HttpClientContext own) throws Exception {
         HttpRequestBase request = Internals.request(this, url.toURI(), method, isRedirect);
