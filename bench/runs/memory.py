@@ -82,8 +82,8 @@ def _memory(plan: str, users: int, home: Path) -> Memory:
         time.sleep(_SETTLE_S)
         _jcmd(jmeter.pid, "GC.run")  # leaves what finalizers hold
         # The live objects of one moment; what heap_info says also has the garbage since the collection.
-        live = _LIVE.search(_jcmd(jmeter.pid, "GC.class_histogram"))
-        heap_kb = int(live[1]) // units.BYTES_PER_KB if live else 0
+        (live_bytes,) = _LIVE.findall(_jcmd(jmeter.pid, "GC.class_histogram"))
+        heap_kb = int(live_bytes) // units.BYTES_PER_KB
         return Memory(users, heap_kb, jmeter.memory_info().rss // units.BYTES_PER_KB)
     finally:
         process.send_signal(signal.SIGINT)
