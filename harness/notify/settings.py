@@ -21,7 +21,7 @@ _KEYS: Mapping[str, type] = {"when": str, "link": str, **dict.fromkeys(CHATS, st
 _MAIL_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "to": (str, list), "from": str, "server": str, "security": str, "user": str, "password": str,
 }  # fmt: skip
-_VARIABLE = re.compile(r"\$(?:\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))")
+_VARIABLE = re.compile(r"\$(?:\{(?P<braced>[A-Za-z_]\w*)\}|(?P<bare>[A-Za-z_]\w*))", re.ASCII)
 _ADDRESS = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 _LINK = re.compile(r"https?://[^\s<>|]+")
 

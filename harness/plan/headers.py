@@ -14,7 +14,7 @@ from harness.base.secrecy import secret_values, secrets_of_header
 from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
 
 # In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
-_REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\t]*")
 # JMeter sets them for the request that it sends.

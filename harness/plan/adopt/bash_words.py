@@ -9,14 +9,14 @@ from harness.base.errors import UsageError
 _TOKEN = re.compile(
     r"""(?P<joined>\\\r?\n)|(?P<blank>[ \t\r\n]+)|'(?P<single>[^']*)'|\$'(?P<ansi>(?:[^'\\]|\\.)*)'"""
     r"""|\$?"(?P<double>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<variable>\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))"""
-    r"""|(?P<plain>[^\s'"\\$`|&;<>()]+)|(?P<dollar>\$(?![({]))|(?P<other>.)""",
-    re.DOTALL,
+    r"""|(?P<plain>[^ \t\r\n'"\\$`|&;<>()]+)|(?P<dollar>\$(?![({]))|(?P<other>.)""",
+    re.ASCII | re.DOTALL,
 )
 # In double quotes a backslash escapes only these; a variable is read.
 _IN_DOUBLE = re.compile(
     r"""\\(?P<joined>\n)|\\(?P<escaped>[$`"\\])|(?P<variable>\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}))"""
     r"""|(?P<other>`|\$[({])|(?P<dollar>\$)|(?P<plain>.)""",
-    re.DOTALL,
+    re.ASCII | re.DOTALL,
 )
 _BYTE = r"\\x[89a-fA-F][0-9a-fA-F]|\\[23][0-7]{2}"
 _ANSI = re.compile(

@@ -15,7 +15,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import first_request, read_request, run_name, target_of, write_requests
-from harness.plan.headers import resolved
+from harness.plan.headers import resolved, variables_in
 from harness.plan.jmx import plan_tree
 from harness.plan.plan import load_plan
 
@@ -59,7 +59,8 @@ def test_what_bash_itself_quotes_is_read_as_it_was(words):
     "line",
     [
         r"""a'b'"c"\d$'e\x21'""", r'''"a\$b\`c\"d\\e\f"''', "a\\\nb c \\\n d", r"""$'\t\n\\\'\"\101\e\u00fc\xc3\xbc'""",
-        "''  \"\" x", "$'\\U1F600' a$ '$x'", '"two\nlines" \'a\nb\'', "a=b#c {x} a^b!",
+        "''  \"\" x", "a\u1680b \u00a0 c\x0bd\x0ce \u2003", "$'\\U1F600' a$ '$x'",
+        '"two\nlines" \'a\nb\'', "a=b#c {x} a^b!",
     ],
 )  # fmt: skip
 def test_words_are_those_of_bash(line):
@@ -70,6 +71,7 @@ def test_only_what_bash_replaces_is_a_variable():
     assert bash_words(r"""'$A' "$B-${C}" $D \$E $'$F' "\$G" 5$ """) == [
         "$$A", "$B-${C}", "$D", "$$E", "$$F", "$$G", "5$$",
     ]  # fmt: skip
+    assert [variables_in(word) for word in bash_words('$Aü "${B}ü" $Ax')] == [("A",), ("B",), ("Ax",)]
 
 
 def test_firefox_writes_other_letters_as_latin_1():
