@@ -39,6 +39,7 @@ test-fast: ## run the tests that start no real system (under a minute); none in 
 test-real: ## run the long tests: real counterparts such as sshd, large simulations; by hand and weekly (minutes)
 	@$(setup) --tests
 	@$(pytest) --timeout 1800 -m counterpart $(TESTS)
+	@HARNESS_CI= $(MAKE) --no-print-directory test-fast # with new examples
 
 lint: ## run ruff, mypy, and zizmor on the workflows
 	@$(setup) --tests
