@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from harness.plan.memory import user_kb
 from harness.plan.plan import load_plan
 from harness.report.tables import table
 from harness.run.jmeter_command import PLAN_NAME
+from harness.system.histograms import printed_classes
 
 _log = stderr_log("bench: ")
 
@@ -32,7 +32,6 @@ _HEAP_MB = 4096
 _WAIT_S = 600.0
 _SETTLE_S = 5.0
 _STOP_S = 120.0
-_LIVE = re.compile(r"^Total\s+\d+\s+(\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,8 @@ def _memory(plan: str, users: int, home: Path) -> Memory:
         time.sleep(_SETTLE_S)
         _jcmd(jmeter.pid, "GC.run")  # leaves what finalizers hold
         # The live objects of one moment; what heap_info says also has the garbage since the collection.
-        (live_bytes,) = _LIVE.findall(_jcmd(jmeter.pid, "GC.class_histogram"))
-        heap_kb = int(live_bytes) // units.BYTES_PER_KB
+        classes = printed_classes(_jcmd(jmeter.pid, "GC.class_histogram").splitlines())
+        heap_kb = sum(one.size_bytes for one in classes.values()) // units.BYTES_PER_KB
         return Memory(users, heap_kb, jmeter.memory_info().rss // units.BYTES_PER_KB)
     finally:
         process.send_signal(signal.SIGINT)

@@ -20,8 +20,8 @@ from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
 
 MAVEN_LEAST = (3, 6)
-# How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
 _COUNTER = PACKAGE / "metrics" / "java"
+# How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
 _COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
 _ABSENT_ARTIFACT = re.compile(
     f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
@@ -180,8 +180,7 @@ def _package(pom: Path, where: str, what: str, log_name: str) -> None:
 
 def ready_counter() -> Path | None:
     """Return the folder with the classes that count large JTLs; None before they are compiled."""
-    classes = BUILD / "counter"
-    return classes if has_stamp(stamp_file(classes, "counter"), stamp_of(sorted(_COUNTER.glob("*.java")))) else None
+    return BUILD / "counter" if _has_classes("counter", stamp_of(sorted(_COUNTER.glob("*.java")))) else None
 
 
 def ensure_counter() -> Path | None:
@@ -259,14 +258,14 @@ def _compiled(
     sources = sorted(folder.glob("*.java"))
     classes = BUILD / name
     stamp = stamp_of(sources)
-    if has_stamp(stamp_file(classes, name), stamp):
+    if _has_classes(name, stamp):
         return classes
     found = shutil.which(java_path())
     javac = Path(os.path.realpath(found)).with_name("javac") if found else None
     if javac is None or not javac.exists():
         return None
     with lock(BUILD / f"{name}.lock", name, setup_step.log):
-        if not has_stamp(stamp_file(classes, name), stamp):
+        if not _has_classes(name, stamp):
             shutil.rmtree(classes, ignore_errors=True)
             command = [str(javac), f"-J{setup_step.QUICK_JVM}", "--release", str(JAVA_LEAST), "-d", str(classes)]
             command += ["-cp", classpath] if classpath else []
@@ -277,6 +276,10 @@ def _compiled(
                 finish(classes)
             stamp_file(classes, name).write_text(stamp)
     return classes
+
+
+def _has_classes(name: str, stamp: str) -> bool:
+    return has_stamp(stamp_file(BUILD / name, name), stamp)
 
 
 def check_maven() -> str:

@@ -56,6 +56,7 @@ from harness.run.other_runs import OtherRuns
 from harness.run.parts.share import check_rows, check_start
 from harness.run.preflight import check_request, log_warnings
 from harness.run.recording import attach, check_recording, process_of
+from harness.run.remote.drive import read_data
 from harness.run.remote.load import check_users, part_of
 from harness.run.request import Request, resolve_request
 from harness.run.result_file import ResultFile
@@ -242,7 +243,8 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
     if request.places:
         plan = request.plan
         properties = plan.own_properties(is_embedded=request.target is None)
-        check_rows(plan.jmx_path.parent, plan.jmx_path, plan.load.loads, properties, len(request.places))
+        files = read_data(plan.jmx_path.parent, plan.jmx_path, plan.load.loads, properties)
+        check_rows(files, len(request.places))
 
 
 def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:

@@ -94,7 +94,7 @@ def data_sets(tree: Node) -> tuple[DataSet, ...]:
             name = node.value("filename")
             read = next(reads_in(name), None)
             name = (read.default or "") if read else name
-            is_shared = _is_shared(node)
+            is_shared = has_shared_lines(node)
             # A property that is not set is false.
             is_again = node.value("rewindOnTheEndOfList") == "true"
             is_once = not is_again if node.kind == RANDOM_KIND else node.value("recycle") == "false"
@@ -102,7 +102,7 @@ def data_sets(tree: Node) -> tuple[DataSet, ...]:
     return tuple(sets)
 
 
-def _is_shared(node: Node) -> bool:
+def has_shared_lines(node: Node) -> bool:
     """Return whether users take the lines of a data set in turn, instead of each all of them."""
     if node.kind == RANDOM_KIND:
         return node.value("independentListPerThread") != "true"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.plan import csv_data
 from harness.plan.jmx import Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.load import Load, OpenLoad
 from harness.plan.spec import Target
@@ -42,8 +43,8 @@ def _nodes_kb(nodes: Sequence[Node]) -> float:
     of_threads = [node for node in nodes if node.kind != "TestPlan" and not node.is_thread_group]
     texts = (text for node in of_threads for text in texts_of(node.element))
     has_jexl = any("${__jexl" in text for text in texts)
-    files = [node for node in nodes if node.kind == "CSVDataSet" and node.value("shareMode") == "shareMode.thread"]
-    return _PROPERTY_KB * count + _JEXL_KB * has_jexl + _OWN_FILE_KB * len(files)
+    own_files = sum(node.kind == csv_data.KIND and not csv_data.has_shared_lines(node) for node in nodes)
+    return _PROPERTY_KB * count + _JEXL_KB * has_jexl + _OWN_FILE_KB * own_files
 
 
 def users_most(heap_mb: int, each_kb: float) -> int:

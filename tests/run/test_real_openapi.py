@@ -45,19 +45,8 @@ def test_all_requests_of_the_plan_are_valid_and_use_the_ids_of_lists(tmp_path, v
     with serving(Checking, **handler) as port:
         made = command("scripts/init", *words, f"http://127.0.0.1:{port}/v2", *home)
         target = ("--target", f"http://127.0.0.1:{port}")
-        done = command(
-            "scripts/run",
-            "shop",
-            *target,
-            "-u",
-            1,
-            "--loops",
-            LOOPS,
-            "--reports",
-            tmp_path / "reports",
-            *home,
-            **jmeter,
-        )
+        load = ("-u", 1, "--loops", LOOPS, "--reports", tmp_path / "reports")
+        done = command("scripts/run", "shop", *target, *load, *home, **jmeter)
     assert sorted({*wrong}) == []
     assert (made.returncode, done.returncode) == (0, 0), made.stderr + done.stdout + done.stderr
     assert len(got) == LOOPS * 10

@@ -341,7 +341,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         assert max(timed_out) < 2 * _TIMEOUT_MS, timed_out
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
-    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    counts = _counts(tmp_path)
     assert counts["lean"] > len(CASES)
     assert 5 < counts["jmeter"] < 40  # one of each kind that the lean sampler does not send, and two of some
 
@@ -354,6 +354,12 @@ def _both(folder: Path, plan: str, certificate: Path | None = None) -> tuple[_Si
             pool.submit(_side, folder / name, plan, certificate, one) for name, one in (("own", ""), ("lean", lean))
         )
         return own.result(), ours.result()
+
+
+def _counts(folder: Path) -> Mapping[str, int]:
+    """Return how many requests the lean sampler sent, and how many it left to JMeter's own."""
+    counts: Mapping[str, int] = json.loads((folder / "lean" / ".http-requests.json").read_text())
+    return counts
 
 
 @pytest.mark.real
@@ -370,7 +376,7 @@ def test_each_request_has_the_credentials_that_jmeter_sends_where_a_thread_has_s
     anew = _group("new users", counter + "".join(samplers), loops=4, is_same_user="false")
     own, lean = _both(tmp_path, _plan("".join([*starts, anew, _group("w", wrong)])))
     _assert_alike(own, lean)
-    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    counts = _counts(tmp_path)
     assert counts["lean"] > 0.4 * len(own.requests)
 
 
@@ -402,7 +408,7 @@ def test_a_server_that_asks_for_more_after_it_took_credentials_gets_one_request_
     more = Counter(data for _, data in lean.requests) - Counter(data for _, data in own.requests)
     assert more == {first: 1}
     assert b"\r\nAuthorization: Basic " in first
-    counts = json.loads((tmp_path / "lean" / ".http-requests.json").read_text())
+    counts = _counts(tmp_path)
     assert counts == {"lean": 3, "jmeter": 4}
 
 

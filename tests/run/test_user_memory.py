@@ -26,22 +26,10 @@ def test_a_user_keeps_two_buffers_of_a_connection_and_none_of_the_log(tmp_path: 
     with hostile_server() as server:
         target = "http://{}:{}".format(*server.address)
         write_requests([OneRequest(f"{target}/wait/7000/late")], tmp_path / "plans", "late", "late")
-        words = (
-            "-u",
-            300,
-            "--loops",
-            1,
-            "--ramp",
-            3,
-            "--target",
-            target,
-            "--home",
-            tmp_path,
-            "--reports",
-            tmp_path / "reports",
-        )
+        load = ("-u", 300, "--loops", 1, "--ramp", 3, "--target", target)
+        folders = ("--home", tmp_path, "--reports", tmp_path / "reports")
         with meanwhile(lambda: kept.extend(_counted(tmp_path, server, users) for users in (30, 300))):
-            done = command("scripts/run", "late", *words, JMETER_HOME=str(toolchain.ensure_jmeter()))
+            done = command("scripts/run", "late", *load, *folders, JMETER_HOME=str(toolchain.ensure_jmeter()))
     assert done.returncode == 0, done.stdout + done.stderr
     (few_users, few_bytes), (all_users, all_bytes) = kept
     assert all_users - few_users > 200

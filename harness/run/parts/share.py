@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -11,18 +11,16 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
-from harness.plan.csv_data import divided
+from harness.plan.csv_data import DataSet, divided
 from harness.plan.group_load import GroupLoad
 from harness.plan.load import Part
 from harness.run.jmeter_command import JMeterCommand
 from harness.run.remote.drive import read_data
 
 
-def check_rows(
-    folder: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str], count: int
-) -> None:
-    """Raise UsageError for a data file of which parts of a run cannot each have their rows."""
-    for data, name, lines in read_data(folder, jmx_path, loads, properties):
+def check_rows(files: Iterable[tuple[DataSet, str, list[bytes]]], count: int) -> None:
+    """Raise UsageError for a data file, as `read_data` has it, of which parts of a run cannot each have their rows."""
+    for data, name, lines in files:
         if data.is_shared and data.property_name is None and Path(data.name).is_absolute():
             what = f"{data.name} is read where it is, so each of {count} parts would use all its rows"
             raise UsageError(what, "put it beside the plan, and name it relative to the plan")
@@ -39,9 +37,10 @@ def keep_rows(
 
     Of a file that users share each part has every `count`-th row; a file of which each user reads all rows is whole.
     """
-    check_rows(run, jmx_path, loads, properties, part.count)
+    files = list(read_data(run, jmx_path, loads, properties))
+    check_rows(files, part.count)
     changed = {}
-    for data, name, lines in list(read_data(run, jmx_path, loads, properties)):
+    for data, name, lines in files:
         if data.property_name:
             changed[data.property_name] = name
         copy = run / name

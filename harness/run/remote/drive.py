@@ -145,10 +145,8 @@ class Generators:
 
     def controller_options(self, properties: Mapping[str, str], jmx_path: Path) -> list[str]:
         """Return the options with which JMeter controls the generators with these properties."""
-        own = {
-            "users",
-            *(data.property_name for data in data_sets(plan_tree(jmx_path))),
-        }  # sent to each generator separately
+        # These are sent to each generator separately.
+        own = {"users", *(data.property_name for data in data_sets(plan_tree(jmx_path)))}
         alike = {name: value for name, value in properties.items() if name not in own}
         return generators.controller_options(self.remotes, _address_towards(generators.far_first(self.remotes)), alike)
 
@@ -307,7 +305,7 @@ def read_data(
 ) -> Iterator[tuple[DataSet, str, list[bytes]]]:
     """Yield each data set of a plan, the name of its file in a run directory, and the lines of the file.
 
-    Each of the `loads` with a tenant has data sets of its own.
+    Each of the `loads` with a tenant has separate data sets.
     """
     for data in data_sets(tree_with_tenants(jmx_path, loads)):
         name = data.file(properties)

@@ -12,6 +12,7 @@ from harness.plan.load import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
 from harness.run.parts.places import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
+from harness.run.remote.drive import read_data
 from harness.run.remote.load import check_users, part_of
 
 JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
@@ -106,11 +107,11 @@ def test_the_file_of_a_tenant_that_cannot_be_divided_is_refused(tmp_path):
     (tmp_path / "shop.jmx").write_text(TENANTS)
     (tmp_path / "a.csv").write_text("a0\na1\n")
     with pytest.raises(UsageError, match=r"a\.csv has 2 rows for 3 parts"):
-        check_rows(tmp_path, tmp_path / "shop.jmx", tenants(one="a.csv"), {}, 3)
+        check_rows(read_data(tmp_path, tmp_path / "shop.jmx", tenants(one="a.csv"), {}), 3)
     with pytest.raises(
         UsageError, match=r"/a\.csv is read where it is, so each of 2 parts would use all its rows; put it"
     ):
-        check_rows(tmp_path, tmp_path / "shop.jmx", tenants(one=str(tmp_path / "a.csv")), {}, 2)
+        check_rows(read_data(tmp_path, tmp_path / "shop.jmx", tenants(one=str(tmp_path / "a.csv")), {}), 2)
 
 
 def test_each_user_of_a_part_still_reads_a_whole_file_that_users_do_not_share(tmp_path):
@@ -121,9 +122,9 @@ def test_each_user_of_a_part_still_reads_a_whole_file_that_users_do_not_share(tm
 
 def test_a_data_file_with_fewer_rows_than_parts_is_refused(tmp_path):
     jmx = plan_with_rows(tmp_path, ["customer", "a", "b", ""], names="")
-    check_rows(tmp_path, jmx, (), {}, 2)
+    check_rows(read_data(tmp_path, jmx, (), {}), 2)
     with pytest.raises(UsageError, match=r"customers\.csv has 2 rows for 3 parts, so one would have none; add rows"):
-        check_rows(tmp_path, jmx, (), {}, 3)
+        check_rows(read_data(tmp_path, jmx, (), {}), 3)
 
 
 def test_the_time_of_the_start_has_a_zone_and_is_not_over():

@@ -80,16 +80,11 @@ record EncodedRequest(
     private static final DefaultRoutePlanner ROUTES = new DefaultRoutePlanner(DefaultSchemePortResolver.INSTANCE);
 
     /**
-     * Returns the request with its body; null when only HttpClient can send it. With `isAuthorized` the context has
-     * credentials, and the request must be one with which HttpClient sends them unasked, by Basic.
+     * Returns the request with its body; null when only HttpClient can send it. In a context with an Authorization Manager
+     * the request must be one with which HttpClient sends credentials unasked, by Basic.
      */
     static EncodedRequest of(
-            List<Object> inputs,
-            HttpRequestBase original,
-            String cookies,
-            String body,
-            HttpClientContext context,
-            boolean isAuthorized)
+            List<Object> inputs, HttpRequestBase original, String cookies, String body, HttpClientContext context)
             throws IOException, HttpException, URISyntaxException {
         URI uri = original.getURI();
         HttpHost host = URIUtils.extractHost(uri);
@@ -106,6 +101,7 @@ record EncodedRequest(
         context.setTargetHost(isNamed ? new HttpHost(uri.getHost(), uri.getPort(), uri.getScheme()) : host);
         context.setAttribute(HttpClientContext.HTTP_ROUTE, route);
         context.setAttribute(HttpCoreContext.HTTP_REQUEST, request);
+        boolean isAuthorized = context.getAttribute(Internals.AUTH_MANAGER) != null;
         if (isAuthorized) {
             Internals.PREEMPTIVE.process(request, context);
         }

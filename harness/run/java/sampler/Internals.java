@@ -36,7 +36,7 @@ final class Internals {
     static final boolean IS_PREEMPTIVE = (Boolean) constant("BASIC_AUTH_PREEMPTIVE");
     static final HttpRequestInterceptor PREEMPTIVE = (HttpRequestInterceptor) constant("PREEMPTIVE_AUTH_INTERCEPTOR");
     /** HTTPHC4Impl.CONTEXT_ATTRIBUTE_AUTH_MANAGER. */
-    private static final String AUTH_MANAGER = "__jmeter.A_M__";
+    static final String AUTH_MANAGER = "__jmeter.A_M__";
     private static final Field CREDENTIALS = field("org.apache.http.impl.client.InternalHttpClient", "credentialsProvider");
     private static final MethodHandle PREPARE = method(CREDENTIALS.getDeclaringClass(), "setupContext");
     private static final Field STORED = field(BasicCredentialsProvider.class.getName(), "credMap");

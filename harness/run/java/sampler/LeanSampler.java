@@ -82,7 +82,6 @@ public final class LeanSampler extends HTTPHC4Impl {
     /** The credentials that HttpClient keeps, and those that were sent with the latest request. */
     private Map<?, ?> credentials = Map.of();
     private Credentials sent;
-    private HttpClientConnectionManager pool;
     private String poolScheme;
     private String poolAuthority;
     /** The server asked for other credentials than those that were sent, which only HttpClient can answer. */
@@ -135,7 +134,7 @@ public final class LeanSampler extends HTTPHC4Impl {
         }
         Object known = variables.getObject(USER);
         Object user = known == null ? Thread.currentThread().getName() : known;
-        Exchange exchange = new Exchange(pool, request);
+        Exchange exchange = new Exchange((HttpClientConnectionManager) client.getRight(), request);
         result.sampleStart();
         try {
             current = exchange;
@@ -321,8 +320,7 @@ public final class LeanSampler extends HTTPHC4Impl {
         HTTPSampleResult shown = new HTTPSampleResult();
         setupRequest(url, request, shown);
         handleMethod(method, shown, request, context);
-        boolean isAuthorized = getAuthManager() != null;
-        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString(), own, isAuthorized);
+        return EncodedRequest.of(inputs, request, shown.getCookies(), shown.getQueryString(), own);
     }
 
     private HttpClientContext ownContext() throws Exception {
@@ -347,13 +345,12 @@ public final class LeanSampler extends HTTPHC4Impl {
 
     /** Finds the pool of the address; the first sample of a new user asks JMeter, which closes connections then. */
     private void findPool(URL url, JMeterVariables variables) throws Exception {
-        if (pool == null
+        if (client == null
                 || resetStateOnThreadGroupIteration.get()
                 || !url.getProtocol().equals(poolScheme)
                 || !url.getAuthority().equals(poolAuthority)) {
             client = Internals.client(this, url, variables);
             credentials = Internals.credentials(client.getLeft());
-            pool = (HttpClientConnectionManager) client.getRight();
             poolScheme = url.getProtocol();
             poolAuthority = url.getAuthority();
         }
