@@ -64,6 +64,26 @@ class Interrupts:
 
 
 @contextmanager
+def held() -> Iterator[None]:
+    """Handle signals that ask to stop after the block: a process that it starts is known then, and can be ended."""
+    if threading.current_thread() is not threading.main_thread():  # signals are handled in that one
+        yield
+        return
+    asked: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    caught = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in caught:
+        signal.signal(number, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in caught.items():
+            signal.signal(number, handler)
+        for noted in asked:
+            signal.raise_signal(noted)
+
+
+@contextmanager
 def _terminal_watched() -> Iterator[None]:
     """Send this process a HUP when its terminal closes and the program that leads its session does not pass it on.
 

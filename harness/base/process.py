@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
+from harness.base.interrupts import held
 from harness.base.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30
@@ -91,11 +92,14 @@ def inherited() -> dict[str, str]:
 
 def run(launch: Launch) -> int:
     """Run the command and return its exit code. When we are interrupted, end its process group."""
-    process = start(launch)
+    process = None
     try:
+        with held():
+            process = start(launch)
         return process.wait()
     finally:
-        stop(process, deadline_s=1.0)
+        if process:
+            stop(process, deadline_s=1.0)
 
 
 def run_or_fail(launch: Launch) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.base.errors import StartError
+from harness.base.interrupts import held
 from harness.base.log import stderr_log
 
 log = stderr_log("setup: ")
@@ -80,13 +81,16 @@ def run(command: Sequence[str], step: Step, cwd: Path, todo: str) -> None:
     The command's process group ends when this thread is interrupted, or when `end_all` is called.
     """
     with step.log_file.open("ab") as out:
-        process = _started(command, out, cwd, todo)
+        process = None
         try:
+            with held():
+                process = _started(command, out, cwd, todo)
             code = _wait(process, step)
         finally:
-            _end(process)
-            process.wait()
-            _running.discard(process)
+            if process:
+                _end(process)
+                process.wait()
+                _running.discard(process)
     if code:
         free_bytes = shutil.disk_usage(step.log_file.parent).free
         if _NO_SPACE in step.log_file.read_text(errors="replace") or free_bytes < _FREE_LEAST_BYTES:

@@ -289,6 +289,36 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     wait_for(lambda: not any(is_running(child.pid) for child in mine), 5)
 
 
+STARTING = """
+import os, signal, subprocess
+from pathlib import Path
+from harness.base import process, setup_step
+from harness.base.interrupts import Interrupts
+
+class Interrupted(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        print(self.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Interrupted
+with Interrupts(), setup_step.step("a minute", Path("step.log")) as step:
+    if {is_step}:
+        setup_step.run(["sleep", "62"], step, Path.cwd(), "")
+    process.run(process.Launch("a minute", ["sleep", "62"], Path.cwd(), {{}}, Path("log")))
+"""
+
+
+@pytest.mark.parametrize("is_step", [True, False])
+def test_term_while_a_process_starts_ends_that_process(tmp_path, is_step):
+    command = [sys.executable, "-c", STARTING.format(is_step=is_step)]
+    variables = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=50)
+    assert "KeyboardInterrupt" in done.stderr
+    (pid,) = map(int, done.stdout.split())
+    assert not is_running(pid)
+
+
 @pytest.mark.real
 def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
     manifest = home / "systems" / "tiny" / "system.toml"
