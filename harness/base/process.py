@@ -31,7 +31,10 @@ _PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 @dataclass(frozen=True)
 class Launch:
-    """A command to start: its arguments, folder, environment and log file."""
+    """A command to start: its arguments, folder, environment and log file.
+
+    The child calls `before` before it becomes the command.
+    """
 
     name: str
     argv: Sequence[str]
@@ -39,6 +42,7 @@ class Launch:
     environment: Mapping[str, str]
     log: Path
     cpu_count: int = 0
+    before: Callable[[], None] | None = None
 
 
 def start(launch: Launch) -> subprocess.Popen[bytes]:
@@ -54,12 +58,22 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_ending_with_us(),
+                preexec_fn=_all_of(_ending_with_us(), launch.before),
             )
         except OSError as error:
             raise UsageError(
                 f"{launch.name}: cannot start {launch.argv[0]} ({error.strerror})", "install it or put it on PATH"
             ) from None
+
+
+def _all_of(*functions: Callable[[], None] | None) -> Callable[[], None] | None:
+    called = [one for one in functions if one]
+
+    def call_all() -> None:
+        for one in called:
+            one()
+
+    return call_all if called else None
 
 
 def _ending_with_us() -> Callable[[], None] | None:

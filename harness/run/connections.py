@@ -12,6 +12,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
+from harness.run.network.watch import ASKED_NAME, KNOWN_NAME, MADE, OUTSIDE_NAME, WATCHED
 
 # The agent's list: the allowed hosts, then a line for each refused attempt. While JMeter runs it is in a folder with a
 # random name, where no listener of the plan can overwrite it; then it is moved into the run directory.
@@ -22,6 +23,8 @@ ACTIVE_USERS_NAME = "active-users.txt"
 # Beside the list: the number of arrivals of an open load that were left out.
 _LEFT_OUT_NAME = "left-out-arrivals.txt"
 _HEAD = "allowed: "
+# Netty, and the Netty in gRPC, then connect through Java's own calls, which the agent sees, instead of epoll's.
+NO_NATIVE = "-Dio.netty.transport.noNative=true -Dio.grpc.netty.shaded.io.netty.transport.noNative=true"
 # The agent writes at most this number of lines.
 _LINES_MOST = 1000
 _ADDRESSES_SHOWN = 3
@@ -80,16 +83,24 @@ def take_list(listed: Path, directory: RunDirectory) -> int:
         left_out.unlink(missing_ok=True)
         listed.with_name(ACTIVE_USERS_NAME).unlink(missing_ok=True)
         copy.unlink(missing_ok=True)
+        outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():
-            _copy(listed, copy)
+            _copy(listed, outside, copy)
             listed.unlink()
+        for name in (OUTSIDE_NAME, KNOWN_NAME, ASKED_NAME):
+            listed.with_name(name).unlink(missing_ok=True)
         listed.parent.rmdir()
     return left_out_count
 
 
-def _copy(listed: Path, copy: Path) -> None:
+def _copy(listed: Path, outside: Path, copy: Path) -> None:
+    """Copy the agent's list with what was seen from outside, after the lines about the list itself."""
+    files = [one for one in (listed, outside) if one.is_file()]
+    lines = [line for one in files for line in one.read_bytes().splitlines(keepends=True)]
+    heads = (_HEAD.encode(), WATCHED.encode())
+    ordered = sorted(lines, key=lambda line: not line.startswith(heads))
     try:
-        copy.write_bytes(listed.read_bytes())
+        copy.write_bytes(b"".join(ordered))
     except OSError:
         copy.unlink(missing_ok=True)  # a part of the list would look like the whole
         raise
@@ -116,16 +127,22 @@ def connection_reasons(directory: RunDirectory, allowed: Sequence[str], generato
 
 
 def foreign_reasons(text: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """Return why the agent's file makes a run invalid: attempts to reach other hosts."""
-    counts = Counter(line for line in text.splitlines() if not line.startswith(_HEAD))
+    """Return why a list makes a run invalid: attempts to reach other hosts, and connections to them."""
+    found = [line for line in text.splitlines() if not line.startswith((_HEAD, WATCHED))]
+    refused = Counter(line for line in found if not line.startswith(MADE))
+    made = Counter(line.removeprefix(MADE) for line in found if line.startswith(MADE))
+    texts = (_foreign_text(refused, "were refused"), _foreign_text(made, "were made"))
+    return tuple(f"{one}; allowed: {', '.join(allowed)}" for one in texts if one)
+
+
+def _foreign_text(counts: Counter[str], done: str) -> str:
     if not counts:
-        return ()
+        return ""
     shown = ", ".join(f"{address} ({count}×)" for address, count in counts.most_common(_ADDRESSES_SHOWN))
     more = f" and {len(counts) - _ADDRESSES_SHOWN} more" if len(counts) > _ADDRESSES_SHOWN else ""
     attempts = units.plural(counts.total(), "connection")
     least = "at least " if counts.total() >= _LINES_MOST else ""
-    refused = f"{least}{attempts} to hosts that are not allowed were refused: {shown}{more}"
-    return (f"{refused}; allowed: {', '.join(allowed)}",)
+    return f"{least}{attempts} to hosts that are not allowed {done}: {shown}{more}"
 
 
 def _entry(host: str, port: int) -> str:

@@ -20,6 +20,7 @@ from harness.metrics.figures import LOAD, TEARDOWN, group_of
 from harness.plan.spec import JMETERS, LEAN
 from harness.run.connections import ACTIVE_USERS_NAME
 from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME, JMeterCommand
+from harness.run.network.watch import RUN_VARIABLE, Watch
 
 # In the versions of a run: which HTTP sampler JMeter used.
 SAMPLER = "HTTP sampler"
@@ -119,7 +120,16 @@ class JMeter:
         self._active_users: int | None = None
         self.teardown = TearDown(directory / LOG_NAME)
         console = directory / CONSOLE_NAME
-        self._process = child.start(child.Launch("JMeter", command.arguments, directory, command.environment, console))
+        self._watch = Watch(command.connections, command.allowed_connections, command.group)
+        join = self._watch.guard.join if self._watch.guard else None
+        environment = {**command.environment, RUN_VARIABLE: command.connections.parent.name}
+        launch = child.Launch("JMeter", command.arguments, directory, environment, console, before=join)
+        try:
+            self._process = child.start(launch)
+        except BaseException:
+            self._watch.end()
+            raise
+        self._watch.begin(self._process.pid)
 
     @property
     def pid(self) -> int:
@@ -134,12 +144,18 @@ class JMeter:
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""
-        return self._process.poll()
+        return self._ended(self._process.poll())
+
+    def _ended(self, code: int | None) -> int | None:
+        """Return the exit code; what was seen of the connections is stored when there is one."""
+        if code is not None:
+            self._watch.end()
+        return code
 
     def wait(self, seconds: float) -> int | None:
         """Return the exit code when JMeter ends; None when it still runs after `seconds`."""
         try:
-            return self._process.wait(timeout=seconds)
+            return self._ended(self._process.wait(timeout=seconds))
         except subprocess.TimeoutExpired:
             return None
 
@@ -166,6 +182,7 @@ class JMeter:
             self.wait(_ASK_AGAIN_S)
         child.stop(self._process, limits.term_s)
         code = self.poll()
+        self._watch.end()
         return -signal.SIGKILL if code is None else code
 
     def _ask_to_stop(self) -> bool:

@@ -32,7 +32,8 @@ class JMeterCommand:
     """The command that starts JMeter for one run; `properties` are those of the plan, and secrets are not masked.
 
     JMeter listens on the UDP port `stop_port` for `stop_word`; its agent lists connections that are not in
-    `allowed_connections` in the file `connections`.
+    `allowed_connections` in the file `connections`. `group` is the folder for a cgroup of its own, which does not exist
+    yet; None where there are no cgroups.
     """
 
     arguments: tuple[str, ...] = field(repr=False)
@@ -42,6 +43,7 @@ class JMeterCommand:
     stop_word: str
     allowed_connections: tuple[str, ...]
     connections: Path
+    group: Path | None = None
 
 
 def stop_word(load: Load) -> str:

@@ -32,12 +32,20 @@ from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
-from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections, sampler_option
+from harness.run.connections import (
+    FOREIGN_NAME,
+    LIST_FOLDER,
+    NO_NATIVE,
+    agent_option,
+    allowed_connections,
+    sampler_option,
+)
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
 from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
+from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
 from harness.run.remote.load import plan_of_all
@@ -127,7 +135,10 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     arguments = jmeter_arguments(context.jmeter.path, settings, given, port, more)
     connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
     context.guardian.remove_at_end(connections.parent)
-    own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
+    group = group_path(f"lth-{connections.parent.name}")
+    if group:
+        context.guardian.remove_at_end(group)
+    own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES} {NO_NATIVE}"
     if most := _users_most(spec, context):
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler)}".rstrip()
@@ -148,6 +159,7 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
         stop_word=stop_word(spec.load),
         allowed_connections=tuple(allowed),
         connections=connections,
+        group=group,
     )
 
 

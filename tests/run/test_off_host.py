@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -170,8 +171,9 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     rows = (directory / "samples.jtl").read_text()
     attempts = (directory / "foreign-connections.txt").read_text().splitlines()
     assert attempts[0].startswith("allowed: this machine, 127.0.0.1:")
-    assert {line.split(" (")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
-    assert len(attempts) > 15
+    assert attempts[1].startswith("watched: ")
+    assert {line.split(" (")[0] for line in attempts[2:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
+    assert len(attempts) > 16
     verdict = json.loads(directory.with_suffix(".json").read_text())["verdict"]
     assert verdict["state"] == "INVALID"
     refused = f"connections to hosts that are not allowed were refused: {ALIAS}:{port} ("
@@ -195,7 +197,8 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_t
         EVERY_OPT_IN.format(hosts=allowed),
         f"allowed_targets = [{allowed}]\n",
     )
-    assert (directory / "foreign-connections.txt").read_text().count("\n") == 1, output
+    listed = (directory / "foreign-connections.txt").read_text().splitlines()
+    assert [line.partition(": ")[0] for line in listed] == ["allowed", "watched"], output
     assert {"/", "/path", "/redirected", "/picture.png", "/script", "/s"} <= set(foreign.paths)
     assert "hosts that are not allowed" not in output
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
@@ -252,3 +255,47 @@ def test_jmeter_without_the_agent_is_noticed(run, target, tmp_path):
     done = run("--target", target, "--duration", "1", JMETER_HOME=str(start.parents[1]))
     assert done.returncode == 3
     assert "JMeter ran without the agent that watches its connections" in done.stdout
+
+
+# What a program that a plan starts does, with the foreign server's host and port: no agent of Java sees it.
+_PROGRAM = """
+import os, socket, sys
+port = int(sys.argv[2])
+there = (sys.argv[1], port)
+def tried(family, kind, address, way):
+    with socket.socket(family, kind) as one:
+        try:
+            one.connect(address) if way == "connect" else one.sendto(b"x", address)
+            if kind == socket.SOCK_DGRAM and way == "connect":
+                one.send(b"x")
+        except OSError as error:
+            print(error)
+tried(socket.AF_INET, socket.SOCK_STREAM, there, "connect")
+tried(socket.AF_INET6, socket.SOCK_STREAM, (f"::ffff:{there[0]}", port), "connect")
+for way in ("connect", "send"):
+    tried(socket.AF_INET, socket.SOCK_DGRAM, there, way)
+if os.fork() == 0:  # its own session, without its parent, and without its environment
+    os.setsid()
+    if os.fork() == 0 and "again" not in sys.argv:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:], "again"], {})
+    os._exit(0)
+"""
+
+
+def started_by_jmeter(port: int, code: str) -> str:
+    """A plan whose script starts a program with the foreign server's address."""
+    words = (sys.executable, "-c", code, ALIAS, str(port))
+    groovy = f"[{', '.join(json.dumps(word) for word in words)}].execute().text".replace("$", r"\$")
+    return jmx(script("JSR223Sampler", "Script", groovy) + request())
+
+
+def test_no_program_that_a_plan_starts_reaches_another_host(drive, foreign):
+    port = foreign.server_address[1]
+    code, output, directory = drive(started_by_jmeter(port, _PROGRAM), "scripts = true")
+    assert code == 3, output
+    assert foreign.paths == []
+    attempts = (directory / "foreign-connections.txt").read_text().splitlines()
+    assert "watched: the kernel refuses other addresses" in attempts[1]
+    of_program = [line for line in attempts if line.startswith(f"{ALIAS}:{port}")]
+    # It starts itself again: two connections and two datagrams each time.
+    assert sorted(of_program) == [f"{ALIAS}:{port} (python)"] * 4 + [f"{ALIAS}:{port} udp (python)"] * 4

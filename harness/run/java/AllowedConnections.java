@@ -24,14 +24,16 @@ import java.util.concurrent.ConcurrentHashMap;
  * writes the file's first line when it starts. A load generator starts with an empty list: {@link #allow} sets the list
  * of each run. Every TCP connection of Java, of sockets, channels and asynchronous channels, passes
  * {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}. A connection through a proxy also
- * passes {@code SocksSocketImpl}, with the address behind the proxy. Pings pass {@code isReachable}. Processes that the JVM
- * starts are not restricted.
+ * passes {@code SocksSocketImpl}, with the address behind the proxy. Pings pass {@code isReachable}. Native code and
+ * processes that the JVM starts are restricted from outside: harness/run/network.
  */
 public final class AllowedConnections {
     private static final int MOST_LINES = 1000;
     /** As the port of an address that is pinged. */
     private static final int PING = -1;
     private static final long RETRY_NS = 1_000_000_000L;
+    /** So long the agent waits until the kernel lets a resolved address pass. */
+    private static final long PASS_MOST_NS = 2_000_000_000L;
 
     private static Path file;
     private static volatile List<Allowed> allowed = List.of();
@@ -178,6 +180,43 @@ public final class AllowedConnections {
         }
     }
 
+    /**
+     * Has the kernel let the addresses of an allowed host pass, where it refuses others: a name may have other addresses
+     * each time that it is looked up. The harness lists those that pass in known-addresses.txt, and reads what the agent
+     * adds to asked-addresses.txt; see harness/run/network/watch.py.
+     */
+    private static void awaitPassing(List<InetAddress> addresses, int port) {
+        Path known = file.resolveSibling("known-addresses.txt");
+        try {
+            List<String> asked = new ArrayList<>();
+            for (InetAddress address : addresses) {
+                asked.add(address.getHostAddress().replaceFirst("%.*", "") + " " + port);
+            }
+            asked.removeAll(passing(known));
+            if (asked.isEmpty() || Files.notExists(known)) {
+                return;
+            }
+            Files.write(file.resolveSibling("asked-addresses.txt"), asked, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            long untilNs = System.nanoTime() + PASS_MOST_NS;
+            while (Files.exists(known) && !passing(known).containsAll(asked) && System.nanoTime() < untilNs) {
+                Thread.sleep(5);
+            }
+        } catch (IOException error) {
+            // The kernel then refuses what it does not know.
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static List<String> passing(Path known) throws IOException {
+        List<String> lines = new ArrayList<>();
+        for (String line : Files.exists(known) ? Files.readAllLines(known) : List.<String>of()) {
+            int blank = line.indexOf(' ');
+            lines.add(InetAddress.getByName(line.substring(0, blank)).getHostAddress() + line.substring(blank));
+        }
+        return lines;
+    }
+
     /** An allowed host, given by its name or address. */
     private static final class Allowed {
         private final String host;
@@ -205,7 +244,11 @@ public final class AllowedConnections {
                 wasResolved = true;
                 resolvedNs = System.nanoTime();
                 try {
-                    addresses.addAll(Arrays.asList(InetAddress.getAllByName(host)));
+                    List<InetAddress> found = Arrays.asList(InetAddress.getAllByName(host));
+                    if (!addresses.containsAll(found)) {
+                        awaitPassing(found, port);
+                        addresses.addAll(found);
+                    }
                 } catch (UnknownHostException error) {
                     // It has no address now, so it allows none.
                 }

@@ -1,0 +1,1 @@
+"""Watches from outside which addresses JMeter and the programs of its plan reach, and lets the kernel refuse others."""
