@@ -29,6 +29,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         *((f"load of {one.group}", one.text()) for one in run.load.loads or ()),
         *((f"job {one.name}", one.text) for one in run.jobs),
         ("plan may", "; ".join(run.allowances) or None),
+        ("other addresses", (run.allowances and run.other_addresses) or None),
         ("SET", ", ".join(run.set_values) or None),
         ("PROPERTIES", _given_text(run) or None),
         ("headers", ", ".join(f"{name}: {value}" for name, value in run.headers.items()) or None),

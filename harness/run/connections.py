@@ -126,6 +126,13 @@ def connection_reasons(directory: RunDirectory, allowed: Sequence[str], generato
     return tuple(reasons)
 
 
+def other_addresses(directory: RunDirectory) -> str:
+    """Return how other addresses were refused or watched; empty when JMeter did not run on this machine."""
+    path = directory.path / FOREIGN_NAME
+    lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
+    return next((line.removeprefix(WATCHED) for line in lines if line.startswith(WATCHED)), "")
+
+
 def foreign_reasons(text: str, allowed: Sequence[str]) -> tuple[str, ...]:
     """Return why a list makes a run invalid: attempts to reach other hosts, and connections to them."""
     found = [line for line in text.splitlines() if not line.startswith((_HEAD, WATCHED))]

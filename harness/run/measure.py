@@ -21,7 +21,7 @@ from harness.plan.load import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import JMETERS, LEAN, RunSpec
 from harness.run import exchanges, jmeter
-from harness.run.connections import connection_reasons, take_list
+from harness.run.connections import connection_reasons, other_addresses, take_list
 from harness.run.context import RunContext, start, system_of, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.drive import EndOfLoad, Outcome, drive
@@ -124,6 +124,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
         http_requests=ended.http_requests if ended else http_requests,
+        other_addresses=other_addresses(directory),
     )
     directory.write_run(record)
     return record

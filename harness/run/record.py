@@ -118,6 +118,7 @@ class RunRecord:
     `http_requests` are the numbers of HTTP requests by the sampler that sent them, lean or jmeter; empty when JMeter
     was killed, had only its own, or sent none.
     `is_soak` means that heap histograms were taken. `jobs` are those of the plan.
+    `other_addresses` is how addresses that are not allowed were refused or watched; empty when JMeter did not run here.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
@@ -179,6 +180,7 @@ class RunRecord:
     left_out_arrivals: int = 0
     http_requests: Mapping[str, int] = field(default_factory=dict)
     jobs: tuple[JobRecord, ...] = ()
+    other_addresses: str = ""
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

@@ -7,6 +7,8 @@ import psutil
 import pytest
 
 from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
+from harness.run.network.kernel_guard import group_path
+from harness.run.network.watch import RUN_VARIABLE
 from tests.support.paths import ROOT
 from tests.support.processes import is_running, processes_of, wait_for
 from tests.support.tiny import SWEEP, is_whole, samples_under_way, sweep_json
@@ -137,3 +139,16 @@ def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
     finally:
         guardian.resume()
     wait_for(lambda: not is_running(left.pid), 10)
+
+
+@pytest.mark.real
+def test_no_cgroup_of_a_killed_harness_is_left(start_run, tmp_path):
+    process = start_run("--duration", "60")
+    samples_under_way(tmp_path)
+    names = [name for name in (one.environ().get(RUN_VARIABLE) for one in processes_of(tmp_path)) if name]
+    group = group_path(f"lth-{names[0]}")
+    if group is None or not group.is_dir():
+        pytest.skip("NOT TESTED that no cgroup is left: none can be made here")
+    process.kill()
+    process.communicate(timeout=20)
+    wait_for(lambda: not group.exists(), 40)

@@ -171,7 +171,7 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     rows = (directory / "samples.jtl").read_text()
     attempts = (directory / "foreign-connections.txt").read_text().splitlines()
     assert attempts[0].startswith("allowed: this machine, 127.0.0.1:")
-    assert attempts[1].startswith("watched: ")
+    assert attempts[1].startswith("other addresses: refused ")
     assert {line.split(" (")[0] for line in attempts[2:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
     assert len(attempts) > 16
     verdict = json.loads(directory.with_suffix(".json").read_text())["verdict"]
@@ -198,7 +198,7 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_t
         f"allowed_targets = [{allowed}]\n",
     )
     listed = (directory / "foreign-connections.txt").read_text().splitlines()
-    assert [line.partition(": ")[0] for line in listed] == ["allowed", "watched"], output
+    assert [line.partition(": ")[0] for line in listed] == ["allowed", "other addresses"], output
     assert {"/", "/path", "/redirected", "/picture.png", "/script", "/s"} <= set(foreign.paths)
     assert "hosts that are not allowed" not in output
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
@@ -266,8 +266,10 @@ def tried(family, kind, address, way):
     with socket.socket(family, kind) as one:
         try:
             one.connect(address) if way == "connect" else one.sendto(b"x", address)
-            if kind == socket.SOCK_DGRAM and way == "connect":
-                one.send(b"x")
+            if way == "connect":
+                one.send(b"GET /program HTTP/1.0\\r\\n\\r\\n")
+                one.settimeout(1)
+                one.recv(1)
         except OSError as error:
             print(error)
 tried(socket.AF_INET, socket.SOCK_STREAM, there, "connect")
@@ -286,16 +288,65 @@ def started_by_jmeter(port: int, code: str) -> str:
     """A plan whose script starts a program with the foreign server's address."""
     words = (sys.executable, "-c", code, ALIAS, str(port))
     groovy = f"[{', '.join(json.dumps(word) for word in words)}].execute().text".replace("$", r"\$")
-    return jmx(script("JSR223Sampler", "Script", groovy) + request())
+    answer = 'System.getProperty("io.netty.transport.noNative") == "true" ?: 1 / 0'
+    named = request(host("shop.test"), text("HTTPSampler.port", str(port)), name="name of another address")
+    return jmx(
+        script("JSR223Sampler", "Script", groovy) + script("JSR223Sampler", "Netty", answer) + request() + named,
+        element(
+            "DNSCacheManager",
+            "Names",
+            flag("DNSCacheManager.isCustomResolver"),
+            '<collectionProp name="DNSCacheManager.servers"/><collectionProp name="DNSCacheManager.hosts">'
+            f'<elementProp name="shop.test" elementType="StaticHost">{text("StaticHost.Name", "shop.test")}'
+            f"{text('StaticHost.Address', ALIAS)}</elementProp></collectionProp>",
+        ),
+    )
 
 
 def test_no_program_that_a_plan_starts_reaches_another_host(drive, foreign):
     port = foreign.server_address[1]
-    code, output, directory = drive(started_by_jmeter(port, _PROGRAM), "scripts = true")
+    opt_in = f'scripts = true\nhosts = ["shop.test:{port}"]'
+    profile = f'allowed_targets = ["shop.test:{port}"]\n'
+    code, output, directory = drive(started_by_jmeter(port, _PROGRAM), opt_in, profile)
     assert code == 3, output
     assert foreign.paths == []
     attempts = (directory / "foreign-connections.txt").read_text().splitlines()
-    assert "watched: the kernel refuses other addresses" in attempts[1]
-    of_program = [line for line in attempts if line.startswith(f"{ALIAS}:{port}")]
+    how = "other addresses: refused by the kernel, to JMeter and to the programs that it starts"
+    assert attempts[1] == how
+    assert f"- {how}\n" in directory.with_suffix(".md").read_text()
+    # The plan maps an allowed name to another address.
+    assert f"{ALIAS}:{port}" in attempts
+    with (directory / "samples.jtl").open(newline="") as rows:
+        assert [row["success"] for row in csv.DictReader(rows) if row["label"] == "Netty"] == ["true"], output
+    of_program = [line for line in attempts if line.endswith("(python)")]
     # It starts itself again: two connections and two datagrams each time.
     assert sorted(of_program) == [f"{ALIAS}:{port} (python)"] * 4 + [f"{ALIAS}:{port} udp (python)"] * 4
+
+
+NETTY = """
+import io.grpc.netty.shaded.io.netty.bootstrap.Bootstrap
+import io.grpc.netty.shaded.io.netty.channel.ChannelInboundHandlerAdapter
+import io.grpc.netty.shaded.io.netty.channel.epoll.*
+System.setProperty("io.grpc.netty.shaded.io.netty.transport.noNative", "false")
+if (!Epoll.isAvailable()) throw new Error(Epoll.unavailabilityCause())
+def group = new EpollEventLoopGroup(1)
+def made = new Bootstrap().group(group).channel(EpollSocketChannel).handler(new ChannelInboundHandlerAdapter())
+def cause = made.connect("{host}", {port}).await().cause()
+group.shutdownGracefully()
+if (cause) throw cause
+"""
+
+
+@pytest.mark.counterpart
+def test_the_native_transport_of_grpc_reaches_no_other_host(drive, foreign):
+    port = foreign.server_address[1]
+    plan = jmx(
+        script("JSR223Sampler", "Epoll", NETTY.replace("{host}", ALIAS).replace("{port}", str(port))) + request()
+    )
+    opt_in = 'scripts = true\n[jmeter]\nplugins = ["io.grpc:grpc-netty-shaded:1.68.1"]'
+    code, output, directory = drive(plan, opt_in)
+    assert code == 3, output
+    assert f"{ALIAS}:{port} (JMeter)" in (directory / "foreign-connections.txt").read_text().splitlines()
+    with (directory / "samples.jtl").open(newline="") as rows:
+        (message,) = [row["responseMessage"] for row in csv.DictReader(rows) if row["label"] == "Epoll"]
+    assert "Operation not permitted" in message

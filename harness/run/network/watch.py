@@ -27,10 +27,13 @@ RUN_VARIABLE = "HARNESS_RUN"
 OUTSIDE_NAME, KNOWN_NAME, ASKED_NAME = "outside.txt", "known-addresses.txt", "asked-addresses.txt"
 # Begins a line of what was not refused.
 MADE = "made "
-WATCHED = "watched: "
-REFUSING = "the kernel refuses other addresses to JMeter and to all programs that it starts"
-LISTING = "sockets are listed, not refused; shorter connections and single datagrams of native code can be missed"
-BLIND = "only the connections of Java are seen"
+WATCHED = "other addresses: "
+_REFUSED = "refused by the kernel, to JMeter and to the programs that it starts"
+_LISTED = (
+    "refused to Java; of native code and of programs that JMeter starts watched, not refused: their sockets are listed "
+    "every {} s, and shorter connections and single datagrams can be missed"
+)
+_BLIND = "refused to Java; what native code and programs that JMeter starts connect to is not known on this system"
 _PERIOD_S, _PERIOD_MOST_S = 0.1, 10.0
 # Listing sockets may take so much of a core, and so much at once.
 _CPU_RATIO_MOST, _CPU_AT_ONCE_S = 0.008, 0.05
@@ -134,10 +137,10 @@ class Watch:
 
     def _how(self) -> str:
         if self._guard:
-            return REFUSING
+            return _REFUSED
         if not self._look_count:
-            return BLIND
-        return f"{LISTING} (every {(time.monotonic() - self._began_s) / self._look_count:.2g} s)"
+            return _BLIND
+        return _LISTED.format(f"{(time.monotonic() - self._began_s) / self._look_count:.2g}")
 
     def _watch(self) -> None:
         while not self._stop.wait(self._period_s):

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.base import toolchain
+from harness.run.connections import agent_argument
+from tests.support.java_program import java_command
 from tests.support.network_namespace import in_namespace
 
 pytestmark = pytest.mark.real
@@ -82,7 +85,7 @@ def found(way: str, allowed: str, code: str, hosts: Path | None = None, *more: s
     return [
         line
         for line in in_namespace(WATCH, way, allowed, HEAD + code + READY, *more, hosts=hosts)
-        if line and not line.startswith("watched: ")
+        if line and not line.startswith("other addresses: ")
     ]
 
 
@@ -213,3 +216,38 @@ while connect("10.99.0.2", port) != "connected" and time.monotonic() < until_s:
 print(connect("10.99.0.2", port))
 """
     assert found("refuse", "shop.test:0", code, hosts, "0.5") == ["Operation not permitted", "connected"]
+
+
+JAVA = """
+import java.net.*;
+public class Connects {
+    public static void main(String[] arguments) throws Exception {
+        try (ServerSocket server = new ServerSocket(0, 10, InetAddress.getByName("10.99.0.3"))) {
+            for (int number = 0; number < 3; number++) {
+                new Socket("shop.test", server.getLocalPort());
+                System.out.println("connected");
+            }
+            try { new Socket("10.99.0.1", server.getLocalPort()); }
+            catch (ConnectException error) { System.out.println(error.getMessage().substring(0, 24)); }
+        }
+        System.out.println("ready");
+        System.in.read();
+    }
+}
+"""
+
+
+def test_java_reaches_each_address_that_it_resolves_an_allowed_name_to(tmp_path):
+    """A balancer gives Java another address than the harness; the first connection waits until it is allowed."""
+    hosts, of_java = tmp_path / "hosts", tmp_path / "hosts of java"
+    hosts.write_text("10.99.0.2 shop.test\n")
+    of_java.write_text("10.99.0.3 shop.test\nfd00::7 shop.test\n")
+    agent = agent_argument(toolchain.ensure_agent(), Path("LIST"), ("shop.test:0",))
+    command = java_command("Connects", JAVA, f"-Djdk.net.hosts.file={of_java}", agent)
+    code = f"""
+folder = os.path.join(tempfile.gettempdir(), os.environ["HARNESS_RUN"])
+command = [word.replace("LIST", folder + "/list.txt") for word in {command!r}]
+os.execvp(command[0], command)
+"""
+    lines = found("refuse", "shop.test:0", "import tempfile\n" + code, hosts)
+    assert lines == ["connected"] * 3 + ["refused by the load test"]
