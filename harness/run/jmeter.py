@@ -121,9 +121,8 @@ class JMeter:
         self.teardown = TearDown(directory / LOG_NAME)
         console = directory / CONSOLE_NAME
         self._watch = Watch(command.connections, command.allowed_connections, command.group)
-        join = self._watch.guard.join if self._watch.guard else None
         environment = {**command.environment, RUN_VARIABLE: command.connections.parent.name}
-        launch = child.Launch("JMeter", command.arguments, directory, environment, console, before=join)
+        launch = child.Launch("JMeter", command.arguments, directory, environment, console, before=self._watch.before)
         try:
             self._process = child.start(launch)
         except BaseException:

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 _PROC = Path("/proc")
 _SOCKET = "socket:["
+_PR_SET_CHILD_SUBREAPER = 36  # from linux/prctl.h
 # Of /proc/<pid>/stat, counting from the state field.
 _PARENT, _SESSION = 1, 3
+
+
+def keeping_descendants() -> Callable[[], None]:
+    """Return what a child calls before it becomes its program: all that it starts then stays below it.
+
+    A process whose parent has ended is otherwise a child of the machine's first process.
+    """
+    if sys.platform != "linux":
+        return lambda: None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def family(root: int, marker: str) -> list[int]:

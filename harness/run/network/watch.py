@@ -10,7 +10,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,9 +101,9 @@ class Watch:
                 self._update_known()
 
     @property
-    def guard(self) -> KernelGuard | None:
-        """What refuses other addresses: JMeter must join it when it starts."""
-        return self._guard
+    def before(self) -> Callable[[], None]:
+        """What the child calls before it becomes JMeter."""
+        return self._guard.join if self._guard else owners.keeping_descendants()
 
     def begin(self, pid: int) -> None:
         """Watch the process and its descendants from now on."""

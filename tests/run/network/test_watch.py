@@ -27,7 +27,7 @@ watched = watch.Watch(folder / "list.txt", allowed.split(), group)
 time.sleep(float(sys.argv[4]) if len(sys.argv) > 4 else 0)
 process = subprocess.Popen(
     [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-    env={**os.environ, watch.RUN_VARIABLE: folder.name}, preexec_fn=watched.guard.join if watched.guard else None,
+    env={**os.environ, watch.RUN_VARIABLE: folder.name}, preexec_fn=watched.before,
 )
 watched.begin(process.pid)
 for line in process.stdout:
@@ -148,7 +148,7 @@ import os, sys
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        exec(sys.argv[3])
+        os.execve(sys.executable, [sys.executable, "-c", sys.argv[3], *sys.argv[1:3]], {})
     os._exit(0)
 """
 import tempfile, time
