@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -60,8 +61,9 @@ class Addresses:
 
     def add(self, lines: Iterable[str]) -> None:
         """Add the addresses that JMeter's agent resolved: lines of an address, a blank and its port."""
-        asked = (line.split(" ") for line in lines)
-        self.found = self.found | {Allowed(packed(address), int(port)) for address, port in asked}
+        for address, _, port in (line.partition(" ") for line in lines):
+            with contextlib.suppress(ValueError):
+                self.found = self.found | {Allowed(packed(address), int(port))}
 
     def has(self, address: bytes, port: int | None) -> bool:
         """Return whether an address may be reached at a port; None is no port at all, such as for a ping."""
@@ -77,7 +79,5 @@ def _name_servers() -> Iterator[Allowed]:
             continue
         for words in map(str.split, lines):
             if words[:1] == ["nameserver"] and len(words) > 1:
-                try:
+                with contextlib.suppress(ValueError):
                     yield Allowed(packed(words[1]), _DNS_PORT)
-                except ValueError:
-                    continue

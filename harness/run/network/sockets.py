@@ -52,50 +52,47 @@ class Socket(NamedTuple):
 
 
 class Sockets:
-    """A channel to the kernel; OSError where it has none."""
+    """Lists the sockets of this machine, and knows the ports that it listened at; OSError where that cannot be."""
 
     def __init__(self) -> None:
-        self._channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG)
-        self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self._listening: set[bytes] = set()  # ports that this machine listens at, or did during the run
-
-    def close(self) -> None:
-        """Close the channel."""
-        self._channel.close()
+        self._listening: set[bytes] = set()
+        self.elsewhere(())
 
     def elsewhere(self, allowed: Iterable[Allowed]) -> list[Socket]:
         """Return the connected sockets of this machine, but not those to its own addresses or `allowed` ones."""
-        code = _filter(allowed)
-        found = []
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as channel:
+            return list(self._elsewhere(channel, _filter(allowed)))
+
+    def _elsewhere(self, channel: socket.socket, code: bytes) -> Iterator[Socket]:
         for family in (socket.AF_INET, socket.AF_INET6):
-            self._listening |= {own for _, own, *_ in self._dump(family, TCP, 1 << _LISTENS, b"")}
+            self._listening |= {own for own, *_ in _dump(channel, family, TCP, 1 << _LISTENS, b"")}
             for protocol in (TCP, UDP):
-                for _, own, other, address, inode in self._dump(family, protocol, _STATES, code):
+                for own, other, address, inode in _dump(channel, family, protocol, _STATES, code):
                     accepted = protocol == TCP and own in self._listening
                     whole = address if family == socket.AF_INET6 else _MAPPED + address[:4]
-                    found.append(Socket(protocol, whole, int.from_bytes(other), inode, accepted))
-        return found
+                    yield Socket(protocol, whole, int.from_bytes(other), inode, accepted)
 
-    def _dump(
-        self, family: int, protocol: int, states: int, code: bytes
-    ) -> Iterator[tuple[int, bytes, bytes, bytes, int]]:
-        """Yield state, own port, other port, other address and inode of sockets."""
-        attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _FILTER) + code if code else b""
-        query = _QUERY.pack(family, protocol, 0, 0, states) + attribute
-        self._channel.send(_HEADER.pack(_HEADER.size + len(query), _BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
-        while True:
-            data = self._channel.recv(_BUFFER_BYTES)
-            at = 0
-            while at + _HEADER.size <= len(data):
-                length, kind, *_ = _HEADER.unpack_from(data, at)
-                if kind == _DONE:
-                    return
-                if kind == _ERROR:
-                    number = -struct.unpack_from("=i", data, at + _HEADER.size)[0]
-                    raise OSError(number, "the kernel lists no sockets")
-                _, state, _, _, own, other, _, address, inode = _ANSWER.unpack_from(data, at + _HEADER.size)
-                yield state, own, other, address, inode
-                at += length + 3 & ~3
+
+def _dump(
+    channel: socket.socket, family: int, protocol: int, states: int, code: bytes
+) -> Iterator[tuple[bytes, bytes, bytes, int]]:
+    """Yield own port, other port, other address and inode of sockets."""
+    attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _FILTER) + code if code else b""
+    query = _QUERY.pack(family, protocol, 0, 0, states) + attribute
+    channel.send(_HEADER.pack(_HEADER.size + len(query), _BY_FAMILY, _REQUEST | _DUMP, 0, 0) + query)
+    while True:
+        data = channel.recv(_BUFFER_BYTES)
+        at = 0
+        while at + _HEADER.size <= len(data):
+            length, kind, *_ = _HEADER.unpack_from(data, at)
+            if kind == _DONE:
+                return
+            if kind == _ERROR:
+                number = -struct.unpack_from("=i", data, at + _HEADER.size)[0]
+                raise OSError(number, "the kernel lists no sockets")
+            *_, own, other, _, address, inode = _ANSWER.unpack_from(data, at + _HEADER.size)
+            yield own, other, address, inode
+            at += length + 3 & ~3
 
 
 def _filter(allowed: Iterable[Allowed]) -> bytes:

@@ -21,7 +21,7 @@ from harness.run.network.programs import TCP, UDP, unpacked
 from harness.run.network.sockets import Socket, Sockets
 
 # In the environment of JMeter and of what it starts; another run of this harness has another value.
-RUN_VARIABLE = "HARNESS_RUN"
+RUN_VARIABLE = "HARNESS_LOAD"
 # Beside the agent's list: what was found from outside; the addresses that the kernel lets pass, and those that the
 # agent resolved and asks for.
 OUTSIDE_NAME, KNOWN_NAME, ASKED_NAME = "outside.txt", "known-addresses.txt", "asked-addresses.txt"
@@ -36,7 +36,7 @@ _LISTED = (
 _BLIND = "refused to Java; what native code and programs that JMeter starts connect to is not known on this system"
 _PERIOD_S, _PERIOD_MOST_S = 0.1, 10.0
 # Listing sockets may take so much of a core, and so much at once.
-_CPU_RATIO_MOST, _CPU_AT_ONCE_S = 0.008, 0.05
+_CPU_RATIO_MOST, _CPU_AT_ONCE_S = 0.006, 0.05
 _LOOK_UP_PERIOD_S = 5.0
 # JMeter waits so long for slow name servers before it starts; later addresses are allowed when they are known.
 _FIRST_LOOK_UP_S = 1.0
@@ -132,8 +132,6 @@ class Watch:
         self._write([f"{WATCHED}{self._how()}"])
         if self._guard:
             self._guard.close()
-        if self._sockets:
-            self._sockets.close()
 
     def _how(self) -> str:
         if self._guard:
@@ -173,7 +171,10 @@ class Watch:
 
     def _update_known(self) -> None:
         """Let the kernel pass what is allowed by now, and tell the agent."""
-        if self._guard and self._guard.allow(self._addresses.passed):
+        is_new = False
+        with contextlib.suppress(OSError):  # more addresses than the map has room for
+            is_new = self._guard is not None and self._guard.allow(self._addresses.passed)
+        if is_new:
             text = "".join(f"{unpacked(one.address)} {one.port}\n" for one in sorted(self._addresses.found))
             new = self._folder / f"{KNOWN_NAME}.new"
             with contextlib.suppress(OSError):

@@ -245,7 +245,7 @@ def test_java_reaches_each_address_that_it_resolves_an_allowed_name_to(tmp_path)
     agent = agent_argument(toolchain.ensure_agent(), Path("LIST"), ("shop.test:0",))
     command = java_command("Connects", JAVA, f"-Djdk.net.hosts.file={of_java}", agent)
     code = f"""
-folder = os.path.join(tempfile.gettempdir(), os.environ["HARNESS_RUN"])
+folder = os.path.join(tempfile.gettempdir(), os.environ["HARNESS_LOAD"])
 command = [word.replace("LIST", folder + "/list.txt") for word in {command!r}]
 os.execvp(command[0], command)
 """
