@@ -6,7 +6,14 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.spec import parse_target
-from harness.run.connections import agent_option, allowed_connections, connection_reasons, foreign_reasons
+from harness.run.connections import (
+    agent_option,
+    allowed_connections,
+    connection_reasons,
+    foreign_reasons,
+    other_addresses,
+    take_list,
+)
 from harness.run.directory import RunDirectory
 
 
@@ -78,3 +85,28 @@ def test_a_missing_file_of_any_agent_makes_the_run_invalid(tmp_path, missing):
 
 def test_a_run_without_samples_needs_no_file_of_an_agent(tmp_path):
     assert connection_reasons(RunDirectory(tmp_path), ("10.0.0.5:80",), 2) == ()
+
+
+def test_connections_that_were_made_are_told_from_refused_ones():
+    made_twice = ("made a:1 (curl)",) * 2
+    lines = ("allowed: x", "other addresses: watched", "a:1 (curl)", "made b:2 udp (curl)", *made_twice)
+    refused, made = foreign_reasons("\n".join(lines), ("10.0.0.5:80",))
+    assert refused.startswith("1 connection to hosts that are not allowed were refused: a:1 (curl) (1×); allowed")
+    assert made == (
+        "3 connections to hosts that are not allowed were made: a:1 (curl) (2×), b:2 udp (curl) (1×); "
+        "allowed: 10.0.0.5:80"
+    )
+
+
+def test_what_was_seen_from_outside_becomes_a_part_of_the_agents_list(tmp_path):
+    directory = RunDirectory(tmp_path / "run")
+    directory.path.mkdir()
+    listed = tmp_path / "connections-1" / "foreign-connections.txt"
+    listed.parent.mkdir()
+    listed.write_text("allowed: this machine, 10.0.0.5:80\na:1\n")
+    (listed.parent / "outside.txt").write_text("made b:2 (curl)\nother addresses: watched\n")
+    take_list(listed, directory)
+    text = (directory.path / "foreign-connections.txt").read_text()
+    assert text == "allowed: this machine, 10.0.0.5:80\nother addresses: watched\na:1\nmade b:2 (curl)\n"
+    assert other_addresses(directory) == "watched"
+    assert not listed.parent.exists()
