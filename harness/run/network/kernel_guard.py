@@ -53,6 +53,8 @@ class KernelGuard:
     def __init__(self, group: Path) -> None:
         if sys.byteorder != "little" or sys.platform != "linux":
             raise OSError("the programs are for Linux on little-endian machines")
+        if "cpu" in (group.parent / "cgroup.subtree_control").read_text().split():
+            raise OSError("a cgroup of its own would change how much of the CPU JMeter gets")
         self.group = group
         self._known: set[Allowed] = set()
         self._stack = contextlib.ExitStack()
