@@ -97,16 +97,31 @@ print(connect("fd00::7", server("fd00::7", S), family=S), connect("::ffff:10.99.
 print(send("10.99.0.1", 99), send("fd00::7", 99, S), connect("10.99.0.1", 99, U), send("255.255.255.255", 9))
 print(connect("10.99.0.2", 81), connect("10.99.0.2", 82), connect("10.99.0.3", 83))
 print(send("10.99.0.2", 81), send("10.99.0.2", 82))
+for address in ("10.99.0.1", "10.99.0.2"):
+    with socket.socket(F, socket.SOCK_RAW, socket.IPPROTO_ICMP) as ping:
+        try:
+            ping.sendto(bytes([8, 0, 247, 255, 0, 0, 0, 0]), (address, 0))
+            print("pinged")
+        except OSError as error:
+            print(error.strerror)
 """
     lines = found("refuse", "10.99.0.2:81 10.99.0.3:0", code)
     no = "Operation not permitted"
     assert lines[:3] == ["50", f"{no} {no}", f"{no} {no} connected Network is unreachable"]
     assert lines[3:5] == [f"Connection refused {no} Connection refused", f"sent {no}"]
-    listed = [line.partition(" (")[0] for line in lines[5:]]
+    assert lines[5:7] == [no, "pinged"]
+    listed = [line.partition(" (")[0] for line in lines[7:]]
     places = Counter(re.sub(r":\d{4,}$", ":server", place) for place in listed)
-    once = ("10.99.0.1:99 udp", "10.99.0.2:82", "10.99.0.2:82 udp", "[fd00::7]:99 udp", "[fd00::7]:server")
+    once = (
+        "10.99.0.1 ping",
+        "10.99.0.1:99 udp",
+        "10.99.0.2:82",
+        "10.99.0.2:82 udp",
+        "[fd00::7]:99 udp",
+        "[fd00::7]:server",
+    )
     assert places == {"10.99.0.1:server": 51, **dict.fromkeys(once, 1)}
-    assert all(line.endswith("(JMeter)") for line in lines[5:])
+    assert all(line.endswith("(JMeter)") for line in lines[7:])
 
 
 # What is no traffic to another machine: this machine in all spellings, and what only looks like a connection.
