@@ -152,8 +152,9 @@ def _duration_s(sizes: Sequence[GroupSize]) -> int:
 
 def _allow(contents: Contents) -> Iterator[str]:
     if contents.scripts:
-        yield "# These scripts run in JMeter; the line below them permits it. An agent in JMeter refuses their"
-        yield "# connections to other hosts. Read them, and remove the line if you do not trust them."
+        yield "# These scripts run in JMeter; the line below them permits it. Their connections to other hosts are"
+        yield "# refused; those of programs that they start are refused or watched, and the report says which."
+        yield "# Read the scripts, and remove the line if you do not trust them."
         for script in contents.scripts:
             at = f" (line {script.line})" if script.line else ""
             size = f", {units.plural(script.lines, 'line')}" if script.lines else ""
