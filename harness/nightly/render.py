@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table
 from harness.history.render import change_text
 from harness.history.summary_page import start_text
@@ -29,7 +30,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.template import filled
 
 # Changed metrics, which have charts, and what cannot be judged; worst first.

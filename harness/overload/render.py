@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import FINISHED
@@ -21,7 +22,7 @@ from harness.report.charts.svg import Range
 from harness.report.first_screen import first_screen, printed_screen, shortest
 from harness.report.pages import write_page
 from harness.report.results import KeyFigure, NextStep, Result, store_result, worst
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import INTERRUPTED, VALID
 from harness.report.wide_tables import narrow_tables

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.base.plain_text import one_line
 from harness.report.results import Result, Tone, headline_line
-from harness.report.tables import cell, one_line
+from harness.report.tables import cell
 from harness.report.verdict import WORDS_MOST
 
 # The marks of verdicts in a terminal: as wide as a letter, which those of Markdown are not.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.compare.comparison import BETTER, REGRESSED
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, run_link
@@ -14,7 +15,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.setup import load_text
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.tune.effects import FOUND, Effect, is_better
 from harness.tune.factors import assignments, combination_count
