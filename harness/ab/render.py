@@ -10,7 +10,6 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, B, Side
 from harness.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.base import units
-from harness.base.plain_text import one_line
 from harness.compare.comparison_warnings import profiling_warnings, warnings_of
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_table, run_link, statistics_table
@@ -24,7 +23,7 @@ from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.profiles import profile_links
 from harness.report.setup import load_text
-from harness.report.tables import cell, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 
 _BRIEF = metrics_of(Table.BRIEF)
@@ -51,7 +50,7 @@ def ab_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         "harness.ab",
         "ab.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(outcome.result.title),
         first_screen=first_screen(
             outcome.result,

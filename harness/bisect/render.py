@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
-from harness.base.plain_text import one_line
 from harness.bisect.outcome import Outcome
 from harness.bisect.text import CHART, change_text, result_of
 from harness.compare.comparison_warnings import warnings_of
@@ -17,7 +16,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.setup import load_text
-from harness.report.tables import cell, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 
 FILE_NAME = re.compile(re.escape(CHART))
@@ -55,7 +54,7 @@ def bisect_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         "harness.bisect",
         "bisect.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(result.title),
         first_screen=first_screen(
             result,

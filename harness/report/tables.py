@@ -79,6 +79,19 @@ def cell(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", one_line(text))
 
 
+def code(text: str) -> str:
+    """Return text as Markdown's code, whatever it contains."""
+    line = one_line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def in_comment(text: str) -> str:
+    """Return text on one line that does not end the comment around it."""
+    return re.sub(r"--(!?)>", r"-\1>", one_line(text))
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
     """Return a Markdown table without padding: text columns first, aligned left; all others aligned right."""
     rule = [*["---"] * text_columns, *["---:"] * (len(columns) - text_columns)]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.base import units
-from harness.base.plain_text import one_line
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, run_link
 from harness.metrics.shift import as_ratio
 from harness.report.first_screen import first_screen
-from harness.report.tables import cell, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.trust.design import RUNS_PER_START
 from harness.trust.outcome import PAIRS, MetricTrust, Outcome
@@ -32,7 +31,7 @@ def trust_report(outcome: Outcome, notes: str) -> str:
         "harness.trust",
         "trust.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(outcome.result.title),
         first_screen=first_screen(
             outcome.result,

@@ -159,7 +159,13 @@ class Parts:
             self._receive_into(directory, number, part.ahead_ms, since_ms)
             argv = [
                 f"{part.tool}/harness/__main__.py",
-                *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
+                *(
+                    "run",
+                    f"--plan={spec.plan.name}",
+                    f"--env={spec.profile.name}",
+                    f"--target={target.url}",
+                    *self._arguments,
+                ),
                 *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
                 *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
             ]
