@@ -131,6 +131,11 @@ def set_local(root: Path, name: str, value: str) -> bool:
     return _git(root, "config", "--local", names=(name, value)) is not None
 
 
+def forget_worktree(root: Path, tree: Path) -> None:
+    """Unregister a worktree whose folder was removed, also one that git locked because it was killed within the add."""
+    _git(root, "worktree", "remove", "--force", "--force", names=(str(tree),))
+
+
 def _git(root: Path, *arguments: str, names: tuple[str, ...] = ()) -> str | None:
     """Return what git prints, None when it fails. `names` are foreign texts: none of them is read as an option."""
     end = ("--end-of-options",) if names else ()

@@ -84,14 +84,21 @@ class Killed:
                     json.loads(data)
                 if path.suffix == ".md" and not path.name.startswith("."):
                     assert data.endswith(b"\n"), path
-        assert list((self.folder / "tmp").iterdir()) == []
+        # Its guardian removes what is temporary, but for a folder of which it did not know yet.
+        _, last = (self.acts() or [["", ""]])[-1]
+        known = [Path(last)] if "/tmp/" in last.replace(str(self.folder), "") else []
+        becomes(
+            lambda: [one for one in (self.folder / "tmp").iterdir() if not any(one in (p, *p.parents) for p in known)],
+            [],
+        )
 
 
 def points(acts: list[list[str]], count: int) -> list[int]:
     """Return some numbers of acts, the same each time: of the main acts, and of all."""
     chosen = random.Random(SEED)
     main = [number for number, (event, _) in enumerate(acts, 1) if event in MAIN_ACTS]
-    return sorted({*chosen.sample(main, min(len(main), count)), *chosen.sample(range(1, len(acts) + 1), count // 2)})
+    every = range(1, len(acts) + 1)
+    return sorted({*chosen.sample(main, min(len(main), count)), *chosen.sample(every, min(len(every), count // 2))})
 
 
 def survives(killed: Killed, tmp_path: Path, role: str, at: int) -> None:
