@@ -1,5 +1,6 @@
 """kill -9 at any act of a process of any kind of experiment: nothing runs on, no run is lost, and it is resumed."""
 
+import functools
 import json
 import os
 import random
@@ -21,12 +22,12 @@ from tests.experiment.test_every_kind import (
     TUNE,
     Kind,
     ended,
-    path_of,
     records,
 )  # fmt: skip
 from tests.support.fake_runs import _run_files, with_delay
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import becomes, processes_of
+from tests.support.tiny import tiny_home
 
 SECRET = "hunter2-hunter2"
 FAKES = ROOT / "tests" / "support" / "fakes"
@@ -34,8 +35,8 @@ SEED = 46
 KINDS = {kind.verb: kind for kind in (AB, TUNE, BISECT, TRUST, NIGHTLY, OVERLOAD, SWEEP, CAPACITY)}
 # Their runs are children, for which a stand-in takes no time.
 QUICK = ("ab", "tune", "bisect", "nightly", "overload")
-# Starting a program and renaming a file are what phases begin and end with.
-MAIN_ACTS = ("subprocess.Popen", "os.rename", "os.mkdir")
+# In which tenth of its acts a process is killed; the place in it is random, but the same each time.
+TENTHS = pytest.mark.parametrize("tenth", range(10))
 
 
 class Killed:
@@ -66,7 +67,7 @@ class Killed:
         kill = {"role": role, "at": at, "root": str(self.folder), "log": str(self.log), "fake": fake, "tree": str(ROOT)}
         done = subprocess.run(
             self.command, env={**self.environment, "KILL": json.dumps(kill)}, cwd=self.folder, capture_output=True,
-            text=True, timeout=300, check=False,
+            text=True, timeout=120, check=False,
         )  # fmt: skip
         becomes(lambda: [one.cmdline() for one in processes_of(self.folder)], [], 20.0)
         return done
@@ -93,14 +94,6 @@ class Killed:
         )
 
 
-def points(acts: list[list[str]], count: int) -> list[int]:
-    """Return some numbers of acts, the same each time: of the main acts, and of all."""
-    chosen = random.Random(SEED)
-    main = [number for number, (event, _) in enumerate(acts, 1) if event in MAIN_ACTS]
-    every = range(1, len(acts) + 1)
-    return sorted({*chosen.sample(main, min(len(main), count)), *chosen.sample(every, min(len(every), count // 2))})
-
-
 def survives(killed: Killed, tmp_path: Path, role: str, at: int) -> None:
     """Kill a process; then the same command ends the experiment with all the runs that it had."""
     kind = killed.kind
@@ -117,7 +110,7 @@ def survives(killed: Killed, tmp_path: Path, role: str, at: int) -> None:
     assert last["state"] == "finished", said
     assert ended(found[0])[: len(before)] == before, said
     assert len([run for run in ended(last) if run]) >= kind.run_count
-    assert path_of(tmp_path, kind).with_suffix(".md").is_file() if len(found) == 1 else True
+    assert (killed.reports / kind.folder / f"{last['name']}.md").is_file()
     killed.check_files()
 
 
@@ -133,33 +126,41 @@ def test_a_harness_killed_at_some_act_is_resumed_with_all_its_runs(verb, home, t
     survives(Killed(KINDS[verb], home, tmp_path, is_quick=True), tmp_path, "harness", chosen)
 
 
-def tries(verb: str, role: str, count: int, tmp_path_factory, is_quick: bool) -> None:
-    from tests.support.tiny import tiny_home
+@pytest.fixture(scope="session")
+def acts_of(tmp_path_factory):
+    """Return the number of acts of a process of an experiment that nobody kills; its results are never half there."""
 
-    def new() -> tuple[Killed, Path]:
+    @functools.cache
+    def count(verb: str, role: str, is_quick: bool) -> int:
         folder = tmp_path_factory.mktemp(f"{verb}-{role}")
-        return Killed(KINDS[verb], with_delay(tiny_home(folder)), folder, is_quick=is_quick), folder
+        whole = Killed(KINDS[verb], with_delay(tiny_home(folder)), folder, is_quick=is_quick)
+        assert whole.run(role).returncode in (0, 1)
+        opened = [Path(path) for event, path in whole.acts() if event == "open" and str(whole.reports) in path]
+        results = [path for path in opened if path.suffix in (".json", ".md", ".svg", ".xml")]
+        assert [path for path in results if not path.name.startswith(".")] == []
+        return len(whole.acts())
 
-    whole, _ = new()
-    assert whole.run(role).returncode in (0, 1)
-    acts = whole.acts()
-    written = [path for event, path in acts if event == "open" and path.endswith((".json", ".md", ".svg"))]
-    assert [path for path in written if str(whole.reports) in path and not Path(path).name.startswith(".")] == []
-    for at in points(acts, count):
-        killed, folder = new()
-        survives(killed, folder, role, at)
+    return count
+
+
+def kill_in(tenth: int, killed: Killed, tmp_path: Path, role: str, count: int) -> None:
+    chosen = random.Random(f"{SEED} {killed.kind.verb} {role} {tenth}").random()
+    survives(killed, tmp_path, role, max(1, round((tenth + chosen) / 10 * count)))
 
 
 @pytest.mark.counterpart
+@TENTHS
 @pytest.mark.parametrize("verb", QUICK)
-def test_a_harness_killed_at_many_acts(verb, tmp_path_factory):
-    tries(verb, "harness", 6, tmp_path_factory, is_quick=True)
+def test_a_harness_killed_in_each_phase(verb, tenth, home, tmp_path, acts_of):
+    killed = Killed(KINDS[verb], home, tmp_path, is_quick=True)
+    kill_in(tenth, killed, tmp_path, "harness", acts_of(verb, "harness", True))
 
 
 @pytest.mark.counterpart
+@TENTHS
 @pytest.mark.parametrize("role", ["harness", "run", "guardian"])
 @pytest.mark.parametrize("verb", KINDS)
-def test_each_process_killed_at_some_acts_with_real_runs(verb, role, tmp_path_factory):
-    if (verb, role) in (("sweep", "run"), ("capacity", "run"), ("trust", "run")):
-        role = "harness"  # their runs are in it
-    tries(verb, role, 3, tmp_path_factory, is_quick=False)
+def test_each_process_killed_in_each_phase_of_real_runs(verb, role, tenth, home, tmp_path, acts_of):
+    # The runs of some kinds are in the harness itself.
+    role = "harness" if role == "run" and verb not in QUICK else role
+    kill_in(tenth, Killed(KINDS[verb], home, tmp_path, is_quick=False), tmp_path, role, acts_of(verb, role, False))
