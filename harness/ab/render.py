@@ -23,7 +23,7 @@ from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.profiles import profile_links
 from harness.report.setup import load_text
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 
 _BRIEF = metrics_of(Table.BRIEF)
@@ -50,7 +50,7 @@ def ab_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         "harness.ab",
         "ab.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(outcome.result.title),
         first_screen=first_screen(
             outcome.result,

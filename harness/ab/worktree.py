@@ -47,6 +47,7 @@ def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, 
         if not (has_stamp(stamp, commit) and tree.is_dir()):
             log(f"commit {commit[:_NAME_LENGTH]}: checking it out into {shown(tree)}")
             shutil.rmtree(folder, ignore_errors=True)  # of a check-out that was interrupted
+            git.forget_worktree(home, tree)
             command = ["git", "-C", str(home), "worktree", "add", "--force", "--detach", str(tree), commit]
             _run("git worktree", command, home, environment, log_path)
             with writing_into(folder):

@@ -6,6 +6,8 @@ Exit codes of every command: 0 success, 1 regression or missed goal, 2 wrong use
 
 from __future__ import annotations
 
+from harness.base.plain_text import without_control
+
 EXIT_OK = 0
 EXIT_REGRESSED = 1
 EXIT_USAGE = 2
@@ -31,7 +33,7 @@ class HarnessError(Exception):
 
     def __str__(self) -> str:
         line = f"{self.what}; {self.todo}" if self.todo else self.what
-        return f"{line}\n{self.detail}" if self.detail else line
+        return without_control(f"{line}\n{self.detail}" if self.detail else line)
 
 
 class UsageError(HarnessError):

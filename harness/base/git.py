@@ -72,28 +72,29 @@ def commits_since(root: Path, commit: str, most: int) -> Commits | None:
 
     A commit that is not an ancestor, as after a rebase, has no useful range.
     """
-    if _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+    if _git(root, "merge-base", "--is-ancestor", names=(commit, "HEAD")) is None:
         return None
-    subjects = (_git(root, "log", "--format=%h %s", f"{commit}..HEAD") or "").splitlines()
+    subjects = (_git(root, "log", "--format=%h %s", names=(f"{commit}..HEAD",)) or "").splitlines()
     return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
 
 
 def first_parents(root: Path, good: str, bad: str) -> list[Subject] | None:
     """Return the commits after `good` up to `bad`, oldest first, along first parents; None unless one leads there."""
-    if _git(root, "merge-base", "--is-ancestor", good, bad) is None:
+    if _git(root, "merge-base", "--is-ancestor", names=(good, bad)) is None:
         return None
-    lines = (_git(root, "log", "--first-parent", "--reverse", "--format=%H %s", f"{good}..{bad}") or "").splitlines()
+    names = (f"{good}..{bad}",)
+    lines = (_git(root, "log", "--first-parent", "--reverse", "--format=%H %s", names=names) or "").splitlines()
     return [Subject(*line.partition(" ")[::2]) for line in lines]
 
 
 def subject_of(root: Path, commit: str) -> str:
     """Return the first line of a commit's message; empty when git does not know it."""
-    return _git(root, "log", "-1", "--format=%s", commit) or ""
+    return _git(root, "log", "-1", "--format=%s", names=(commit,)) or ""
 
 
 def commit_of(root: Path, name: str) -> str | None:
     """Return the commit of a branch, tag or commit's name; None when git does not know it, or outside git."""
-    return _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return _git(root, "rev-parse", "--verify", "--quiet", names=(f"{name}^{{commit}}",))
 
 
 def folder_in_checkout(root: Path) -> str:
@@ -106,32 +107,45 @@ def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, 
 
     `pattern` is that of their names. Empty when git does not know a commit.
     """
-    options = ("--name-only", "-z", "--no-renames", "--diff-filter=M", "--end-of-options")
-    found = _git(root, "diff", *options, base, head, "--", f":(top,glob)**/{pattern}")
+    options = ("--name-only", "-z", "--no-renames", "--diff-filter=M")
+    found = _git(root, "diff", *options, names=(base, head, "--", f":(top,glob)**/{pattern}"))
     return tuple(filter(None, (found or "").split("\0")))
 
 
 def merge_base(root: Path, one: str, other: str) -> str | None:
     """Return the last common commit of two; None when git does not know them or they have none."""
-    return _git(root, "merge-base", "--end-of-options", one, other)
+    return _git(root, "merge-base", names=(one, other))
 
 
 def write_version(root: Path, commit: str, name: str, file: Path) -> None:
     """Write the version of a file in a commit to another file; an empty one when git does not know it."""
     with file.open("wb") as out, suppress(OSError, subprocess.TimeoutExpired):
+        if commit.startswith("-"):  # an option; cat-file has no end of them
+            return
         command = ["git", "-C", str(root), "cat-file", "blob", f"{commit}:{name}"]
         subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False)
 
 
 def set_local(root: Path, name: str, value: str) -> bool:
     """Set a value in the configuration of the repository that contains `root`; return whether that was possible."""
-    return _git(root, "config", "--local", name, value) is not None
+    return _git(root, "config", "--local", names=(name, value)) is not None
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def forget_worktree(root: Path, tree: Path) -> None:
+    """Unregister a worktree whose folder was removed, also one that git locked because it was killed within the add."""
+    _git(root, "worktree", "remove", "--force", "--force", names=(str(tree),))
+
+
+def _git(root: Path, *arguments: str, names: tuple[str, ...] = ()) -> str | None:
+    """Return what git prints, None when it fails. `names` are foreign texts: none of them is read as an option."""
+    end = ("--end-of-options",) if names else ()
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            ["git", "-C", str(root), *arguments, *end, *names],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import jinja2
 from jinja2.bccache import Bucket
 
+from harness.base.plain_text import without_control
 from harness.base.project import BUILD
 
 
@@ -34,9 +35,16 @@ class CompiledTemplates(jinja2.FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
+def _plain(value: object) -> object:
+    return without_control(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
 def templates(package: str, *, is_html: bool) -> jinja2.Environment:
-    """Return the templates of a package, in its folder templates/; values in HTML are escaped."""
-    form = f"{jinja2.__version__}-{'html' if is_html else 'text'}"
+    """Return the templates of a package, in its folder templates/; values in HTML are escaped.
+
+    In text no value controls a terminal or the direction of text, but for those that are `safe`, such as notes.
+    """
+    form = f"{jinja2.__version__}-{'html' if is_html else 'plain'}"
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         undefined=jinja2.StrictUndefined,
@@ -44,5 +52,6 @@ def templates(package: str, *, is_html: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=is_html,
+        finalize=None if is_html else _plain,
         bytecode_cache=CompiledTemplates(BUILD / "templates", form),
     )

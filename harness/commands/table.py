@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
 from harness.jtl.inputs import resolve
 from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
@@ -29,7 +30,7 @@ from harness.report.columns import (
 )
 from harness.report.jtls import WHOLE, Counting, run_of, summary_of_jtls
 from harness.report.selection import Selection, View, parse_pattern
-from harness.report.tables import cell, classic_table, group_table, one_line, parts_of, titled_tables
+from harness.report.tables import cell, classic_table, group_table, parts_of, titled_tables
 from harness.report.tool_summaries import differences, summary_object, summary_table, without_summaries
 
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.base.records import to_plain
 from harness.compare.answer import Row, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import Cause
@@ -20,7 +21,7 @@ from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.results import KeyFigure, NextStep, Result
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.template import filled
 
 FORMAT_VERSION = 1

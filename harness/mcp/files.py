@@ -41,7 +41,7 @@ class Loads:
         if length_s > self.budget_s:
             left = duration_text(round(self.budget_s))
             raise UsageError(f"{duration} is more than what is left of the budget: {left}", "ask for a shorter load")
-        load = (plan, f"--users={users}", f"--duration={duration}")
+        load = (f"--plan={plan}", f"--users={users}", f"--duration={duration}")
         folders = (f"--home={self.folder}", f"--reports={self.reports}")
         began_s = time.monotonic()
         with TemporaryDirectory() as folder, (Path(folder) / "output.txt").open("w+", encoding="utf-8") as output:

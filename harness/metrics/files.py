@@ -44,13 +44,17 @@ def each_sample(inputs: Sequence[Input], columns: Sequence[str] | None = None) -
 
 @shared_counter()
 def read_tally(
-    inputs: Sequence[Input], scope: Scope | None = None, columns: Sequence[str] | None = None
+    inputs: Sequence[Input],
+    scope: Scope | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    may_be_alike: bool = False,
 ) -> SampleTally:
     """Return the tally of the samples in `scope` of one run's JTLs, one per load generator; each file has its number.
 
     `columns` are used for files without a header line. Progress goes to standard error. UsageError when a file is
     unreadable, is not a JTL, or changes while it is read, and for the same samples in two files, or in a file and a
-    tally.
+    tally, unless they `may_be_alike`.
     """
     scope, whole = scope or Scope(), None
     number, seen = 0, dict[str, str]()
@@ -62,7 +66,7 @@ def read_tally(
                 dropped.note(0, file.truncated)
             file.check_unchanged()
         tally.names = tally.names or {number: given.name}
-        if len(inputs) > 1 and not scope.window_ms:
+        if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
             _refuse_twice(tally, given, seen)
         if len(inputs) > 1 and len(tally.names) == 1:  # a tally of several files has named them
             dropped.first = [(line, f"{reason} ({tally.names[number]})") for line, reason in dropped.first]

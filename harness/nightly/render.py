@@ -29,7 +29,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import GOAL_HEADS, goal_rows, image
 from harness.report.profiles import profile_links
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 
 # Changed metrics, which have charts, and what cannot be judged; worst first.
@@ -55,7 +55,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
         "harness.nightly",
         "nightly.md.j2",
         command=f"./aggregate.py nightly {record.name}",
-        made_by=one_line(record.command).replace("-->", "->"),
+        made_by=in_comment(record.command),
         title=cell(shown.title),
         first_screen=first_screen(
             shown,

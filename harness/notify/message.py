@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.base.plain_text import CONTROL
+
 # A chat shows the first lines of a message; the report has the rest.
 _LINE_MOST = 300
 # Invisible: Mattermost takes @name for a mention.
 _WORD_JOINER = "\u2060"
-# What ends a line for some reader, and halves of characters, which no message can have.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+# What ends a line for some reader, turns the direction of a text, or is half a character.
+_CONTROL = re.compile(rf"(?:[\t\n]|{CONTROL.pattern})+")
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
@@ -81,7 +83,8 @@ CHATS: Mapping[str, Callable[[Message], dict[str, Any]]] = {"mattermost": matter
 
 
 def _block(text: str, **style: str) -> dict[str, Any]:
-    return {"type": "TextBlock", "text": text, "wrap": True, **style}
+    # The only Markdown of a card that does something is a link.
+    return {"type": "TextBlock", "text": text.replace("](", f"]{_WORD_JOINER}("), "wrap": True, **style}
 
 
 def _cut(text: str) -> str:

@@ -21,7 +21,7 @@ from harness.report.charts.svg import Range
 from harness.report.first_screen import first_screen, printed_screen, shortest
 from harness.report.pages import write_page
 from harness.report.results import KeyFigure, NextStep, Result, store_result, worst
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.report.verdict import INTERRUPTED, VALID
 from harness.report.wide_tables import narrow_tables
@@ -47,7 +47,7 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
     return filled(
         "harness.overload",
         "overload.md.j2",
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(result.title),
         first_screen=first_screen(
             result,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.cloudwatch.services import DatabaseLoad, Sql
 from harness.compare.comparison import REGRESSED
 from harness.compare.result import RunResult
@@ -22,7 +23,7 @@ from harness.release.repeats import Block, Change, Judgement, change_over, media
 from harness.release.resources import change_cells, change_heads
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Frame, Series, line_chart
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
 
 _TEXT_MOST = 160

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
+from harness.base.plain_text import one_line
 from harness.cloudwatch.queries import EBS, EC2, ECS
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.result import RunResult
@@ -28,7 +29,7 @@ from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
 from harness.report.setup import load_text
 from harness.report.summary import RunSummary
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.verdict import headline
 from harness.sweep.overlay import KEYS, comparison_table, with_names

@@ -13,6 +13,7 @@ from harness.base import units
 from harness.base.aws import NoRightError, ThrottledError
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
+from harness.base.plain_text import one_line
 from harness.cloudwatch.listing import BEFORE_S
 from harness.cloudwatch.participants import participants_of
 from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
@@ -31,7 +32,6 @@ from harness.report.generator_evidence import throttle_values
 from harness.report.growth import growth_values, with_cloud
 from harness.report.services import missing_text
 from harness.report.summary import RunSummary
-from harness.report.tables import one_line
 from harness.report.warnings import RunWarning, WarningCode
 from harness.run.directory import RunDirectory, json_text, write_whole
 

@@ -14,6 +14,9 @@ from harness.report.selection import View
 from harness.report.tables import Shown
 
 _TO_QUOTE = re.compile('[",\r\n]')
+# A spreadsheet takes a cell that begins so for a formula, which can start programs: owasp.org, "CSV Injection".
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d[\d.]*(?:[eE][+-]?\d+)?")
 _CSV_KEYS = ("source", "group", "label", "is_total", "is_transaction")
 
 
@@ -36,8 +39,14 @@ def csv_lines(rows: Iterable[Sequence[str]]) -> str:
     return "".join(",".join(map(_quoted, row)) + "\n" for row in rows)
 
 
+def no_formula(text: str) -> str:
+    """Return text for a CSV that no spreadsheet executes: an apostrophe before what it would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 def _quoted(text: str) -> str:
     """Return a field of a CSV; the csv module leaves a lone carriage return unquoted and cannot read it back."""
+    text = no_formula(text)
     return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) else text
 
 

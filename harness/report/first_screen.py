@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harness.base.plain_text import one_line, without_control
 from harness.report.results import Result, Tone, headline_line
-from harness.report.tables import cell, one_line
+from harness.report.tables import cell, code
 from harness.report.verdict import WORDS_MOST
 
 # The marks of verdicts in a terminal: as wide as a letter, which those of Markdown are not.
@@ -33,7 +34,7 @@ def first_screen(
     `goals`, `chart`, `table` and the lines of `weakened_by` are Markdown. Without `goals`, the sentence of the result
     is printed. Parts without content are left out.
     """
-    steps = [f"{cell(step.text)}{f': `{step.command}`' if step.command else ''}" for step in result.next_steps]
+    steps = [f"{cell(step.text)}{f': {code(step.command)}' if step.command else ''}" for step in result.next_steps]
     parts = (
         headline_line(result),
         goals or cell(result.goals),
@@ -54,7 +55,7 @@ def printed_screen(result: Result, *, table: str = "", weakened_by: Sequence[str
         "\n".join(["What weakens it:", *(f"- {line}" for line in weakened_by)]) if weakened_by else "",
         "\n".join(["What to do next:", *(f"- {step}" for step in steps)]) if steps else "",
     )
-    return "\n\n".join(filter(None, parts))
+    return without_control("\n\n".join(filter(None, parts)))
 
 
 def shortest(*answers: str) -> str:

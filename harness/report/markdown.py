@@ -47,7 +47,7 @@ from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.slowest import slowest_note, slowest_table
 from harness.report.summary import Observed, RunSummary
-from harness.report.tables import cell, group_table, page_tables, parts_of, side_tables, table, title_of
+from harness.report.tables import cell, group_table, in_comment, page_tables, parts_of, side_tables, table, title_of
 from harness.report.template import filled
 from harness.report.verdict import DOUBTFUL, VALID, Verdict, further_reasons
 from harness.report.warnings import Part, RunWarning, explained
@@ -167,7 +167,7 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
 def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
     marks = {"load": notes.mark(Part.LOAD), "system": notes.mark(Part.SYSTEM)}
     lines = setup_lines(summary.run) if summary.run else []
-    return [(name, value + marks.get(name, "")) for name, value in lines]
+    return [(cell(name), cell(value) + marks.get(name, "")) for name, value in lines]
 
 
 def _code_table(summary: RunSummary, notes: Footnotes) -> str:
@@ -295,6 +295,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         goal_table=goal_table(summary.verdict),
         job_tables=job_tables(summary.jobs),
         setup=_setup_lines(summary, footnotes),
+        command=in_comment(summary.run.command) if summary.run else "",
         change_line=change_text(whole.total, load.total) if whole and load else "",
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
@@ -30,7 +31,7 @@ from harness.report.key_figures import (
 from harness.report.results import TONES, Result, Tone
 from harness.report.selection import View
 from harness.report.summary import RunSummary
-from harness.report.tables import Rows, one_line, parts_of
+from harness.report.tables import Rows, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
 from harness.report.verdict import DOUBTFUL, INVALID, further_reasons
 from harness.report.warnings import explained

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.plain_text import one_line
 from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
 from harness.metrics.window import ALL, describe
 from harness.report.columns import SortOrder
-from harness.report.tables import Rows, Shown, one_line
+from harness.report.tables import Rows, Shown
 
 if TYPE_CHECKING:
     from harness.report.summary import RunSummary

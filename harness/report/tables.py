@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from harness.base.plain_text import one_line
 from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
 from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
 
@@ -28,8 +29,6 @@ _TITLES = {**GROUP_TITLES, **_OF_TRANSACTIONS, LOADS: "Loads"}
 _SAMPLES_LEAST = 20
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
-# Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # The minimum widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
 _CLASSIC_WIDTHS = {
     "": 31, "#count": 6, "average": 7, "median": 6, "90%": 3, "min": 4, "max": 5, "errors": 8, "bandwidth": 9,
@@ -75,14 +74,22 @@ def rows_of(group: Rows) -> tuple[LabelFigures, ...]:
     return group.labels if group.total is None else (*group.labels, group.total)
 
 
-def one_line(text: str) -> str:
-    """Return text on one line, without characters that control a terminal."""
-    return _CONTROL.sub("\ufffd", " ".join(text.split()))
-
-
 def cell(text: str) -> str:
     """Return text that cannot break a table: one line, Markdown's special characters escaped."""
     return _SPECIAL.sub(r"\\\1", one_line(text))
+
+
+def code(text: str) -> str:
+    """Return text as Markdown's code, whatever it contains."""
+    line = one_line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def in_comment(text: str) -> str:
+    """Return text on one line that does not end the comment around it."""
+    return re.sub(r"--(!?)>", r"-\1>", one_line(text))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:

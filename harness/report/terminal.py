@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from harness.base.plain_text import one_line
 from harness.metrics.figures import LabelFigures
 from harness.report.columns import ERROR_COUNT, ERROR_RATIO, LEAST_USE, Column
-from harness.report.tables import Rows, one_line, rows_of, title_of
+from harness.report.tables import Rows, rows_of, title_of
 
 # Signs: colour alone is invisible to colour-blind readers and with NO_COLOR.
 FAILED, SLOWEST = "!", "*"

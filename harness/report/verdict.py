@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
+from harness.base.plain_text import one_line
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
 from harness.plan.goal import Goal
@@ -57,7 +58,7 @@ class Verdict:
 def headline(verdict: Verdict) -> str:
     """Return the verdict in one line: the state, all reasons, and the goals."""
     state = ": ".join(filter(None, (verdict.state, "; ".join(verdict.reasons)))) + "."
-    return " ".join(filter(None, (state, goals_sentence(verdict))))
+    return one_line(" ".join(filter(None, (state, goals_sentence(verdict)))))
 
 
 def answer(verdict: Verdict, total: Measured | None) -> str:

@@ -25,6 +25,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import Log
 from harness.base.paths import shown
+from harness.base.plain_text import without_control
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
@@ -70,7 +71,7 @@ class RunContext:
 
     def log(self, text: str) -> None:
         """Print a line."""
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(without_control(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def ready_jmeter(request: Request, reports: Path) -> JMeterHome:

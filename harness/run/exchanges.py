@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harness.base.records import build, to_plain
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 from harness.base.spellings import Spellings
+from harness.base.strict_json import parse
 from harness.base.units import plural
 from harness.metrics.figures import cause_of
 from harness.metrics.tally import ErrorKey
@@ -121,7 +122,7 @@ def parse_exchanges(text: str) -> tuple[Exchange, ...]:
     exchanges = []
     for line in text.splitlines():
         with suppress(ValueError):
-            exchanges.append(build(Exchange, json.loads(line)))
+            exchanges.append(build(Exchange, parse(line.encode())))
     return tuple(exchanges)
 
 

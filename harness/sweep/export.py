@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.base.records import to_plain
-from harness.report.export import json_text
+from harness.report.export import json_text, no_formula
 from harness.report.results import KEY
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.answer import result_of
@@ -30,7 +30,7 @@ def sweeps_csv(sweeps: Sequence[Sweep]) -> str:
     for sweep in sweeps:
         for level in sweep.levels:
             figures = [level.figures.of(name) for name in FIGURES]
-            names = [sweep.name, level.users, *([level.setting] if swept else [])]
+            names = [sweep.name, level.users, *([no_formula(level.setting)] if swept else [])]
             writer.writerow([*names, len(level.counted), *("" if value is None else value for value in figures)])
     return lines.getvalue()
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.experiment.record import RUNNING
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import WEAKENED_MOST, first_screen, printed_screen
 from harness.report.markdown import image
 from harness.report.setup import setup_lines
-from harness.report.tables import cell, one_line
+from harness.report.tables import cell
 from harness.report.template import filled
 from harness.sweep import level_tables, processes
 from harness.sweep.analysis import SweepAnalysis

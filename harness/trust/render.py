@@ -9,7 +9,7 @@ from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, run_link
 from harness.metrics.shift import as_ratio
 from harness.report.first_screen import first_screen
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.trust.design import RUNS_PER_START
 from harness.trust.outcome import PAIRS, MetricTrust, Outcome
@@ -31,7 +31,7 @@ def trust_report(outcome: Outcome, notes: str) -> str:
         "harness.trust",
         "trust.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(outcome.result.title),
         first_screen=first_screen(
             outcome.result,

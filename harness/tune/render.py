@@ -14,7 +14,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image
 from harness.report.setup import load_text
-from harness.report.tables import cell, one_line, table
+from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.tune.effects import FOUND, Effect, is_better
 from harness.tune.factors import assignments, combination_count
@@ -41,7 +41,7 @@ def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
         "harness.tune",
         "tune.md.j2",
         id=record.id,
-        command=one_line(record.command).replace("-->", "->"),
+        command=in_comment(record.command),
         title=cell(result_of(outcome).title),
         first_screen=first_screen(
             result_of(outcome),

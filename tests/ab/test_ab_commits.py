@@ -1,9 +1,11 @@
 """Commits as sides of scripts/ab: built once, refused when their traffic differs."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from harness.ab.worktree import checked_out
 from harness.base.errors import UsageError
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
@@ -52,6 +54,25 @@ def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repositor
     system.write_text(system.read_text() + "# changed\n")
     assert ab("--a=HEAD", "--b=local") == 0
     assert record_of(tmp_path)["b"]["commit"] is None
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_check_out_that_was_killed_is_done_again_and_leaves_no_worktree_behind(repository, tmp_path, is_there):
+    commit_id = git(repository, "rev-parse", "HEAD").stdout.decode().strip()
+    files = checked_out(repository, commit_id, tmp_path / "build", {})
+    tree = files.build.parent / "tree"
+    # What git leaves when it is killed: a lock, and a part of the files.
+    (repository / ".git" / "worktrees" / "tree" / "locked").write_text("initializing")
+    (files.build.parent / ".checked-out").unlink()
+    (tree / ".git").unlink()
+    if not is_there:
+        shutil.rmtree(files.build.parent)
+    checked_out(repository, commit_id, tmp_path / "build", {})
+    listed = git(repository, "worktree", "list", "--porcelain").stdout.decode()
+    assert (tree / "plans" / "tiny.jmx").is_file()
+    assert listed.count(f"worktree {tree}\n") == listed.count("detached\n") == 1
+    assert "locked" not in listed
 
 
 def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):

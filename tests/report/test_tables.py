@@ -298,7 +298,9 @@ def test_an_unknown_value_is_an_empty_cell_in_csv_and_null_in_json():
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
 def test_csv_and_json_lines_preserve_any_label(label):
     row, total = csv.DictReader(io.StringIO(csv_of([sample(label)]), newline=""))
-    assert (row["label"], row["is_total"], total["label"], total["is_total"]) == (label, "false", "TOTAL", "true")
+    apostrophe = "'" * row["label"].startswith(("'=", "'+", "'-", "'@", "'\t", "'\r"))  # a formula for a spreadsheet
+    assert row["label"] in (label, apostrophe + label)
+    assert (row["is_total"], total["label"], total["is_total"]) == ("false", "TOTAL", "true")
     lines = json_lines(view_of([sample(label)]), ("50",)).split("\n")
     assert [json.loads(line)["label"] for line in lines[:-1]] == [label, "TOTAL"]
 

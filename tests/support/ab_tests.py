@@ -37,9 +37,9 @@ def finished_record(**changes: Any) -> AbRecord:
     return replace(record, **changes)
 
 
-def git(home: Path, *arguments: str) -> None:
+def git(home: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", "-C", str(home), *identity, *arguments], check=True, capture_output=True)
+    return subprocess.run(["git", "-C", str(home), *identity, *arguments], check=True, capture_output=True)
 
 
 def commit(home: Path, message: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import queue
 import re
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import UsageError
+from harness.base.plain_text import short_line
 from harness.base.process import inherited
-from harness.base.units import MS_PER_S
+from harness.base.units import BYTES_PER_MB, MS_PER_S
 from harness.run.parts import relay
+from harness.run.parts.messages import Message, Messages
 from harness.run.parts.places import Place
 
 # A relay sends a message twice a second.
@@ -29,8 +31,16 @@ _PING_S = 10.0
 _END_S = 10.0
 # Instead of a part that is ready.
 _FINAL = ("ended", "gone")
-_TIME = re.compile(rb"^\d{13}(?=\D)", re.MULTILINE)
-Message = tuple[Mapping[str, Any], bytes]
+_TIME = re.compile(rb"^\d{1,20}(?=\D)", re.MULTILINE)
+# Rows of another time than that of the run are not of it.
+_OTHER_TIME_MS = 10 * 60 * 1000
+_HEAD = (b"timeStamp", b"elapsed", b"label")
+# So many rows with the same times are a copy.
+_ALIKE_LEAST = 20
+_ROW_BYTES = 1024 * 1024
+# A relay sends fewer before the launcher reads them.
+_WAITING_MOST = 1000
+_ERROR_BYTES = 4096
 
 
 class Channel:
@@ -50,15 +60,14 @@ class Channel:
         self.on_rows: Callable[[bytes], None] = lambda _: None
         self.on_file: Callable[[str, bytes], None] = lambda _name, _data: None
         self._heard_s = time.monotonic()
-        self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - until the channel ends
+        self._errors = b""
         try:
             self._process = subprocess.Popen(
                 place.argv,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
+                stderr=subprocess.PIPE,
                 env={**inherited(), **place.environment},
                 start_new_session=True,  # Ctrl-C in the terminal does not reach it
             )
@@ -66,20 +75,24 @@ class Channel:
             what = f"{self.name}: {place.argv[0]} cannot be started ({error.strerror})"
             raise UsageError(what, "install it, or put it on PATH") from None
         source = Path(relay.__file__).read_bytes()
-        self._write(b"%d\n%s" % (len(source), source))
-        for target in (self._read, self._beat):
-            threading.Thread(target=target, name=f"part on {self.name}", daemon=True).start()
+        self._unsent: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._unsent.put(b"%d\n%s" % (len(source), source))
+        targets = (self._read, self._read_errors, self._write, self._beat)
+        threads = [threading.Thread(target=target, name=f"part on {self.name}", daemon=True) for target in targets]
+        for thread in threads:
+            thread.start()
+        self._error_reader = threads[1]
 
     def reset(self) -> None:
         """Know of no part."""
         self.ended: Mapping[str, Any] | None = None
         self.is_held = False
         self.users: int | None = None
-        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._messages: queue.Queue[Message | None] = queue.Queue(_WAITING_MOST)
 
     def send(self, kind: str, payload: bytes = b"", **fields: Any) -> None:
-        """Send a message; a relay that is gone is noticed by its silence."""
-        self._write(json.dumps({"is": kind, **fields, "size": len(payload)}).encode() + b"\n" + payload)
+        """Send a message; this never waits. A relay that is gone, or does not read, is noticed by its silence."""
+        self._unsent.put(json.dumps({"is": kind, **fields, "size": len(payload)}).encode() + b"\n" + payload)
 
     def receive(self, kind: str, within_s: float) -> Message | None:
         """Return the next message of a kind, or the one instead of it; None when the relay is lost."""
@@ -88,11 +101,11 @@ class Channel:
             try:
                 message = self._messages.get(timeout=max(0.0, min(_BEAT_S, until_s - time.monotonic())))
             except queue.Empty:
-                if time.monotonic() > until_s:
-                    self.lost = self.lost or f"no answer for {within_s:.0f} s"
-                continue
+                message = None
             if message and message[0]["is"] in (kind, *(_FINAL if kind == "ready" else ())):
                 return message
+            if time.monotonic() > until_s:
+                self.lost = self.lost or f"no answer for {within_s:.0f} s"
         return None
 
     def measure_clock(self) -> int | None:
@@ -120,46 +133,50 @@ class Channel:
         self._closed.set()
         if at_once:  # a message may be on its way
             self._process.kill()
-        with contextlib.suppress(OSError):
-            self._stdin.close()
+        self._unsent.put(None)
         try:
             self._process.wait(timeout=0.0 if self.lost else _END_S)
         except subprocess.TimeoutExpired:
             self._process.kill()  # one that is stopped ignores anything else
             self._process.wait()
 
-    @property
-    def _stdin(self) -> IO[bytes]:
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    def _write(self, data: bytes) -> None:
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            self._stdin.write(data)
-            self._stdin.flush()
+    def _write(self) -> None:
+        stream = self._process.stdin
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError):
+            while (data := self._unsent.get()) is not None:
+                stream.write(data)
+                stream.flush()
+        with contextlib.suppress(OSError):
+            stream.close()
 
     def _beat(self) -> None:
         while not self._closed.wait(_BEAT_S):
-            self.send("beat")
+            if self._unsent.empty():  # else it has enough to read
+                self.send("beat")
+
+    def _read_errors(self) -> None:
+        """Remember the end of what the command prints as errors."""
+        stream = self._process.stderr
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError):
+            while data := stream.read1(_ERROR_BYTES):  # type: ignore[attr-defined]
+                self._errors = (self._errors + data)[-_ERROR_BYTES:]
 
     def _read(self) -> None:
-        try:
-            while message := self._next():
-                self._take(message)
-        except (OSError, ValueError) as error:  # rows that cannot be written, or a broken message
-            self.lost = self.lost or str(error)
-        self.lost = self.lost or self._why_ended()
-        self._messages.put(None)
-
-    def _next(self) -> Message | None:
         stream = self._process.stdout
         assert stream is not None
-        while line := stream.readline():
-            if line.startswith(b'{"is": '):  # what a shell prints at its start is none
-                head = json.loads(line)
-                payload = stream.read(head["size"])
-                return (head, payload) if len(payload) == head["size"] else None
-        return None
+        messages = Messages(stream)
+        try:
+            while message := messages.next():
+                self._take(message)
+        except (OSError, ValueError) as error:  # rows that cannot be written, or a broken message
+            self.lost = self.lost or short_line(str(error))
+        except queue.Full:
+            self.lost = self.lost or "it sent too many messages"
+        self.lost = self.lost or self._why_ended()
+        with contextlib.suppress(queue.Full):
+            self._messages.put_nowait(None)
 
     def _take(self, message: Message) -> None:
         head, payload = message
@@ -175,7 +192,7 @@ class Channel:
                 self.is_held = True
             case kind:
                 self.ended = head if kind in _FINAL else self.ended
-                self._messages.put(message)
+                self._messages.put_nowait(message)
 
     def _why_ended(self) -> str:
         try:
@@ -184,32 +201,49 @@ class Channel:
             return "it closed the connection"
         if not self._closed.is_set() and (why := self._why_gone()):
             return why
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else f"the connection ended with code {code}"
+        self._error_reader.join(_BEAT_S)
+        lines = self._errors.decode(errors="replace").strip().splitlines()
+        return short_line(lines[-1]) if lines else f"the connection ended with code {code}"
 
 
 class Rows:
-    """Writes the rows of a part to a JTL, with their times by the clock of this machine."""
+    """Writes the rows of a part to a JTL, with their times by the clock of this machine.
 
-    def __init__(self, path: Path, ahead_ms: int) -> None:
-        self._path, self._ahead_ms = path, ahead_ms
+    `problem` is what is wrong with them, else "": a run that began at `since_ms` has no rows of other times.
+    """
+
+    def __init__(self, path: Path, ahead_ms: int, since_ms: float) -> None:
+        self._path, self._ahead_ms, self._since_ms = path, ahead_ms, since_ms
         self._file: IO[bytes] | None = None
         self._rest = b""
         self._is_quoted = False
+        self._digest, self._line_count = hashlib.sha256(), 0
+        self.problem = ""
 
     def write(self, data: bytes) -> None:
-        """Write the whole lines so far."""
+        """Write the whole lines so far; ValueError for a line that never ends."""
         data = self._rest + data
         end = data.rfind(b"\n") + 1
         self._rest = data[end:]
         if end:
+            if self._file is None and not set(_HEAD) <= set(data[: data.find(b"\n")].strip().split(b",")):
+                raise ValueError("it sent rows without the header of a JTL")
             self._file = self._file or self._path.open("wb", buffering=0)
-            self._file.write(self._in_our_time(data[:end]))
+            lines = self._in_our_time(data[:end])
+            self._digest.update(lines)
+            self._line_count += lines.count(b"\n")
+            self._file.write(lines)
+        if len(self._rest) > _ROW_BYTES:
+            raise ValueError(f"it sent a row of more than {_ROW_BYTES // BYTES_PER_MB} MB")
+
+    @property
+    def digest(self) -> bytes:
+        """A hash of so many rows that no other part has the same; empty for a few."""
+        return self._digest.digest() if self._line_count >= _ALIKE_LEAST else b""
 
     def close(self) -> None:
         """Write what is left, which may be a torn row."""
-        if self._rest:
+        if self._rest and self._file:
             self.write(b"\n")
         if self._file:
             self._file.close()
@@ -217,15 +251,26 @@ class Rows:
             self._path.touch()
 
     def _in_our_time(self, lines: bytes) -> bytes:
-        if not self._ahead_ms:
-            return lines
         if not self._is_quoted and b'"' not in lines:
-            return _TIME.sub(self._shifted, lines)
+            self._check(_TIME.findall(lines))
+            return _TIME.sub(self._shifted, lines) if self._ahead_ms else lines
         shifted = []
         for line in lines.splitlines(keepends=True):
-            shifted.append(line if self._is_quoted else _TIME.sub(self._shifted, line))
+            if not self._is_quoted:
+                self._check(_TIME.findall(line))
+                line = _TIME.sub(self._shifted, line) if self._ahead_ms else line
+            shifted.append(line)
             self._is_quoted ^= bool(line.count(b'"') % 2)
         return b"".join(shifted)
+
+    def _check(self, times: list[bytes]) -> None:
+        numbers = [int(one) - self._ahead_ms for one in times]
+        first_ms, last_ms = self._since_ms - _OTHER_TIME_MS, time.time() * MS_PER_S + _OTHER_TIME_MS
+        others = sum(not first_ms <= one <= last_ms for one in (min(numbers), max(numbers))) if numbers else 0
+        if others and not self.problem:
+            self.problem = (
+                "it sent rows of another time than that of the run: its clock was set, or they are of another run"
+            )
 
     def _shifted(self, match: re.Match[bytes]) -> bytes:
         return b"%d" % (int(match[0]) - self._ahead_ms)

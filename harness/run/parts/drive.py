@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,27 +20,28 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
+from harness.base.packed import PACKED
 from harness.base.project import PACKAGE
-from harness.base.records import read_record
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import Sample, samples_name
+from harness.jtl.sample import Sample, samples_name, samples_number
 from harness.plan.load import Load
 from harness.plan.spec import RunSpec, Target
 from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import joined_exchanges, parse_exchanges
 from harness.run.jmeter import JMeterHome, StopLimits, TearDown
-from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
+from harness.run.jmeter_command import LOG_NAME
 from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.left import locked
+from harness.run.parts.part import Part
 from harness.run.parts.places import Place
 from harness.run.progress import JtlTail, NewRows
 from harness.run.record import FINISHED, GeneratorRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
-from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at, rows_at
+from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at
 
 if TYPE_CHECKING:
     from harness.run.request import Request
@@ -56,46 +58,13 @@ _LAST_S = 20.0
 # The names in the run directory of what each part has; other files are stored once, those of the first part.
 _LIBRARIES = {"PYTHONPATH": "{tool}"}
 _NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}
-_NOT_COPIED = ("run.json", "failures.jsonl", FILE_NAME, CONSOLE_NAME)
-
-
-@dataclass
-class _Part:
-    """One part: its channel, its machine, and what came of its run."""
-
-    place: Place
-    channel: Channel
-    machine: str = ""
-    tool: str = "{tool}"
-    ahead_ms: int = 0
-    moved_ms: int | None = None
-    record: RunRecord | None = None
-    rows: Rows | None = None
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.place.name
-
-    @property
-    def has_tool(self) -> bool:
-        """Whether tool and JMeter are there, and need not be sent."""
-        return self.tool != "{tool}"
-
-    def problem(self) -> str:
-        """Return why this part did not do its share, "" while it does."""
-        ended = self.channel.ended
-        if ended is None:
-            return f"part {self.name} was lost: {why}" if (why := self.channel.check()) else ""
-        if text := self.files.get("run.json"):
-            self.record = read_record(RunRecord, json.loads(text), f"run.json of {self.name}")
-        if self.record and self.record.stop_reasons:
-            return "; ".join(f"part {self.name}: {reason}" for reason in self.record.stop_reasons)
-        code, reason = ended.get("code"), ended.get("reason") or "it was killed"
-        if code is None:
-            return f"part {self.name} died: {reason}"
-        is_fine = code == 0 or (self.record and self.record.interrupted)
-        return "" if is_fine else f"part {self.name} ended with code {code}: {reason}"
+# What the launcher writes itself: a part that lies must not be read as if it were that.
+_OWN = re.compile(
+    r"(?:run|compared|services)\.json|failures\.(?:jsonl|html)|(?:telemetry|heap|recording|cloudwatch)\.csv|"
+    r"(?:profile|histograms)\.tsv\.gz|(?:own-metrics|statements|waits|snapshots)-.*|jmeter\.out|system(?:/.*)?|\..*|"
+    r"[^/]*\.svg",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
@@ -124,9 +93,9 @@ class Parts:
         self._request, self._arguments, self._log = request, arguments, log
         self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         try:
-            self._parts = [_Part(place, Channel(place)) for place in places]
+            self._parts = [Part(place, Channel(place)) for place in places]
             self._each(self._greet)
             folders = {} if all(part.has_tool for part in self._parts) else bundle.folders(jmeter)
             stamps = {name: bundle.stamp(files) for name, files in folders.items()}
@@ -138,7 +107,7 @@ class Parts:
     def __len__(self) -> int:
         return len(self._parts)
 
-    def _each(self, act: Callable[[_Part], object]) -> None:
+    def _each(self, act: Callable[[Part], object]) -> None:
         """Do something with all parts at once; the first error in their order is raised."""
         with ThreadPoolExecutor(len(self._parts)) as pool:
             waiting = [pool.submit(act, part) for part in self._parts]
@@ -150,7 +119,7 @@ class Parts:
                     part.channel.close(at_once=True)
                 raise
 
-    def _greet(self, part: _Part) -> None:
+    def _greet(self, part: Part) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
         part.machine = hello["machine"]
         if part.place.has_tool:
@@ -161,16 +130,18 @@ class Parts:
             what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
             raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
 
-    def _connect(self, part: _Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+    def _connect(self, part: Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
         part.channel.send("begin", folders={} if part.has_tool else stamps)
         for name in self._answer(part, "lacks", _HELLO_S)["names"]:
+            if name not in folders:
+                raise UsageError(f"ON: {part.name} cannot be used: it asks for {name}, which is no folder of ours")
             archive = bundle.archive(folders[name])
             self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
             part.channel.send("folder", archive, name=name)
             self._answer(part, "has", _SEND_S)
         part.ahead_ms = part.channel.measure_clock() or 0
 
-    def _answer(self, part: _Part, kind: str, within_s: float) -> Mapping[str, Any]:
+    def _answer(self, part: Part, kind: str, within_s: float) -> Mapping[str, Any]:
         message = part.channel.receive(kind, within_s)
         if message is None:
             what = f"ON: {part.name} cannot be used: {part.channel.lost}"
@@ -183,11 +154,18 @@ class Parts:
         project = bundle.archive(bundle.project(self._request, target.url))
         database = spec.profile.database
         secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
+        since_ms = time.time() * MS_PER_S
         for number, part in enumerate(self._parts, start=1):
-            self._receive_into(directory, number, part.ahead_ms)
+            self._receive_into(directory, number, part.ahead_ms, since_ms)
             argv = [
                 f"{part.tool}/harness/__main__.py",
-                *("run", spec.plan.name, f"--env={spec.profile.name}", f"--target={target.url}", *self._arguments),
+                *(
+                    "run",
+                    f"--plan={spec.plan.name}",
+                    f"--env={spec.profile.name}",
+                    f"--target={target.url}",
+                    *self._arguments,
+                ),
                 *(f"--part={number}/{len(self)}", "--start-at={work}/start", "--result={work}/result.json"),
                 *("--reports={work}/reports", "--home={work}/project", "--compare=0"),
             ]
@@ -201,12 +179,12 @@ class Parts:
         if unlike := difference({part.name: part.record.versions for part in self._parts if part.record}):
             raise UsageError(f"ON: {unlike}", "install the same on both")
 
-    def _wait_until_ready(self, part: _Part) -> None:
+    def _wait_until_ready(self, part: Part) -> None:
         message = part.channel.receive("ready", _READY_S)
         if message is None or message[0]["is"] != "ready":
             reason = message[0]["reason"] if message else part.channel.lost
             raise UsageError(f"part {part.name}: {reason}")
-        part.record = read_record(RunRecord, json.loads(message[1]), f"run.json of {part.name}")
+        part.record = part.read(message[1])
 
     def fetch(self, directory: RunDirectory, run: RunRecord) -> None:
         """Store all that the parts have of a run whose launcher was killed; it ended by itself, or does so now.
@@ -215,7 +193,8 @@ class Parts:
         """
         self._log(f"{run.id}: its launcher was killed; fetching what its parts have")
         for number, (part, stored) in enumerate(zip(self._parts, run.generators, strict=True), start=1):
-            self._receive_into(directory, number, stored.clock_ahead_ms or 0)
+            since_ms = datetime.fromisoformat(run.started_at).timestamp() * MS_PER_S
+            self._receive_into(directory, number, stored.clock_ahead_ms or 0, since_ms)
             part.channel.send("resume", run=f"{run.properties['run_id']}-{number}")
         while self.poll() is None:
             self.wait(1.0)
@@ -225,9 +204,9 @@ class Parts:
         run = replace(run, state=FINISHED, ended_at=max(ends, default=run.started_at), interrupted=True)
         directory.write_run(replace(run, exit_codes=ended.exit_codes, other_runs=ended.other_runs))
 
-    def _receive_into(self, directory: RunDirectory, number: int, ahead_ms: int) -> None:
+    def _receive_into(self, directory: RunDirectory, number: int, ahead_ms: int, since_ms: float) -> None:
         part = self._parts[number - 1]
-        part.rows = Rows(directory.path / samples_name(number), ahead_ms)
+        part.rows = Rows(directory.path / samples_name(number), ahead_ms, since_ms)
         part.channel.on_rows, part.channel.on_file = part.rows.write, part.files.__setitem__
 
     def launch(self, interrupts: Interrupts) -> Parts:
@@ -317,13 +296,17 @@ class Parts:
     def end(self, directory: RunDirectory) -> PartsEnd:
         """Store in the run directory what all parts have: telemetry, failed requests, logs, what the plan saved."""
         for part in self._parts:
+            if part.channel.ended is None:
+                part.channel.lost = part.channel.check() or "it did not end"
             if part.rows:
-                part.rows.close()
+                with contextlib.suppress(ValueError):  # the part is lost already
+                    part.rows.close()
             if part.channel.ended and not part.channel.lost:
                 ahead_ms = part.channel.measure_clock()
                 part.moved_ms = None if ahead_ms is None else ahead_ms - part.ahead_ms
-        reasons = self.failures()
+        self._find_copies()
         self._store_files(directory)
+        reasons = self.failures()
         runs = {part.name: part.record for part in self._parts if part.record}
         own = tuple(f"{run.id}," for run in runs.values())
         others = dict.fromkeys(one for run in runs.values() for one in run.other_runs if not one.startswith(own))
@@ -341,13 +324,25 @@ class Parts:
         left_out = sum(run.left_out_arrivals for run in runs.values())
         return PartsEnd(reasons, codes, tuple(others), counts, left_out)
 
+    def _find_copies(self) -> None:
+        """Note the parts whose rows are those of an earlier one: they count twice."""
+        first: dict[bytes, str] = {}
+        for part in self._parts:
+            if part.rows and (digest := part.rows.digest):
+                other = first.setdefault(digest, part.name)
+                if other != part.name:
+                    part.rows.problem = part.rows.problem or f"it sent the same rows as {other}"
+
     def _store_files(self, directory: RunDirectory) -> None:
         for number, part in enumerate(self._parts, start=1):
             for name, data in part.files.items():
                 copy = directory.path / (_NUMBERED[name](number) if name in _NUMBERED else name)
-                if name not in _NOT_COPIED and not copy.exists():
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    copy.write_bytes(data)
+                if is_copied(name) and not copy.exists():
+                    try:
+                        copy.parent.mkdir(parents=True, exist_ok=True)
+                        copy.write_bytes(data)
+                    except OSError as error:
+                        part.not_stored = f"its file {name} cannot be stored ({error.strerror})"
         stored = ((part.name, part.files.get("failures.jsonl", b"").decode(errors="replace")) for part in self._parts)
         if text := joined_exchanges((name, parse_exchanges(text)) for name, text in stored):
             directory.failures.write_text(text, encoding="utf-8")
@@ -355,9 +350,7 @@ class Parts:
         with (directory.path / FILE_NAME).open("a", encoding="utf-8", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
             for part in self._parts:
-                lines = part.files.get(FILE_NAME, b"").decode(errors="replace").splitlines()
-                without = (HOST, STOLEN) if part.machine in seen else ()
-                writer.writerows(rows_at(lines, part.name, part.ahead_ms, without))
+                writer.writerows(part.telemetry((HOST, STOLEN) if part.machine in seen else ()))
                 seen.add(part.machine)
 
     def close(self) -> None:
@@ -388,6 +381,11 @@ class Tails:
         """Return the rows since the last call, in the order of the files."""
         found = [tail.new_rows() for tail in self._tails]
         return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
+
+
+def is_copied(name: str) -> bool:
+    """Return whether a file of a part is stored as it is: neither samples nor what is made of all parts' files."""
+    return not _OWN.fullmatch(name) and samples_number(name.removesuffix(PACKED)) is None
 
 
 def _never() -> bool:

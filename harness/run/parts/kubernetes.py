@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -50,6 +51,8 @@ _RELAY = (
 _BROKEN = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 _BROKEN_SETUP = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff")
 Pod = Mapping[str, Any]
+# A pod of our Jobs: no other name becomes a word of a command that executes in pods, or deletes a Job.
+_POD = re.compile(r"(load-test-[0-9a-f]{8})-\d{1,5}-[a-z0-9]{1,10}")
 
 
 def manifest(name: str, count: int, profile: Profile, limit_s: float, keep_s: int = KEEP_S) -> dict[str, Any]:
@@ -128,7 +131,10 @@ def former_pods(places: Sequence[Place], names: Sequence[str], log: Log) -> Iter
 
     Instead of a pod that does not run any more there is this machine, which has nothing of a run.
     """
-    namespace, job = places[0].namespace, names[0].rsplit("-", 2)[0]
+    namespace, jobs = places[0].namespace, {match[1] for name in names if (match := _POD.fullmatch(name))}
+    if len(jobs) != 1 or not all(map(_POD.fullmatch, names)):
+        raise UsageError(f"ON=k8s: {', '.join(names)}: no pods of a run", "see the pods in run.json of the last runs")
+    (job,) = jobs
     running = {pod["metadata"]["name"] for pod in _pods(namespace, job) if _phase(pod) == "Running"}
     yield tuple(
         _at(place, name) if name in running else replace(place, argv=HERE, has_tool=True)

@@ -26,7 +26,8 @@ HERE = (sys.executable, "-u", "-c", _BEGIN)
 # Without keepalive messages a connection that was cut looks like an idle one.
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5")
 _NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_HOST = re.compile(r"(?:[\w.+-]+@)?[\w.%-]+(?::\d+)?")
+# Neither user nor host begins with a dash: ssh would read an option, such as -F with a file of commands.
+_HOST = re.compile(r"(?:[\w.+][\w.+-]*@)?[\w.][\w.%-]*(?::\d{1,5})?")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _ssh(text: str, what: str) -> tuple[Place, ...]:
             raise UsageError(f"{what}: {host or 'an empty part'} is no host", todo)
         address, _, port = host.partition(":")
         options = ("-p", port) if port else ()
-        argv = (*_SSH, *options, address, f"sh -c {shlex.quote(PYTHON_THERE)}")
+        argv = (*_SSH, *options, "--", address, f"sh -c {shlex.quote(PYTHON_THERE)}")
         is_here = is_loopback(address.rpartition("@")[2])
         by_hand = " ".join(["ssh -o BatchMode=yes", *options, address, "python3 -V"])
         places.append(Place(host.rpartition("@")[2], argv, is_here=is_here, by_hand=by_hand))

@@ -187,7 +187,7 @@ class Relay:
 
     def start(self, message: dict[str, Any], payload: bytes) -> None:
         """Start the part with the launcher's project; it waits for the time of the start."""
-        self.work = self.root / "runs" / message["run"]
+        self.work = self.root / "runs" / run_name(message["run"])
         for name in ("tmp", "reports"):
             (self.work / name).mkdir(parents=True)
         extract(payload, self.work / "project")
@@ -230,7 +230,7 @@ class Relay:
 
     def resume(self, message: dict[str, Any], _: bytes) -> None:
         """Send a part that another launcher left: all its rows and files, once its load has ended."""
-        self.work = self.root / "runs" / message["run"]
+        self.work = self.root / "runs" / run_name(message["run"])
         if not self.work.is_dir():
             self.send("gone")
             return
@@ -278,6 +278,13 @@ class Relay:
         killed = [f"its harness was killed by signal {-self.code}"] if self.code < 0 else []
         reasons = result.get("reasons") or killed or last
         self.send("ended", code=result.get("exit_code"), reason=reasons[0] if reasons else "")
+
+
+def run_name(text: str) -> str:
+    """Return the name of a part's folder; ValueError for one that leads to another folder: it is removed at the end."""
+    if not re.fullmatch(r"\w[\w.-]*", text):
+        raise ValueError(f"{text!r} is no run")
+    return text
 
 
 def system() -> str:

@@ -25,7 +25,7 @@ def rows_text(count, ahead_ms=0, first=0):
 
 
 def written(path, data, cuts, ahead_ms):
-    rows = Rows(path, ahead_ms)
+    rows = Rows(path, ahead_ms, 1_700_000_000_000)
     for begin, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
         rows.write(data[begin:end])
     rows.close()
@@ -56,7 +56,8 @@ def test_counts_and_percentiles_of_two_parts_are_those_of_one_list_to_the_sample
 
 def test_a_part_without_rows_leaves_an_empty_file_and_a_torn_row_stays(tmp_path):
     assert written(tmp_path / "a.jtl", b"", [], AHEAD_MS) == b""
-    assert written(tmp_path / "b.jtl", b"head\n17000000007", [], AHEAD_MS) == b"head\n17000000007\n"
+    assert written(tmp_path / "b.jtl", HEAD.encode() + b"1700000000,7", [], 0) == HEAD.encode() + b"1700000000,7\n"
+    assert written(tmp_path / "c.jtl", b"timeStamp,elap", [], 0) == b""
 
 
 @pytest.mark.real

@@ -146,7 +146,7 @@ def test_the_places_of_parts_are_this_machine_or_hosts_for_ssh():
     here, there = parse_places("ssh:127.0.0.2,perf@gen2:2222")
     assert (here.name, here.is_here, there.name, there.is_here) == ("127.0.0.2", True, "gen2:2222", False)
     assert there.argv[:2] == ("ssh", "-T")
-    assert there.argv[-4:-1] == ("-p", "2222", "perf@gen2")
+    assert there.argv[-5:-1] == ("-p", "2222", "--", "perf@gen2")
     assert there.by_hand == "ssh -o BatchMode=yes -p 2222 perf@gen2 python3 -V"
 
 
