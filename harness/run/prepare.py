@@ -23,7 +23,7 @@ from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.data_files import data_files
 from harness.plan.group_load import SeveralLoads
-from harness.plan.headers import with_headers
+from harness.plan.headers import secret_header_names, with_headers
 from harness.plan.job import Job
 from harness.plan.job_threads import with_jobs
 from harness.plan.load import OpenLoad, load_record
@@ -32,7 +32,14 @@ from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.plan.trace import trace_columns, with_traceparent
-from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_option, allowed_connections, sampler_option
+from harness.run.connections import (
+    FOREIGN_NAME,
+    LIST_FOLDER,
+    agent_option,
+    allowed_connections,
+    credentials_option,
+    sampler_option,
+)
 from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
@@ -91,7 +98,9 @@ def prepare(
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
         generators.begin(directory, spec.plan, properties, shared.properties, tuple(spec.secrets), allowed)
-    command = _command(spec, target, properties, context)
+    secret_headers = secret_header_names(effective, spec.plan.secret_properties)
+    credentials = credentials_option(secret_headers, goes_across=spec.plan.allow.credentials_across)
+    command = _command(spec, target, properties, context, credentials)
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
@@ -114,8 +123,13 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
     }
 
 
-def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext) -> JMeterCommand:
-    """Return JMeter's command for the spec; with load generators JMeter is their controller."""
+def _command(
+    spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext, credentials: str
+) -> JMeterCommand:
+    """Return JMeter's command for the spec; with load generators JMeter is their controller.
+
+    `credentials` is the option about them.
+    """
     generators, port = context.generators, free_udp_port()
     remotes = generators.remotes if generators else ()
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
@@ -130,7 +144,8 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES}"
     if most := _users_most(spec, context):
         own += f" -Dharness.users_most={most}"
-    own += f" {sampler_option(context.jmeter.sampler)}".rstrip()
+    own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
+    own += f" {credentials}".rstrip()
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()
