@@ -38,6 +38,7 @@ from harness.run.connections import (
     agent_option,
     allowed_connections,
     credentials_option,
+    credentials_properties,
     sampler_option,
 )
 from harness.run.context import RunContext
@@ -95,12 +96,13 @@ def prepare(
         properties |= {**own, "generator": str(spec.part.number)}
     if context.parts:
         context.parts.begin(spec, target, directory, properties["run_id"])
+    secret_headers = secret_header_names(effective, spec.plan.secret_properties)
+    credentials = credentials_properties(secret_headers, goes_across=spec.plan.allow.credentials_across)
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
-        generators.begin(directory, spec.plan, properties, shared.properties, tuple(spec.secrets), allowed)
-    secret_headers = secret_header_names(effective, spec.plan.secret_properties)
-    credentials = credentials_option(secret_headers, goes_across=spec.plan.allow.credentials_across)
-    command = _command(spec, target, properties, context, credentials)
+        each = [{**part, **credentials} for part in shared.properties]
+        generators.begin(directory, spec.plan, properties, each, tuple(spec.secrets), allowed)
+    command = _command(spec, target, properties, context, credentials_option(credentials))
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)

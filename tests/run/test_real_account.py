@@ -156,17 +156,20 @@ def pause(delay_ms):
     return element("ConstantTimer", "Pause", text("ConstantTimer.delay", str(delay_ms)))
 
 
-@pytest.mark.parametrize("sampler", ["lean", "jmeter"])
-def test_a_user_that_has_no_memory_for_an_answer_makes_the_run_invalid(tmp_path, sampler):
-    profile = TINY_PROFILE.replace("[generator]", "[generator]\nheap_mb = 97")
+@pytest.mark.parametrize(("sampler", "jvm_args"), [("lean", ""), ("jmeter", "-XX:+HeapDumpOnOutOfMemoryError")])
+def test_a_user_that_has_no_memory_for_an_answer_makes_the_run_invalid(tmp_path, sampler, jvm_args):
+    own = f"[generator]\nheap_mb = 97\njvm_args = '{jvm_args}'"
+    profile = TINY_PROFILE.replace("[generator]", own)
     arguments = ("--users", "4", "--duration", "3", "--sampler", sampler)
     code, report, data = shop_run(tmp_path, Huge, jmx(request() + pause(50)), *arguments, profile=profile, count=[0])
     assert code == EXIT_INVALID
     assert "**INVALID: 1 of 4 users died: OutOfMemoryError: Java heap space, first at " in report
     assert r"set heap_mb = 194 in \[generator\] of the profile" in report
-    assert data["run"]["heap_dumps"] == {}
-    assert not list((tmp_path / "reports").rglob("*.hprof"))
     assert data["run"]["rows"]["written_count"] == rows_of(data)
+    dumps = list((tmp_path / "reports").rglob("*.hprof"))
+    assert len(dumps) == bool(jvm_args)  # 0.3 to 1 GB, unless somebody wants it
+    assert data["run"]["heap_dumps"] == {one.name: one.stat().st_size for one in dumps}
+    assert all(f"run-01_1/{one.name}" in report for one in dumps)
 
 
 # For 5 s nobody begins a request: from the third second on.

@@ -3,8 +3,7 @@ package harness.sampler;
 import java.net.MalformedURLException;
 import java.net.URI;
 import java.net.URL;
-import java.util.Arrays;
-import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import org.apache.http.HttpHost;
@@ -16,19 +15,19 @@ import org.apache.jmeter.protocol.http.control.Header;
 import org.apache.jmeter.protocol.http.control.HeaderManager;
 import org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase;
 import org.apache.jmeter.testelement.property.JMeterProperty;
+import org.apache.jmeter.util.JMeterUtils;
 
 /**
  * Keeps credentials at their origin: redirects and embedded resources of another scheme, host or port do not get them.
  *
  * The origin is that of the sampler's own request, as with curl: a redirect back to it has the credentials again.
- * They are the headers of {@link #STANDARD}, and those of {@code -Dharness.secret_headers=NAME,…}. JMeter's managers of
- * cookies and authorizations have rules of their own for hosts.
+ * They are the headers of {@link #STANDARD}, and those of {@code -Dharness.secret_headers=NAME,…}; a load generator has
+ * this as a property of JMeter for each run. JMeter's managers of cookies and authorizations have rules of their own.
  */
 public final class Origin {
-    private static final String STANDARD = "Authorization,Proxy-Authorization,Cookie,Cookie2,";
-    private static final Set<String> NAMES = new HashSet<>(Arrays.asList(
-            (STANDARD + System.getProperty("harness.secret_headers", "")).toLowerCase(Locale.ROOT).split(",")));
-    private static final boolean IS_KEPT = !Boolean.getBoolean("harness.credentials_across");
+    private static final Set<String> STANDARD = Set.of("authorization", "proxy-authorization", "cookie", "cookie2");
+    private static final String SECRET_HEADERS = "harness.secret_headers";
+    private static final String ACROSS = "harness.credentials_across";
     /** Of the request that HttpClient, which follows redirects itself, was given. */
     private static final ThreadLocal<HttpHost> FIRST = new ThreadLocal<>();
 
@@ -36,7 +35,7 @@ public final class Origin {
 
     /** Returns whether a request of this sampler must not have its credentials. */
     static boolean isForeign(HTTPSamplerBase sampler, URL url, boolean isRedirect, int depth) {
-        if (!IS_KEPT || !isRedirect && depth == 0) {
+        if (!isRedirect && depth == 0 || !isKept()) {
             return false;
         }
         try {
@@ -69,7 +68,19 @@ public final class Origin {
     }
 
     private static boolean isSecret(String name) {
-        return name != null && NAMES.contains(name.strip().toLowerCase(Locale.ROOT));
+        if (name == null) {
+            return false;
+        }
+        String plain = name.strip().toLowerCase(Locale.ROOT);
+        return STANDARD.contains(plain) || List.of(setting(SECRET_HEADERS).toLowerCase(Locale.ROOT).split(",")).contains(plain);
+    }
+
+    private static boolean isKept() {
+        return !Boolean.parseBoolean(setting(ACROSS));
+    }
+
+    private static String setting(String name) {
+        return System.getProperty(name, JMeterUtils.getPropDefault(name, ""));
     }
 
     /** Called before HttpClient sends a request and follows its redirects. */
@@ -80,7 +91,7 @@ public final class Origin {
     /** Called before HttpClient sends each of them; their headers are copies of those of the first one. */
     public static void hop(Object request) {
         HttpHost first = FIRST.get();
-        if (IS_KEPT && first != null && request instanceof HttpRequestWrapper copy && !first.equals(host(request))) {
+        if (first != null && request instanceof HttpRequestWrapper copy && !first.equals(host(request)) && isKept()) {
             for (org.apache.http.Header header : copy.getAllHeaders()) {
                 if (isSecret(header.getName())) {
                     copy.removeHeader(header);
