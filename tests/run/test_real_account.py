@@ -1,22 +1,19 @@
 """What the agent counts in a real JMeter: users that die, and the rows that JMeter writes."""
 
 import contextlib
-import json
 import re
 import signal
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_INVALID
 from harness.run.connections import DEAD_NAME, ROWS_NAME
 from tests.support.agent_runs import Agent, arrivals, concurrent, dies, does, group, tree
-from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, host, jmx, request, text
 from tests.support.processes import wait_for
-from tests.support.shop_runs import make_home
+from tests.support.shop_runs import shop_run
 from tests.support.tiny import TINY_PROFILE
 
 pytestmark = pytest.mark.real
@@ -139,17 +136,6 @@ class Huge(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def shop_run(folder, handler, plan, *arguments, profile=TINY_PROFILE, **served):
-    """Run the plan of a shop; return the exit code, the report and its JSON."""
-    make_home(folder, plan, profile=profile)
-    with serving(handler, **served) as port:
-        folders = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
-        jmeter = str(toolchain.ensure_jmeter())
-        done = command("scripts/run", "--plan", "shop", *folders, *arguments, JMETER_HOME=jmeter)
-    reports = folder / "reports" / "shop"
-    return done.returncode, (reports / "run-01_1.md").read_text(), json.loads((reports / "run-01_1.json").read_text())
 
 
 def pause(delay_ms):

@@ -12,12 +12,14 @@ from harness.base import toolchain
 from harness.run.connections import credentials_option, credentials_properties, sampler_option
 from tests.support.agent_runs import Agent, group, tree
 from tests.support.local_server import serving
-from tests.support.off_host import element, flag, host, request, text
+from tests.support.off_host import element, flag, host, jmx, request, text
+from tests.support.shop_runs import shop_run
 
 pytestmark = pytest.mark.real
 
 SECRET = {"authorization": "Bearer a", "COOKIE": "b=1", "Proxy-Authorization": "Basic c", "X-Api-Key": "d"}
 PLAIN = {"X-Plain": "e", "Accept": "*/*"}
+GIVEN = {"Authorization": "Bearer $SHOP_TOKEN", "X-Shop": "$SHOP_TOKEN", "X-Page": "1"}
 CLIENTS = ("HttpClient4", "Java")
 REDIRECTS = {"follow": "HTTPSampler.follow_redirects", "auto": "HTTPSampler.auto_redirects"}
 
@@ -128,3 +130,16 @@ def test_javas_client_that_follows_by_itself_keeps_authorization_and_cookie(runs
 def test_a_plan_that_allows_it_sends_its_credentials_everywhere_as_jmeter_does(runs):
     for path in (path for path in runs["across"] if not path.startswith("/auto/Java/")):
         assert {tuple(names) for _, names in sent(runs["across"], path)} == {tuple(ALL)}, path
+
+
+def test_a_run_keeps_the_headers_of_its_command_line_at_the_target(tmp_path):
+    seen = defaultdict(list)
+    with serving(Origin, seen=seen, at="other") as other:
+        path = f"/moved?code=302&to=http://127.0.0.1:{other}"
+        plan = jmx(request(flag("HTTPSampler.follow_redirects"), path=path))
+        given = [f"--header={name}: {value}" for name, value in GIVEN.items()]
+        shop_run(tmp_path, Origin, plan, "--users", "1", "--loops", "2", *given, seen=seen, at="own")
+    got = [(at, {name: headers.get(name.lower()) for name in GIVEN}) for at, headers in seen["/moved"]]
+    token = "tk-4711-of-the-day"
+    sent = {"Authorization": f"Bearer {token}", "X-Shop": token, "X-Page": "1"}
+    assert got == [("own", sent), ("other", {"Authorization": None, "X-Shop": None, "X-Page": "1"})] * 2

@@ -1,5 +1,6 @@
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
 import java.lang.reflect.Field;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -51,13 +52,17 @@ public final class DeadUsers {
     }
 
     /** Patches Java's threads and tasks, and JMeter's threads and log when they are loaded. */
-    static void install(Instrumentation instrumentation) throws Exception {
+    static void install(Instrumentation instrumentation) {
         String throwable = "Ljava/lang/Throwable;";
         String consequence = "users that die are not seen: JMeter's threads cannot be patched";
-        new MethodPatch("dispatchUncaughtException", throwable, false, "DeadUsers", "ended")
-                .retransform(instrumentation, Thread.class);
-        new MethodPatch("setException", throwable, false, "DeadUsers", "failed")
-                .retransform(instrumentation, FutureTask.class);
+        try {
+            new MethodPatch("dispatchUncaughtException", throwable, false, "DeadUsers", "ended")
+                    .retransform(instrumentation, Thread.class);
+            new MethodPatch("setException", throwable, false, "DeadUsers", "failed")
+                    .retransform(instrumentation, FutureTask.class);
+        } catch (UnmodifiableClassException | IllegalStateException error) {
+            System.err.println(consequence + ": " + error);
+        }
         new MethodPatch("run", MethodPatch.THIS, false, "DeadUsers", "begin", "Ljava/lang/Object;")
                 .install(instrumentation, THREAD, consequence);
         new MethodPatch("error", throwable, false, "DeadUsers", "logged").install(instrumentation, LOGGER, consequence);
