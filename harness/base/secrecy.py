@@ -65,6 +65,11 @@ def is_secret_name(name: str) -> bool:
     return is_key or words[-1].endswith(_SECRET_ENDS) or not _SECRET_WORDS.isdisjoint(words)
 
 
+def is_secret_header(name: str) -> bool:
+    """Return whether a request header of this name is a secret: Authorization, Cookie, X-Auth-Token."""
+    return is_secret_name(name) or _SECRET_HEADER.fullmatch(name) is not None
+
+
 def is_common_word(value: str) -> bool:
     """Return whether a value is a word of JSON or of every JTL (true, null), which cannot be masked."""
     return value.lower() in _COMMON_WORDS
@@ -92,12 +97,12 @@ def secrets_of_header(name: str, value: str) -> tuple[str, ...]:
     if "authorization" in name.lower() and _SECRET_HEADER.fullmatch(name):  # the first word is the scheme
         rest = value.strip().rpartition(" ")[2]
         return () if rest.lower() in _SCHEMES else _known([rest, *_password_of_basic(rest)])
-    return _known([value] if is_secret_name(name) or _SECRET_HEADER.fullmatch(name) else secrets_in(value))
+    return _known([value] if is_secret_header(name) else secrets_in(value))
 
 
 def _in_code(text: str) -> Iterator[str]:
     for name, double, single in (found for expression in _QUOTED for found in expression.findall(text)):
-        if is_secret_name(name) or _SECRET_HEADER.fullmatch(name):
+        if is_secret_header(name):
             yield from secrets_of_header(name, double or single)
     yield from (value for name, value in _QUERY.findall(text) if is_secret_name(name))
     yield from _USER_INFO.findall(text)

@@ -27,7 +27,7 @@ from harness.base.units import parse_whole_number
 from harness.options import take
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
-from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument
+from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument, sampler_option
 from harness.run.context import check_java_variables
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter_command import environment
@@ -82,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
             folder, connections = Path(name), Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
             for path in (folder, connections.parent):
                 guardian.remove_at_end(path)
-            sizes += [agent_argument(agent, connections), STORE_FAILURES]
+            sampler = shlex.split(sampler_option(toolchain.ensure_sampler(home), is_lean=False))
+            sizes += [agent_argument(agent, connections), STORE_FAILURES, *sampler]
             command = generators.server_command(jmeter_java_path(), home, classpath, settings, address, sizes)
             for key in (KEY_STORE, KEY_PROPERTIES):
                 (folder / key).symlink_to(options.keys.resolve() / key)

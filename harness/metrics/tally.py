@@ -188,6 +188,11 @@ class SampleTally:
                 self.orders[self.file].add(end_ms)
         return key
 
+    @property
+    def row_count(self) -> int:
+        """How many rows were read, also those that could not be used; a row of several samples counts as these."""
+        return sum(code.sample_count for code in self.codes.values()) + self.dropped.count
+
     def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
         """Return where the samples of a thread with this label are counted, and remember it."""
         key = LabelKey(group_of(thread_name, label, self.once), label, is_transaction)

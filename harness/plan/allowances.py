@@ -14,6 +14,7 @@ _FLAGS = {
     "scripts": "run scripts and programs",
     "embedded_resources": "fetch embedded resources",
     "other_protocols": "use elements other than HTTP requests",
+    "credentials_across": "send credentials to other hosts",
 }
 
 
@@ -24,6 +25,7 @@ class Allowances:
     scripts: bool = False
     embedded_resources: bool = False
     other_protocols: bool = False
+    credentials_across: bool = False
     hosts: tuple[str, ...] = ()
 
     @property

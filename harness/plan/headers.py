@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
 
 from defusedxml.ElementTree import fromstring
 
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
-from harness.base.secrecy import secret_values, secrets_of_header
+from harness.base.secrecy import is_secret_header, is_secret_name, secret_values, secrets_of_header
 from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
 
 # In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[ -~\t]*")
+# What a value of a JMX reads: a variable, or a property by ${__P(name)}.
+_READ = re.compile(r"\$\{(?:__P\(|__property\()?([\w.-]+)")
 # JMeter sets them for the request that it sends.
 OF_JMETER = ("connection", "content-length", "transfer-encoding")
 CREDENTIALS = ("authorization", "proxy-authorization")
@@ -97,6 +99,23 @@ def secrets_of_headers(headers: Mapping[str, str], secrets: Mapping[str, str]) -
     texts = ((name, resolved(value, lambda one: secrets[one])) for name, value in headers.items())
     found = (secret for name, text in texts for secret in secrets_of_header(name, text))
     return secret_values(("password", secret) for secret in found)
+
+
+def secret_header_names(jmx: bytes, secret_properties: Collection[str]) -> tuple[str, ...]:
+    """Return the names of a test plan's headers with secrets: those that stay at the origin of a request.
+
+    They are the name of a secret, or their value reads an environment variable, or a property or variable that is one.
+    """
+    root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
+    found = []
+    for table in root.iter("collectionProp"):
+        for header in table if table.get("name") == "HeaderManager.headers" else ():
+            name = (header.findtext("stringProp[@name='Header.name']") or header.get("name") or "").strip()
+            value = header.findtext("stringProp[@name='Header.value']") or ""
+            is_read = any(one in secret_properties or is_secret_name(one) for one in _READ.findall(value))
+            if _NAME.fullmatch(name) and (is_secret_header(name) or is_read or "System.getenv" in value):
+                found.append(name)
+    return tuple(dict.fromkeys(found))
 
 
 def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:

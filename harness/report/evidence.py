@@ -26,7 +26,7 @@ from harness.report.goals import MOSTLY_ERRORS_RATIO
 from harness.report.jobs import FoundJob
 from harness.report.loads import LoadFigures
 from harness.report.lost_cpu import LostCpu
-from harness.run.clock_steps import ClockStep
+from harness.run.clock_steps import ClockStep, watches_clock
 from harness.run.record import RunRecord
 from harness.run.telemetry import ProcessStop, Usage
 
@@ -70,7 +70,8 @@ class Evidence:
     whole run. `loads` are those of a run with several. `lost_cpu` is what others used in the seconds that make the
     window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
-    `jobs` are those of the run.
+    `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
+    rows were read, also those that could not be used.
     """
 
     run: RunRecord | None
@@ -94,6 +95,8 @@ class Evidence:
     stops: tuple[ProcessStop, ...] = ()
     outage: str = ""
     jobs: tuple[FoundJob, ...] = ()
+    origin_s: int | None = None
+    row_count: int = 0
 
     @property
     def is_failed(self) -> bool:
@@ -106,8 +109,32 @@ class Evidence:
         return self.run is not None and self.run.load.model == OPEN
 
     @property
+    def missing_row_count(self) -> int:
+        """How many of the rows that JMeter wrote were not read; 0 where that is not known."""
+        rows = self.run.rows if self.run else None
+        return max(0, rows.written_count - self.row_count) if rows else 0
+
+    @property
     def holes(self) -> tuple[Gap, ...]:
-        """The gaps that neither waiting nor a late generator explains."""
+        """The gaps that neither waiting, nor a late generator, nor a pause of the load explains."""
+        return () if self._has_all_rows else self._not_waited
+
+    @property
+    def pauses(self) -> tuple[Gap, ...]:
+        """The gaps in which the load paused: JMeter wrote no row, and its clock was not set."""
+        return self._not_waited if self._has_all_rows else ()
+
+    @property
+    def _has_all_rows(self) -> bool:
+        rows = self.run.rows if self.run else None
+        return (
+            rows is not None
+            and not (rows.at_least or self.missing_row_count or self.dropped.count)
+            and (self.run is not None and watches_clock(self.run))
+        )
+
+    @property
+    def _not_waited(self) -> tuple[Gap, ...]:
         return tuple(gap for gap in self.gaps if not gap.is_waited and not self.began_after(gap))
 
     def began_after(self, gap: Gap) -> tuple[GeneratorFigures, ...]:
@@ -131,77 +158,15 @@ class Evidence:
         return stalls if longest_s >= STALL_LEAST_S or total_s > STALL_RATIO * window.length_s else ()
 
 
-def false_time(evidence: Evidence) -> list[str]:
-    """Return why the run is INVALID: its time stamps do not cover the time that it took, or rows are missing."""
-    if evidence.run is None:
-        return []
-    step, holes = evidence.clock_step, evidence.holes
-    if step and step.is_large:
-        return [_clock_was_set(step)]
-    unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
-    most_s = GAP_INVALID_RATIO * evidence.window.run_s
-    if sum(gap.length_s for gap in unloaded) > most_s:
-        return [_late_generators(evidence, unloaded)]
-    hole_s = sum(gap.length_s for gap in holes)
-    if holes and evidence.dropped.count:
-        return [f"samples of at least {_named_length(holes)} are missing from the JTL: {_gaps_text(holes)}"]
-    if holes and hole_s > most_s:
-        times = f"{units.duration_text(hole_s)} of {units.duration_text(evidence.window.run_s)}"
-        return [f"rows are missing, or a clock was set: no sample ended for {times}, and too few waited for a stall"]
-    return []
-
-
-def _clock_was_set(step: ClockStep) -> str:
-    return f"A clock was set by about {_signed(step.step_s)} during the run"
-
-
-def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
-    """Return which generators began only when all others had ended, and for how long there was no load."""
-    first_s = min(one.first_s for one in evidence.generators)
-    late = {one.name: one.first_s - first_s for gap in gaps for one in evidence.began_after(gap)}
-    began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
-    length_s = sum(gap.length_s for gap in gaps)
-    times = f"{units.duration_text(length_s)} of {units.duration_text(evidence.window.run_s)}"
-    return f"there was no load for {times}: generator {', '.join(began)}, when the others had ended"
-
-
-def _signed(seconds: float) -> str:
-    return f"{'+' if seconds > 0 else '−'}{units.duration_text(abs(seconds))}"
-
-
-def _gaps_text(gaps: Sequence[Gap]) -> str:
+def gaps_text(gaps: Sequence[Gap]) -> str:
+    """Return the seconds of the first gaps."""
     named = ", ".join(f"{gap.from_s} s to {gap.to_s} s" for gap in gaps[:_GAPS_NAMED])
     return f"{named} and {len(gaps) - _GAPS_NAMED} more" if len(gaps) > _GAPS_NAMED else named
 
 
-def _named_length(gaps: Sequence[Gap]) -> str:
-    """Return the length of the seconds that `_gaps_text` names; the parts of their neighbours are not in it."""
+def named_length(gaps: Sequence[Gap]) -> str:
+    """Return the length of the seconds that `gaps_text` names; the parts of their neighbours are not in it."""
     return units.duration_text(sum(gap.to_s - gap.from_s for gap in gaps))
-
-
-def clock_step(evidence: Evidence) -> Iterator[Values]:
-    """Yield where a clock was set, as the record or the rows show it, and what to do."""
-    step = evidence.clock_step
-    if step and evidence.run:
-        brief = _clock_was_set(step)
-        advice = "Have NTP slew the clock instead of setting it, and run again."
-        yield {"brief": brief, "what": f"{step.evidence[:1].upper()}{step.evidence[1:]}", "advice": advice}
-    elif step:
-        brief = "A clock was set, or several files were put together"
-        advice = "Give the files one by one: ./aggregate.py table FILE FILE adds them up."
-        yield {"brief": brief, "what": f"In the JTL {step.evidence}", "advice": advice}
-
-
-def hole(evidence: Evidence) -> Iterator[Values]:
-    """Yield how long the gaps are that no waiting explains, where they are, and the throughput without them."""
-    holes, load, rest = evidence.holes, evidence.load, ""
-    if not holes:
-        return
-    hole_s = sum(gap.length_s for gap in holes)
-    if load and load.rate_per_s and evidence.window.length_s == evidence.window.run_s:
-        rest_s = load.sample_count / load.rate_per_s - hole_s
-        rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
-    yield {"length": _named_length(holes), "gaps": _gaps_text(holes), "rest": rest}
 
 
 def appended(evidence: Evidence) -> Iterator[Values]:
@@ -215,7 +180,7 @@ def _stall_values(evidence: Evidence) -> Values:
     # With an open load, the row before the gap does not count the requests that came later.
     is_known = longest.user_count is not None and not evidence.is_open
     users = f" while {units.plural(longest.user_count or 0, 'user')} were active" if is_known else ""
-    return {"length": units.duration_text(longest.length_s), "users": users, "gaps": _gaps_text(evidence.stalls)}
+    return {"length": units.duration_text(longest.length_s), "users": users, "gaps": gaps_text(evidence.stalls)}
 
 
 def stall(evidence: Evidence) -> Iterator[Values]:

@@ -12,7 +12,7 @@ from harness.base.errors import UsageError
 from harness.base.records import to_plain
 from harness.plan.load import LOAD_TITLES
 from harness.plan.plan import SET_BY_THE_RUN
-from harness.run.record import FINISHED, GeneratorRecord, RunRecord
+from harness.run.record import FINISHED, GeneratorRecord, RowsRecord, RunRecord
 from harness.run.telemetry import process_at
 
 _NONE = "none"
@@ -130,6 +130,9 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
         exception_logs=(),
         unknown=first.with_unknown("heap", ()).unknown,
         otlp=None,
+        deaths=tuple(death for run in runs for death in run.deaths),
+        rows=RowsRecord.of_all([run.rows for run in runs]),
+        heap_dumps={},
         generators=tuple(_generator(part) for part in parts),
         other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),
     )

@@ -226,6 +226,8 @@ def _evidence(
         clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
+        origin_s=origin_s,
+        row_count=tally.row_count,
     )
 
 

@@ -12,7 +12,8 @@ from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
 from harness.plan.goal import Goal
 from harness.plan.load import OPEN
-from harness.report.evidence import Evidence, false_time
+from harness.report.account import dead_users, false_time
+from harness.report.evidence import Evidence
 from harness.report.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.report.jobs import goals_of_jobs, reasons_of_jobs
 from harness.report.loads import unlike_the_request
@@ -138,7 +139,7 @@ def judge(
     run = evidence.run
     early = run.stopped_early if run else ""
     total = groups.whole.total if groups else None
-    reasons = [*_reasons(total, run, errors, evidence.outage), *false_time(evidence)]
+    reasons = [*_reasons(total, run, errors, evidence.outage), *dead_users(evidence), *false_time(evidence)]
     was_ended = bool(run and (run.interrupted or early or run.load.requests or run.load.is_auto))
     reasons += reasons_of_jobs(evidence.jobs, was_ended=was_ended)
     if run and run.interrupted:

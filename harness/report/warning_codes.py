@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
+from harness.report import account as of_account
 from harness.report import consumer_lag as of_consumers
 from harness.report import evidence as of
 from harness.report import generator_evidence as of_generators
@@ -105,15 +106,14 @@ class WarningCode(StrEnum):
         concerns=(Part.VERDICT, Part.WINDOW),
         brief="{brief}",
         text="{what}, so throughput and all times of the run may be wrong. {advice}",
-        found_in=of.clock_step,
+        found_in=of_account.clock_step,
     )
     GAP = _doubtful(
         code="gap",
         concerns=(Part.VERDICT, Part.WINDOW),
-        brief="Rows are missing, or a clock was set: no samples for {length}",
-        text="This is no stall: too few samples waited meanwhile ({gaps}).{rest} Run again, or count one part: "
-        "./aggregate.py table FILE --window FROM..TO.",
-        found_in=of.hole,
+        brief="{brief}",
+        text="{why} Run again, or count one part: ./aggregate.py table FILE --window FROM..TO.",
+        found_in=of_account.hole,
     )
     APPENDED = _doubtful(
         code="appended",
@@ -145,6 +145,12 @@ class WarningCode(StrEnum):
         found_in=of.unknown_in_file,
     )
     # The load generators were not what they seem.
+    HEAP_DUMP = _Definition(
+        code="heap-dump",
+        concerns=(Part.VERDICT, Part.GENERATOR),
+        text="JMeter wrote a heap dump of {size}, which may contain secrets: {path}. Remove it after you have read it.",
+        found_in=of_account.heap_dumps,
+    )
     GENERATOR_STOPPED = _doubtful(
         code="generator-stopped",
         concerns=(Part.VERDICT, Part.TAIL),
@@ -300,6 +306,13 @@ class WarningCode(StrEnum):
         text="The system stalled: no sample ended for {length}{users} ({gaps}). Look at its logs and garbage "
         "collections at that time.",
         found_in=of.pause,
+    )
+    LOAD_PAUSED = _Definition(
+        code="load-paused",
+        concerns=(Part.WINDOW,),
+        text="The load paused: no sample ended for {length} ({gaps}), few requests waited, and no row is missing. Look "
+        "at the timers and the schedule of the plan.",
+        found_in=of_account.paused,
     )
     THROTTLED = _doubtful(
         code="throttled",

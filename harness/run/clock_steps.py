@@ -30,6 +30,11 @@ class ClockStep:
     evidence: str
 
 
+def watches_clock(run: RunRecord) -> bool:
+    """Return whether the agent watched the clock of each JMeter that took samples; it does not on load generators."""
+    return run.rows is not None and all(one.machine for one in run.generators)
+
+
 def find_clock_step(
     run: RunRecord | None, span_ms: IntervalMs | None, back_ms: int, longest_ms: int
 ) -> ClockStep | None:
@@ -37,9 +42,15 @@ def find_clock_step(
 
     `span_ms` is the first start and last end of all samples, including setUp and tearDown. `back_ms` is the largest
     distance by which a row ends before an earlier row. `longest_ms` is the longest response time: a sub-sample may be
-    written after its parent.
+    written after its parent. Where the agent watched the clock, only it counts: rows of a transaction that are written
+    together, and pauses of the load, look like steps.
     """
     steps: list[tuple[float, str]] = []
+    if run and run.rows and watches_clock(run):
+        step_s = run.rows.clock_step_ms / MS_PER_S
+        if abs(step_s) < _SPAN_TOLERANCE_S:
+            return None
+        return _step(step_s, "JMeter saw the clock jump against the monotonic one", run, span_ms)
     span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
     if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms + _LATE_MS):
         back_s = back_ms / MS_PER_S
@@ -58,5 +69,10 @@ def find_clock_step(
     if not steps:
         return None
     step_s, evidence = max(steps, key=lambda one: abs(one[0]))
+    return _step(step_s, evidence, run, span_ms)
+
+
+def _step(step_s: float, evidence: str, run: RunRecord | None, span_ms: IntervalMs | None) -> ClockStep:
+    span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
     length_s = run.took_s if run and run.took_s else span_s
     return ClockStep(step_s, abs(step_s) >= INVALID_RATIO * length_s, evidence)

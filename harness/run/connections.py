@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from harness.base import units
@@ -13,6 +14,7 @@ from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
 from harness.run.network.watch import ASKED_NAME, KNOWN_NAME, MADE, OUTSIDE_NAME, WATCHED
+from harness.run.record import DeathRecord, RowsRecord
 
 # The agent's list: the allowed hosts, then a line for each refused attempt. While JMeter runs it is in a folder with a
 # random name, where no listener of the plan can overwrite it; then it is moved into the run directory.
@@ -22,6 +24,9 @@ FOREIGN_NAME = "foreign-connections.txt"
 ACTIVE_USERS_NAME = "active-users.txt"
 # Beside the list: the number of arrivals of an open load that were left out.
 _LEFT_OUT_NAME = "left-out-arrivals.txt"
+# Beside the list: what died, and how many rows JMeter wrote.
+DEAD_NAME = "dead-users.txt"
+ROWS_NAME = "rows.txt"
 _HEAD = "allowed: "
 # Netty, and the Netty in gRPC, then connect through Java's own calls, which the agent sees, instead of epoll's.
 NO_NATIVE = "-Dio.netty.transport.noNative=true -Dio.grpc.netty.shaded.io.netty.transport.noNative=true"
@@ -58,9 +63,25 @@ def agent_option(agent: Path, listed: Path, allowed: Sequence[str]) -> str:
     return _quoted(agent_argument(agent, listed, allowed), agent.parent)
 
 
-def sampler_option(classes: Path | None) -> str:
-    """Return the option of JDK_JAVA_OPTIONS for the lean HTTP sampler; empty without its classes."""
-    return _quoted(f"-Dharness.sampler={classes}", classes) if classes else ""
+def sampler_option(classes: Path | None, *, is_lean: bool = True) -> str:
+    """Return the options of JDK_JAVA_OPTIONS for the lean HTTP sampler, or JMeter's own; empty without classes.
+
+    With the classes, both keep credentials at their origin.
+    """
+    if classes is None:
+        return ""
+    return _quoted(f"-Dharness.sampler={classes}", classes) + ("" if is_lean else " -Dharness.lean=false")
+
+
+def credentials_properties(secret_headers: Sequence[str], *, goes_across: bool) -> dict[str, str]:
+    """Return the properties about credentials: further headers that stay at their origin, or that none stays."""
+    across = "true" if goes_across else ""
+    return {"harness.secret_headers": ",".join(secret_headers), "harness.credentials_across": across}
+
+
+def credentials_option(properties: Mapping[str, str]) -> str:
+    """Return `credentials_properties` as options of JDK_JAVA_OPTIONS."""
+    return " ".join(f'"-D{name}={value}"' for name, value in properties.items() if value)
 
 
 def _quoted(argument: str, folder: Path) -> str:
@@ -71,18 +92,29 @@ def _quoted(argument: str, folder: Path) -> str:
     return f"'{argument}'"
 
 
-def take_list(listed: Path, directory: RunDirectory) -> int:
+class Noted(NamedTuple):
+    """What the agent noted of a run: arrivals of an open load that were left out, what died, and the rows."""
+
+    left_out_count: int
+    deaths: tuple[DeathRecord, ...]
+    rows: RowsRecord | None
+
+
+def take_list(listed: Path, directory: RunDirectory) -> Noted:
     """Move the agent's list into the run directory; one that cannot be stored is missing there.
 
-    Return the number of arrivals of an open load that were left out.
+    Return what the other files beside the list say; those of load generators are in the run directory.
     """
     copy = directory.path / FOREIGN_NAME
     left_out = listed.with_name(_LEFT_OUT_NAME)
     left_out_count = int(left_out.read_text() or 0) if left_out.is_file() else 0
+    dead = [listed.with_name(DEAD_NAME), *sorted(directory.path.glob(generator_dead("*")))]
+    deaths = tuple(death for path in dead for death in _deaths(_text(path)))
+    rows = listed.with_name(ROWS_NAME)
+    noted = Noted(left_out_count, deaths, _rows(_text(rows)))
     with contextlib.suppress(OSError):
-        left_out.unlink(missing_ok=True)
-        listed.with_name(ACTIVE_USERS_NAME).unlink(missing_ok=True)
-        copy.unlink(missing_ok=True)
+        for path in (left_out, rows, *dead, listed.with_name(ACTIVE_USERS_NAME), copy):
+            path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():
             _copy(listed, outside, copy)
@@ -90,7 +122,24 @@ def take_list(listed: Path, directory: RunDirectory) -> int:
         for name in (OUTSIDE_NAME, KNOWN_NAME, ASKED_NAME):
             listed.with_name(name).unlink(missing_ok=True)
         listed.parent.rmdir()
-    return left_out_count
+    return noted
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _deaths(text: str) -> tuple[DeathRecord, ...]:
+    """Return what the agent's file says; a line that a kill cut is left out."""
+    cells = (line.split("\t") for line in text.splitlines(keepends=True) if line.endswith("\n"))
+    return tuple(DeathRecord(one[0], int(one[1]), int(one[2]), one[3].rstrip("\n")) for one in cells if len(one) == 4)
+
+
+def _rows(text: str) -> RowsRecord | None:
+    match text.split():
+        case [count, has_ended, step_ms]:
+            return RowsRecord(int(count), has_ended != "true", int(step_ms))
+    return None
 
 
 def _copy(listed: Path, outside: Path, copy: Path) -> None:
@@ -109,6 +158,11 @@ def _copy(listed: Path, outside: Path, copy: Path) -> None:
 def generator_connections(number: int) -> str:
     """Return the name of a load generator's file in the run directory."""
     return FOREIGN_NAME.replace(".txt", f"-{number}.txt")
+
+
+def generator_dead(number: int | str) -> str:
+    """Return the name of a load generator's file of what died, in the run directory."""
+    return DEAD_NAME.replace(".txt", f"-{number}.txt")
 
 
 def connection_reasons(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
         want_class_data(home, agent, java)
     # Load generators elsewhere use JMeter's own sampler.
     is_lean = request.sampler == LEAN and not request.remotes
-    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home) if is_lean else None)
+    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), is_lean)
 
 
 def check_target(target: Target) -> None:

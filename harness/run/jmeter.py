@@ -47,8 +47,8 @@ _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|
 class JMeterHome:
     """A JMeter installation, the version of the Java that runs it, and the agent that watches its connections.
 
-    `plugin_folder` has the jars of the plan's own plugins, if any, and `sampler` the classes of the lean HTTP sampler;
-    without it JMeter uses its own.
+    `plugin_folder` has the jars of the plan's own plugins, if any, and `sampler` the classes of the lean HTTP sampler,
+    which is used if it `is_lean`; without them JMeter's own also sends credentials to other hosts.
     """
 
     path: Path
@@ -56,6 +56,7 @@ class JMeterHome:
     agent: Path = Path()
     plugin_folder: Path | None = None
     sampler: Path | None = None
+    is_lean: bool = True
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -64,7 +65,7 @@ class JMeterHome:
 
     def versions(self) -> dict[str, str]:
         """Return the versions of Java, JMeter and its plugins, as found in the names of the jars."""
-        versions = {"java": self.java, "jmeter": "unknown", SAMPLER: LEAN if self.sampler else JMETERS}
+        versions = {"java": self.java, "jmeter": "unknown", SAMPLER: LEAN if self.sampler and self.is_lean else JMETERS}
         for jar in sorted((self.path / "lib" / "ext").glob("*.jar")):
             match = re.fullmatch(r"(ApacheJMeter_core|jmeter-plugins-[a-z-]+)-(\d[\w.]*)\.jar", jar.name)
             if match:

@@ -26,6 +26,9 @@ _QUIET = "org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase=ERROR"
 # Log4j keeps 13 KB in each thread that has written a line, for a thread's next one; a user's thread writes two.
 _LOG_BUFFERS = "-Dlog4j2.enable.threadlocals=false -Dlog4j2.enable.direct.encoders=false"
 
+# Some starts of JMeter ask for a dump of the heap, 0.3 to 1 GB of each run that needs more. jvm_args may ask again.
+_NO_DUMP = "-XX:-HeapDumpOnOutOfMemoryError"
+
 
 @dataclass(frozen=True)
 class JMeterCommand:
@@ -73,4 +76,4 @@ def jmeter_arguments(
 def environment(profile: Profile) -> dict[str, str]:
     """Return the environment variables with the heap size and options of JMeter's JVM."""
     heap = f"-Xms{profile.generator_heap_mb}m -Xmx{profile.generator_heap_mb}m -XX:MaxMetaspaceSize=256m"
-    return {"HEAP": f"{heap} {_LOG_BUFFERS}", "JVM_ARGS": profile.generator_jvm_args}
+    return {"HEAP": f"{heap} {_LOG_BUFFERS}", "JVM_ARGS": f"{_NO_DUMP} {profile.generator_jvm_args}".rstrip()}

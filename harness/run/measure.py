@@ -94,7 +94,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if not directory.path.is_dir():
         what = f"{directory.plan}/{directory.name}: {REMOVED}"
         raise InvalidRunError(what, "its samples are gone")
-    left_out_arrivals = take_list(run.command.connections, directory)
+    noted = take_list(run.command.connections, directory)
     unknown = stored({**started, **driven.recorders}, context.log)
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
@@ -103,10 +103,11 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
     reasons, ended = outcome.reasons, driven.ended
+    deaths = ended.deaths if ended else noted.deaths
     if ended is None:
         generator_count = 0 if outcome.reasons else len(record.generators)
         reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
-        reasons += _reasons_from_log(directory, outcome)
+        reasons += _reasons_from_log(directory, outcome, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,
@@ -120,7 +121,10 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         other_runs=ended.other_runs if ended else tuple(map(str, others.seen)),
         auto_end=auto_end.record if auto_end else None,
         stopped_early=outcome.stopped_early,
-        left_out_arrivals=ended.left_out_arrivals if ended else left_out_arrivals,
+        left_out_arrivals=ended.left_out_arrivals if ended else noted.left_out_count,
+        deaths=tuple(replace(one, cause=masked(one.cause, spec.hidden)) for one in deaths),
+        rows=ended.rows if ended else noted.rows,
+        heap_dumps={path.name: path.stat().st_size for path in sorted(directory.path.glob("*.hprof"))},
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
         http_requests=ended.http_requests if ended else http_requests,
@@ -219,11 +223,11 @@ def _failures(system: Supervisor | None, generators: Generators | Parts | None, 
     return died + (generators.failures() if generators else ())
 
 
-def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, ...]:
+def _reasons_from_log(directory: RunDirectory, outcome: Outcome, *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return the reasons in jmeter.log why a run does not match its request.
 
     These are the messages of the plan. Without them, they are JMeter's own errors, if JMeter recorded no sample, lost a
-    user or ended with an error.
+    user that the agent does not know, or ended with an error.
     """
     if outcome.interrupted:
         return ()
@@ -235,7 +239,11 @@ def _reasons_from_log(directory: RunDirectory, outcome: Outcome) -> tuple[str, .
     has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     relevant = [
-        log for log in logs if not has_samples or jmeter.has_dead_thread(path, log) or (log == LOG_NAME and has_failed)
+        log
+        for log in logs
+        if not has_samples
+        or (not are_deaths_known and jmeter.has_dead_thread(path, log))
+        or (log == LOG_NAME and has_failed)
     ]
     with_console = jmeter.signal_of(outcome.exit_code) is None
     reasons = ((log, jmeter.reason_from_logs(path, log, with_console=with_console)) for log in relevant)

@@ -90,9 +90,10 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         directory.effective_plan.write_bytes(with_headers(plan.jmx, spec.plan.headers))
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
-        take_list(prepared.command.connections, directory)
+        deaths = take_list(prepared.command.connections, directory).deaths
     exchanges = _stored(directory.path)
     reasons = _reasons(directory.path, prepared.command.allowed_connections)
+    reasons += tuple(f"the {one.what} died: {one.cause}" for one in deaths)
     for reason in reasons:
         context.log(f"warning: {masked(reason, spec.hidden)}")
     if not exchanges and stop is None:

@@ -23,7 +23,7 @@ from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.data_files import data_files
 from harness.plan.group_load import SeveralLoads
-from harness.plan.headers import with_headers
+from harness.plan.headers import secret_header_names, with_headers
 from harness.plan.job import Job
 from harness.plan.job_threads import with_jobs
 from harness.plan.load import OpenLoad, load_record
@@ -38,6 +38,8 @@ from harness.run.connections import (
     NO_NATIVE,
     agent_option,
     allowed_connections,
+    credentials_option,
+    credentials_properties,
     sampler_option,
 )
 from harness.run.context import RunContext
@@ -96,10 +98,13 @@ def prepare(
         properties |= {**own, "generator": str(spec.part.number)}
     if context.parts:
         context.parts.begin(spec, target, directory, properties["run_id"])
+    secret_headers = secret_header_names(effective, spec.plan.secret_properties)
+    credentials = credentials_properties(secret_headers, goes_across=spec.plan.allow.credentials_across)
     if generators and shared:
         allowed = allowed_connections(target, spec.plan.allow.hosts)
-        generators.begin(directory, spec.plan, properties, shared.properties, tuple(spec.secrets), allowed)
-    command = _command(spec, target, properties, context)
+        each = [{**part, **credentials} for part in shared.properties]
+        generators.begin(directory, spec.plan, properties, each, tuple(spec.secrets), allowed)
+    command = _command(spec, target, properties, context, credentials_option(credentials))
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
@@ -122,8 +127,13 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
     }
 
 
-def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext) -> JMeterCommand:
-    """Return JMeter's command for the spec; with load generators JMeter is their controller."""
+def _command(
+    spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext, credentials: str
+) -> JMeterCommand:
+    """Return JMeter's command for the spec; with load generators JMeter is their controller.
+
+    `credentials` is the option about them.
+    """
     generators, port = context.generators, free_udp_port()
     remotes = generators.remotes if generators else ()
     allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
@@ -141,7 +151,8 @@ def _command(spec: RunSpec, target: Target, properties: Mapping[str, str], conte
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES} {NO_NATIVE}"
     if most := _users_most(spec, context):
         own += f" -Dharness.users_most={most}"
-    own += f" {sampler_option(context.jmeter.sampler)}".rstrip()
+    own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
+    own += f" {credentials}".rstrip()
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()

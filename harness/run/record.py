@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -101,6 +101,40 @@ class PackedSamples:
 
 
 @dataclass(frozen=True)
+class DeathRecord:
+    """Threads of JMeter that one Error or exception ended, the first of them at `first_ms` (ms since 1970).
+
+    `what` is `user`, or `download` for those that fetched embedded resources. `cause` is the class and its message.
+    """
+
+    what: str
+    count: int
+    first_ms: int
+    cause: str
+
+
+@dataclass(frozen=True)
+class RowsRecord:
+    """What the agent in JMeter counted: the rows that JMeter wrote into its JTL, `at_least` where it was killed.
+
+    `clock_step_ms` is by how much the clock was set while users ran; negative when it was set back.
+    """
+
+    written_count: int
+    at_least: bool
+    clock_step_ms: int
+
+    @classmethod
+    def of_all(cls, parts: Sequence[RowsRecord | None]) -> RowsRecord | None:
+        """Return the sum of several JMeters, with the largest step; None when one is not known."""
+        known = [rows for rows in parts if rows]
+        if not known or len(known) < len(parts):
+            return None
+        step_ms = max((rows.clock_step_ms for rows in known), key=abs)
+        return cls(sum(rows.written_count for rows in known), any(rows.at_least for rows in known), step_ms)
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json. Times are UTC in ISO 8601; `state` stays `running` when the harness was killed.
 
@@ -121,6 +155,8 @@ class RunRecord:
     `other_addresses` is how addresses that are not allowed were refused or watched; empty when JMeter did not run here.
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
+    `deaths` are threads that an Error or an exception ended. `rows` is what JMeter wrote; None when that is not known,
+    as of older runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
     none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
     load ran at the same time on the machine.
@@ -181,6 +217,9 @@ class RunRecord:
     http_requests: Mapping[str, int] = field(default_factory=dict)
     jobs: tuple[JobRecord, ...] = ()
     other_addresses: str = ""
+    deaths: tuple[DeathRecord, ...] = ()
+    rows: RowsRecord | None = None
+    heap_dumps: Mapping[str, int] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.plan.allowances import parse_allowances
 from harness.plan.headers import (
     checked_headers,
     jmx_text,
     merged,
     parse_headers,
     resolved,
+    secret_header_names,
     secrets_of_headers,
     variables_in,
     with_headers,
+    with_manager,
 )
 from harness.plan.jmx import tree_of
 from harness.run.request import Names, resolve_request
@@ -140,3 +143,26 @@ def test_a_plan_of_an_address_has_neither_the_headers_of_the_project_nor_another
         resolve_request(Names("https://shop.example.org/items", "local"), home, tmp_path)
     with pytest.raises(UsageError, match=r"shop.example.org is not this machine"):
         resolve_request(Names("", "local", curl="curl https://shop.example.org/"), home, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("authorization", "Bearer x", True),
+        ("X-Api-Key", "fixed", True),
+        ("X-Session", "${login_token}", True),
+        ("X-Tenant", "${__P(tenant_code,)}", True),
+        ("X-Shop", '${__groovy(System.getenv("SHOP"))}', True),
+        ("X-Page", "${page}", False),
+        ("X-Run", "${__P(run_id)}", False),
+        ("Accept", "*/*", False),
+    ],
+)
+def test_headers_whose_name_or_value_is_a_secret_stay_at_their_origin(name, value, is_secret):
+    written = with_manager(ElementTree.fromstring(jmx(request())), "More", {"Accept-Language": "de", name: value})
+    assert secret_header_names(written, ("tenant_code",)) == ((name,) if is_secret else ())
+
+
+def test_the_permission_to_send_credentials_elsewhere_is_in_the_report():
+    assert parse_allowances({"credentials_across": True}, "[allow]").lines == ("send credentials to other hosts",)
+    assert parse_allowances({}, "[allow]").lines == ()

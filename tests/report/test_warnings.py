@@ -43,7 +43,10 @@ EXAMPLES = {
         "what": "In the JTL time stamps go back by 1 h",
         "advice": "Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
     },
-    "gap": {"length": "59 min 59 s", "gaps": "62 s to 3661 s", "rest": " Without it the throughput is 99.8 req/s."},
+    "gap": {
+        "brief": "Rows are missing, or a clock was set: no samples for 59 min 59 s",
+        "why": "This is no stall: too few samples waited meanwhile (62 s to 3661 s).",
+    },
     "appended": {"count": "2", "lines": "1002"},
     "long-span": {"days": "31"},
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},

@@ -45,13 +45,15 @@ def split(directory, folder):
     paths = []
     for number, generator in enumerate(run.generators, start=1):
         changes = {"users": generator.users, "rate_per_s": generator.rate_per_s}
+        rows = [line for line in lines if f",{generator.name}-" in line]
         own = replace(
             run,
             load=replace(run.load, **changes),
             generators=(),
+            rows=run.rows and replace(run.rows, written_count=len(rows)),
             properties={**run.properties, "run_id": f"run-01_1-{number}"},
         )
         path = folder / f"gen{number}" / "run-01_1"
-        run_folder(path, own, [line for line in lines if f",{generator.name}-" in line], head=head)
+        run_folder(path, own, rows, head=head)
         paths.append(str(path))
     return paths

@@ -1,5 +1,4 @@
 import java.io.IOException;
-import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.net.ConnectException;
 import java.net.InetAddress;
@@ -9,7 +8,6 @@ import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.security.ProtectionDomain;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -56,6 +54,7 @@ public final class AllowedConnections {
         for (String type : List.of("java.net.Inet4AddressImpl", "java.net.Inet6AddressImpl")) {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
+        DeadUsers.install(instrumentation);
         Exchanges.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);
@@ -89,6 +88,7 @@ public final class AllowedConnections {
         allowed = parsed(entries);
         lineCount = 0;
         Exchanges.reset();
+        DeadUsers.reset();
         Files.writeString(file, "allowed: this machine, " + names + "\n");
     }
 
@@ -104,29 +104,8 @@ public final class AllowedConnections {
 
     private static void patch(
             Instrumentation instrumentation, String type, String method, String parameter, boolean withInt) throws Exception {
-        Class<?> target = Class.forName(type);
-        MethodPatch patch = new MethodPatch(method, parameter, withInt, "AllowedConnections", "check");
-        Throwable[] failure = new Throwable[1];
-        ClassFileTransformer transformer = new ClassFileTransformer() {
-            @Override
-            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
-                if (seen != target) {
-                    return null;
-                }
-                try {
-                    return patch.patched(classFile);
-                } catch (RuntimeException | Error error) { // the JVM would ignore it
-                    failure[0] = error;
-                    return null;
-                }
-            }
-        };
-        instrumentation.addTransformer(transformer, true);
-        instrumentation.retransformClasses(target);
-        // The transformer is not removed: otherwise a later retransformation would drop the patch.
-        if (failure[0] != null || patch.patchedCount() == 0) {
-            throw new IllegalStateException(type + " of this Java cannot be watched", failure[0]);
-        }
+        new MethodPatch(method, parameter, withInt, "AllowedConnections", "check")
+                .retransform(instrumentation, Class.forName(type));
     }
 
     /** Called by the patched methods. */

@@ -5,6 +5,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
 import java.security.ProtectionDomain;
 
 /**
@@ -84,9 +85,28 @@ final class MethodPatch {
         });
     }
 
-    /** Returns the number of patched methods. */
-    int patchedCount() {
-        return patchedCount;
+    /** Patches a class that Java has loaded already, such as one of its own; IllegalStateException where it cannot. */
+    void retransform(Instrumentation instrumentation, Class<?> target) throws UnmodifiableClassException {
+        Throwable[] failure = new Throwable[1];
+        instrumentation.addTransformer(new ClassFileTransformer() {
+            @Override
+            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
+                if (seen != target) {
+                    return null;
+                }
+                try {
+                    return patched(classFile);
+                } catch (RuntimeException | Error error) { // the JVM would ignore it
+                    failure[0] = error;
+                    return null;
+                }
+            }
+        }, true);
+        instrumentation.retransformClasses(target);
+        // The transformer is not removed: otherwise a later retransformation would drop the patch.
+        if (failure[0] != null || patchedCount == 0) {
+            throw new IllegalStateException(target.getName() + " of this Java cannot be watched", failure[0]);
+        }
     }
 
     byte[] patched(byte[] classFile) {

@@ -39,7 +39,7 @@ from harness.run.parts.left import locked
 from harness.run.parts.part import Part
 from harness.run.parts.places import Place
 from harness.run.progress import JtlTail, NewRows
-from harness.run.record import FINISHED, GeneratorRecord, RunRecord
+from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
 from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at
 
@@ -71,7 +71,7 @@ _OWN = re.compile(
 class PartsEnd:
     """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them.
 
-    `http_requests` and `left_out_arrivals` are the sums of the parts.
+    `http_requests`, `left_out_arrivals` and `rows` are the sums of the parts; `deaths` are those of all.
     """
 
     reasons: tuple[str, ...]
@@ -79,6 +79,8 @@ class PartsEnd:
     other_runs: tuple[str, ...]
     http_requests: Mapping[str, int]
     left_out_arrivals: int
+    deaths: tuple[DeathRecord, ...]
+    rows: RowsRecord | None
 
 
 class Parts:
@@ -322,7 +324,13 @@ class Parts:
             part.files, part.rows = {}, None
         counts = sum((Counter(run.http_requests) for run in runs.values()), Counter[str]())
         left_out = sum(run.left_out_arrivals for run in runs.values())
-        return PartsEnd(reasons, codes, tuple(others), counts, left_out)
+        rows = RowsRecord.of_all([part.record.rows if part.record else None for part in self._parts])
+        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows)
+
+    def _deaths(self) -> tuple[DeathRecord, ...]:
+        """Return what died in all parts, with times by the clock of this machine."""
+        of_parts = [(part.ahead_ms, one) for part in self._parts if part.record for one in part.record.deaths]
+        return tuple(replace(one, first_ms=one.first_ms - ahead_ms) for ahead_ms, one in of_parts)
 
     def _find_copies(self) -> None:
         """Note the parts whose rows are those of an earlier one: they count twice."""

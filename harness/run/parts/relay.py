@@ -271,7 +271,8 @@ class Relay:
         for path in sorted(self.run.rglob("*")) if self.run else ():
             name = path.relative_to(self.run or path).as_posix()
             is_of_plan = (self.work / "project" / "plans" / name).is_file() or name == "effective.jmx"
-            if path.is_file() and not is_of_plan and not name.startswith("samples.jtl"):
+            is_huge = path.suffix == ".hprof"  # a dump of the heap
+            if path.is_file() and not (is_of_plan or is_huge or name.startswith("samples.jtl")):
                 self.send("file", path.read_bytes(), name=name)
         out = self.work / "out.txt"
         last = out.read_text(errors="replace").strip().splitlines()[-1:] if out.is_file() else []

@@ -26,7 +26,7 @@ from harness.plan.jmx import plan_tree
 from harness.plan.load import Load
 from harness.plan.plan import Plan
 from harness.plan.thread_groups import tree_with_tenants
-from harness.run.connections import FOREIGN_NAME, generator_connections
+from harness.run.connections import DEAD_NAME, FOREIGN_NAME, generator_connections, generator_dead
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, generator_exchanges
 from harness.run.record import GeneratorRecord
@@ -45,6 +45,7 @@ _END = "end"
 # The files of a generator that have its number in the run directory.
 _NUMBERED = {
     LOG_NAME: generators.generator_log, FOREIGN_NAME: generator_connections, RAW_NAME: generator_exchanges,
+    DEAD_NAME: generator_dead,
 }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from tests.support.commands import command
 from tests.support.load_generator import generators
 from tests.support.local_server import serving
 from tests.support.merges import figures, split
-from tests.support.off_host import jmx, request
+from tests.support.off_host import element, flag, jmx, request, script, text
 from tests.support.processes import QUICK_JAVA, processes_of, wait_for
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, several_jmx
 from tests.support.tiny import DUMMY_JMX, report, run_json
@@ -145,6 +145,7 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(e
     assert len(codes) == len(set(codes)) == 600
     assert all(code.startswith("c") for code in codes)
     facts = run_json(tmp_path / "reports")
+    assert facts["rows"] == {"written_count": 600, "at_least": False, "clock_step_ms": 0}
     assert [(one["name"], one["users"]) for one in facts["generators"]] == [(first, 3), (second, 2)]
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
     assert {"generator-1.log", "generator-2.log"} <= {path.name for path in directory.iterdir()}
@@ -160,6 +161,43 @@ def test_two_generators_divide_the_users_use_each_line_once_and_lose_no_sample(e
     # Only how busy the machine was may differ: of runs by themselves nobody adds up what they used.
     assert merged.verdict.state != "INVALID"
     assert figures(replace(merged, verdict=whole.verdict), without) == figures(whole, without)
+
+
+class Moved(BaseHTTPRequestHandler):
+    """Sends what asks for / to another server."""
+
+    def do_GET(self):
+        self.got.append((self.path, self.headers.get("Authorization")))
+        self.send_response(302 if self.path == "/" else 200)
+        self.send_header("Location", f"http://127.0.0.1:{self.other}/other")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_generators_keep_credentials_at_their_origin_and_their_users_that_die_make_the_run_invalid(
+    ended, home, two, tmp_path
+):
+    (first, _), (second, _) = two
+    names = text("Header.name", "Authorization") + text("Header.value", "Bearer x")
+    row = (
+        f'<collectionProp name="HeaderManager.headers"><elementProp name="" elementType="Header">{names}</elementProp>'
+    )
+    headers = element("HeaderManager", "h", f"{row}</collectionProp>").replace("TestBeanGUI", "HeaderPanel")
+    dies = script("JSR223Sampler", "dies", "if (ctx.threadNum == 0) throw new Error('gone')")
+    toml = home / "plans" / "tiny.toml"
+    toml.write_text(f"{toml.read_text()}[allow]\nscripts = true\n")
+    got = []
+    with serving(Moved, got=got, other=0) as other, serving(Moved, got=got, other=other) as own:
+        in_group = request(flag("HTTPSampler.follow_redirects"), below=headers) + dies
+        (home / "plans" / "tiny.jmx").write_text(jmx(in_group))
+        done = ended(f"{first},{second}", "--users", "4", "--loops", "3", "--target", f"http://127.0.0.1:{own}")
+    assert {path: {one for at, one in got if at == path} for path, _ in got} == {"/": {"Bearer x"}, "/other": {None}}
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "2 of 4 users died: Error: gone, first at " in report(tmp_path / "reports")
+    assert run_json(tmp_path / "reports")["rows"]["written_count"] == len(rows_of(tmp_path / "reports"))
 
 
 def test_an_unusable_generator_is_named_at_once_and_nothing_is_left(ended, two, tmp_path):

@@ -31,11 +31,8 @@ import org.apache.jmeter.protocol.http.control.Authorization;
 import org.apache.jmeter.protocol.http.control.CacheManager;
 import org.apache.jmeter.protocol.http.control.CookieManager;
 import org.apache.jmeter.protocol.http.control.HeaderManager;
-import org.apache.jmeter.protocol.http.sampler.HTTPAbstractImpl;
-import org.apache.jmeter.protocol.http.sampler.HTTPHC4Impl;
 import org.apache.jmeter.protocol.http.sampler.HTTPSampleResult;
 import org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase;
-import org.apache.jmeter.protocol.http.sampler.HTTPSamplerFactory;
 import org.apache.jmeter.protocol.http.util.HTTPArgument;
 import org.apache.jmeter.testelement.property.JMeterProperty;
 import org.apache.jmeter.threads.JMeterContextService;
@@ -49,7 +46,7 @@ import org.apache.jmeter.util.JMeterUtils;
  * chain of executors. A request that needs more than {@link #isSupported} lists goes through JMeter's own sampler, over the
  * same connections.
  */
-public final class LeanSampler extends HTTPHC4Impl {
+public final class LeanSampler extends OwnSampler {
     private static final Set<String> METHODS = Set.of("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS");
     private static final Set<String> WITHOUT_BODY = Set.of("HEAD", "OPTIONS");
     /** Up to this length the first bytes of a body may be all: HTTPSamplerBase reads 8 KB at once. */
@@ -92,19 +89,9 @@ public final class LeanSampler extends HTTPHC4Impl {
         super(element);
     }
 
-    /** Returns the sampler for an HTTPSamplerProxy; null when it asks for another one than HttpClient's. */
-    public static Object create(Object proxy) {
-        HTTPSamplerBase element = (HTTPSamplerBase) proxy;
-        try {
-            HTTPAbstractImpl own = HTTPSamplerFactory.getImplementation(element.getImplementation(), element);
-            return own.getClass() == HTTPHC4Impl.class ? new LeanSampler(element) : null;
-        } catch (IllegalArgumentException error) { // JMeter reports it with each sample
-            return null;
-        }
-    }
-
     @Override
     protected HTTPSampleResult sample(URL url, String method, boolean isRedirect, int depth) {
+        begin(url, isRedirect, depth);
         JMeterVariables variables = JMeterContextService.getContext().getVariables();
         EncodedRequest request = null;
         try {

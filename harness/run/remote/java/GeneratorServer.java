@@ -37,6 +37,8 @@ public final class GeneratorServer implements Generator {
     private static final long POLL_MS = 50;
     /** The property with the allowed hosts of a run, host:port separated by commas. */
     private static final String ALLOWED = "allowed_connections";
+    /** The agent's file of what died, beside that of the connections. */
+    private static final String DEAD = "dead-users.txt";
     /** Larger files, such as complete answers that a plan saves, are not sent back. */
     private static final long FILE_MAX_BYTES = 16L * 1024 * 1024;
 
@@ -184,7 +186,11 @@ public final class GeneratorServer implements Generator {
             }
             files.put(log.getFileName().toString(), logOfRun());
             Path connections = (Path) ofAgent("list");
-            files.put(connections.getFileName().toString(), Files.readAllBytes(connections));
+            for (Path noted : List.of(connections, connections.resolveSibling(DEAD))) {
+                if (Files.exists(noted)) {
+                    files.put(noted.getFileName().toString(), Files.readAllBytes(noted));
+                }
+            }
         } catch (IOException error) {
             throw new RemoteException("its files cannot be read: " + error);
         }

@@ -1,0 +1,87 @@
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Does what the agent repeats every {@link #PERIOD_MS} while JMeter runs users or writes rows, and once more when Java ends.
+ *
+ * An Error, such as a full heap for a moment, must not end it: rows would stay in JMeter's buffer.
+ */
+final class Ticker {
+    private static final long PERIOD_MS = 500;
+    private static final AtomicBoolean STARTED = new AtomicBoolean();
+
+    private Ticker() {}
+
+    /** What is repeated. */
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    /** Called by threads of JMeter, whose class loader is kept. */
+    static void start() {
+        if (STARTED.get() || !STARTED.compareAndSet(false, true)) {
+            return;
+        }
+        ClassLoader loader = Thread.currentThread().getContextClassLoader();
+        Thread thread = new Thread(() -> repeat(loader), "flushes results");
+        thread.setDaemon(true);
+        thread.start();
+        Runtime.getRuntime().addShutdownHook(new Thread(Ticker::end));
+    }
+
+    private static void repeat(ClassLoader loader) {
+        while (true) {
+            try {
+                Thread.sleep(PERIOD_MS);
+            } catch (InterruptedException error) {
+                return;
+            }
+            attempt(ClockSteps::look);
+            attempt(() -> ResultFlush.flush(loader));
+            attempt(DeadUsers::write);
+        }
+    }
+
+    private static void end() {
+        attempt(ClockSteps::look);
+        attempt(ResultFlush::end);
+        attempt(DeadUsers::write);
+    }
+
+    private static void attempt(Action action) {
+        try {
+            action.run();
+        } catch (Throwable error) {
+            // The next time may succeed; the harness knows from missing files what is not known.
+        }
+    }
+
+    /** A small file beside the list of connections, whose text never becomes shorter: one cut by a kill is whole. */
+    static final class Kept {
+        private final String name;
+        private FileChannel out;
+
+        Kept(String name) {
+            this.name = name;
+        }
+
+        synchronized void write(String text) throws IOException {
+            if (out == null) {
+                Path file = AllowedConnections.list().resolveSibling(name);
+                out = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+            }
+            out.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)), 0);
+        }
+
+        synchronized void clear() throws IOException {
+            if (out != null) {
+                out.truncate(0);
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+"""Runs of a real JMeter with the agent alone, without the harness around it, and elements for their plans."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from harness.base import toolchain
+from harness.run.connections import FOREIGN_NAME, agent_option, take_list
+from harness.run.directory import RunDirectory
+from tests.support.off_host import element, flag, script, text
+
+_CONTROLLER = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
+_ENDS = '<boolProp name="LoopController.continue_forever">false</boolProp>'
+_CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+
+
+def controlled(kind: str, name: str, controller: str, below: str, *props: str) -> str:
+    """A thread group with its controller."""
+    return element(kind, name, text("ThreadGroup.on_sample_error", "continue"), controller, *props, below=below)
+
+
+def group(name: str, below: str, kind: str = "ThreadGroup", users: int = 1, loops: int = 1, **more: str) -> str:
+    """A thread group of users who loop."""
+    loop = _CONTROLLER.format("LoopController", text("LoopController.loops", str(loops)) + _ENDS)
+    props = (text(f"ThreadGroup.{key}", value) for key, value in {"num_threads": str(users), **more}.items())
+    return controlled(kind, name, loop, below, *props)
+
+
+def arrivals(name: str, below: str, schedule: str) -> str:
+    """An Open Model Thread Group."""
+    controller = _CONTROLLER.format("OpenModelThreadGroupController", "")
+    return controlled("OpenModelThreadGroup", name, controller, below, text("OpenModelThreadGroup.schedule", schedule))
+
+
+def concurrent(name: str, below: str, users: int) -> str:
+    """A Concurrency Thread Group, which replaces users that end, for a second."""
+    controller = _CONTROLLER.format("com.blazemeter.jmeter.control.VirtualUserController", "")
+    props = {"TargetLevel": str(users), "Hold": "1", "Unit": "S", "RampUp": "", "Steps": "", "LogFilename": ""}
+    return controlled(_CONCURRENCY, name, controller, below, *(text(*pair) for pair in props.items()))
+
+
+def does(code: str, name: str = "step") -> str:
+    """A script that is a sample."""
+    return script("JSR223Sampler", name, code)
+
+
+def dies(error: str) -> str:
+    """A sample that throws."""
+    return does(f"throw new {error}")
+
+
+def tree(*groups: str) -> str:
+    """A test plan of thread groups."""
+    plan = element("TestPlan", "plan", flag("TestPlan.tearDown_on_shutdown"), below="".join(groups))
+    return f'<jmeterTestPlan version="1.2"><hashTree>{plan}</hashTree></jmeterTestPlan>'
+
+
+class Agent:
+    """A JMeter with the agent in a folder: what it noted, and the lines of its JTL, when it has ended."""
+
+    def __init__(self, folder: Path, plan: str, *options: str, java: str = "", heap: str = "-Xmx200m") -> None:
+        self.folder, self.list = folder, folder / "agent" / FOREIGN_NAME
+        self.list.parent.mkdir(parents=True)
+        (folder / "plan.jmx").write_text(plan, encoding="utf-8")
+        home = toolchain.ensure_jmeter()
+        command = [str(home / "bin" / "jmeter"), "-n", "-t", "plan.jmx", "-l", "samples.jtl", "-j", "jmeter.log"]
+        settings = home.parent.parent / "jmeter" / "jmeter.properties"
+        command += ["-q", str(settings), "-Jjmeterengine.nongui.port=0", *options]
+        agent = agent_option(toolchain.ensure_agent(), self.list, ())
+        environment = {
+            **os.environ,
+            "JDK_JAVA_OPTIONS": f"{agent} {java}",
+            "HEAP": heap,
+            "JVM_ARGS": "-XX:TieredStopAtLevel=1",
+        }
+        with (folder / "jmeter.out").open("wb") as out:
+            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=out, stderr=out)
+
+    def ended(self) -> Agent:
+        """Wait for its end."""
+        try:
+            self.process.wait(timeout=45)
+        finally:
+            self.process.kill()
+        directory = RunDirectory(self.folder / "reports" / "plan" / "run-01_1")
+        directory.path.mkdir(parents=True)
+        self.noted = take_list(self.list, directory)
+        return self
+
+    @property
+    def rows(self) -> list[str]:
+        """The lines below the header."""
+        jtl = self.folder / "samples.jtl"
+        return jtl.read_text().splitlines()[1:] if jtl.is_file() else []
+
+    @property
+    def deaths(self) -> dict[tuple[str, str], int]:
+        """How many died, by what they were and the cause."""
+        return {(one.what, one.cause): one.count for one in self.noted.deaths}
