@@ -35,9 +35,8 @@ class Operation:
 
     @property
     def label(self) -> str:
-        """Return the operationId, else method and path, without what JMeter would evaluate."""
-        text = re.sub(r"\$+\{", "{", str(self.node.get("operationId") or self.title))
-        return "".join(filter(str.isprintable, text))
+        """Return the operationId, else method and path, as people can read it."""
+        return "".join(filter(str.isprintable, str(self.node.get("operationId") or self.title)))
 
     def success(self, document: Document) -> Mapping[str, Any]:
         """Return the response of the first documented success; empty without one."""

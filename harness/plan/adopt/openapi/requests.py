@@ -17,7 +17,7 @@ from harness.plan.adopt.openapi.document import Document, NotMadeError, read_doc
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
-from harness.plan.headers import OF_JMETER, jmx_text
+from harness.plan.headers import OF_JMETER, literal
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 # Types of which only an example is sent: a schema does not say how such a text is written.
@@ -112,28 +112,28 @@ class _Maker:
             yield f"not asked for: {shown}; to add one: --only 'GET *' --only {others[0]}"
 
     def _request(self, operation: Operation) -> OneRequest:
-        path, query, headers, cookies = _plain(operation.path), [], {}, []
+        path, query, headers, cookies = literal(operation.path), [], {}, []
         if not path.startswith("/") or not path.isprintable():
             raise NotMadeError("its path does not begin with / or is not printable")
         for parameter in operation.parameters:
             name, place = str(parameter["name"]), parameter["in"]
             if place == "path":
-                path = path.replace(f"{{{name}}}", self._in_path(operation, parameter))
+                path = path.replace(literal(f"{{{name}}}"), self._in_path(operation, parameter))
             elif (pair := self._given(parameter)) is None or (place == "header" and name.lower() in _IGNORED_HEADERS):
                 continue
             elif place == "query":
                 query += _query(parameter, pair)
             elif place == "header":
-                headers[name] = _plain(_simple(parameter, pair, str))
+                headers[name] = literal(_simple(parameter, pair, str))
             else:
-                cookies.append(f"{name}={_plain(_simple(parameter, pair, _quoted))}")
+                cookies.append(f"{literal(name)}={literal(_simple(parameter, pair, _quoted))}")
         if "{" in re.sub(r"\$\{\w+\}", "", path):
             raise NotMadeError("a parameter of its path is not described")
         for place, name, value in self._credentials(operation):
             if place == "query":
                 query.append(f"{_quoted(name)}={value}")
             elif place == "cookie":
-                cookies.append(f"{name}={value}")
+                cookies.append(f"{literal(name)}={value}")
             else:
                 headers[name] = value
         if cookies:
@@ -152,14 +152,14 @@ class _Maker:
         parts = urlsplit(self.address)
         origin = f"{parts.scheme}://{parts.netloc}"
         if parts.path.strip("/"):
-            return _plain(origin + parts.path.rstrip("/"))
+            return literal(origin + parts.path.rstrip("/"))
         for server in operation.node.get("servers") or self.document.root.get("servers") or ():
             url = str(server["url"])
             for name, variable in (server.get("variables") or {}).items():
                 url = url.replace(f"{{{name}}}", str(variable["default"]))
             there = urlsplit(url)
             if not there.netloc or f"{there.scheme}://{there.netloc}" == origin:
-                return _plain(f"{origin}/{there.path.strip('/')}".rstrip("/"))
+                return literal(f"{origin}/{there.path.strip('/')}".rstrip("/"))
             self.other_servers[url] = None
         return origin
 
@@ -197,7 +197,7 @@ class _Maker:
                 parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
                 taken = [one.variable.upper() for one in self.extractors.values()]
                 variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
-                self.extractors[title, name] = Extractor(variable, json_path, jmx_text(_plain(_scalar(value))))
+                self.extractors[title, name] = Extractor(variable, json_path, _scalar(value))
         if extractor := self.extractors.get((title, name)):
             return f"${{{extractor.variable}}}"
         if parameter.get("style", "simple") != "simple":
@@ -219,24 +219,24 @@ class _Maker:
             value = next((one for one in examples if isinstance(one, str)), None)
             if value is None:
                 raise NotMadeError(f"its body is {kind} without an example")
-            return OneRequest("", headers={"Content-Type": kind}, body=_plain(value))
+            return OneRequest("", headers={"Content-Type": literal(kind)}, body=literal(value))
         value = self.samples.value(schema, examples, "body")
         if kind == _MULTIPART:
             for key, one in self.samples.flat(schema).get("properties", {}).items():
                 if self.samples.flat(one).get("format") == "binary":
                     raise NotMadeError(f"its body has the file {key}, which cannot be made")
-            return OneRequest("", form=tuple((key, _plain(_scalar(one))) for key, one in value.items()))
+            return OneRequest("", form=tuple((literal(key), literal(_scalar(one))) for key, one in value.items()))
         if kind == _FORM:
             text = "&".join(pair for key, one in value.items() for pair in _query({"name": key}, one))
         else:
-            text = _plain(value if kind == "text/plain" else json.dumps(value, ensure_ascii=False))
-        return OneRequest("", headers={"Content-Type": kind}, body=text)
+            text = literal(value if kind == "text/plain" else json.dumps(value, ensure_ascii=False))
+        return OneRequest("", headers={"Content-Type": literal(kind)}, body=text)
 
     def _accept(self, operation: Operation) -> dict[str, str]:
         """Return the header Accept for the type of the first documented success, JSON before others."""
         content = operation.success(self.document).get("content") or {}
         kind = json_content(content) or next(iter(content), "")
-        return {"Accept": kind} if kind else {}
+        return {"Accept": literal(kind)} if kind else {}
 
     def _schemes(self) -> Mapping[str, Any]:
         schemes = (self.document.root.get("components") or {}).get("securitySchemes") or {}
@@ -269,11 +269,6 @@ class _Maker:
 
 def _scalar(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _plain(text: str) -> str:
-    """Return a text in which no variable is read."""
-    return text.replace("$", "$$")
 
 
 def _quoted(text: str) -> str:
