@@ -1,11 +1,18 @@
-"""Prints progress and status messages."""
+"""Prints texts: the only module that does, so that no text of others controls a terminal.
+
+This module runs before .venv exists: standard library only.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 Log = Callable[[str], None]
+# Characters that move the cursor, begin a command to a terminal, or change the direction of writing.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # Spells the options in messages as the user types them; set once by harness/program.py.
 _spell: Callable[[str], str] = str
 
@@ -16,15 +23,30 @@ def spell_with(spell: Callable[[str], str]) -> None:
     _spell = spell
 
 
+def clean(text: str) -> str:
+    """Return a text without characters that control a terminal; lines and tabs stay."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def print_text(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Print a text that people read, without characters that control a terminal."""
+    print(clean(str(text)), file=file, end=end, flush=flush)
+
+
+def emit(text: str) -> None:
+    """Print a text that a program reads, such as CSV, as it is; on a terminal as `print_text` does."""
+    sys.stdout.write(clean(text) if sys.stdout.isatty() else text)
+
+
 def log(text: str) -> None:
     """Print a message on standard output at once."""
-    print(_spell(text), flush=True)
+    print_text(_spell(text), flush=True)
 
 
 def stderr_log(prefix: str) -> Log:
     """Return a log that prints on standard error and starts each message with `prefix`."""
 
     def log_with_prefix(text: str) -> None:
-        print(f"{prefix}{_spell(text)}", file=sys.stderr, flush=True)
+        print_text(f"{prefix}{_spell(text)}", file=sys.stderr, flush=True)
 
     return log_with_prefix

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from html import escape
 
+from harness.base.log import clean
 from harness.base.units import plural
 from harness.metrics.tally import ErrorKey
 from harness.report.summary import RunSummary, StoredFailures
@@ -15,7 +15,6 @@ from harness.run.exchanges import Exchange
 
 # A longer body is cut in print; an exchange stores more.
 BODY_MOST = 2048
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CUT = "…"
 _STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
@@ -59,15 +58,15 @@ class Section:
 def exchange_lines(one: Exchange) -> Iterator[Line]:
     """Yield the lines of one exchange: result, request with `>`, response with `<`, assertions, variables."""
     yield title_of(one), Style.GOOD if one.is_success else Style.BAD
-    yield from ((_safe(f"  > {line}").rstrip(), Style.PLAIN) for line in _request(one))
-    yield from ((_safe(f"  < {line}").rstrip(), Style.DIM) for line in _response(one))
+    yield from ((clean(f"  > {line}").rstrip(), Style.PLAIN) for line in _request(one))
+    yield from ((clean(f"  < {line}").rstrip(), Style.DIM) for line in _response(one))
     yield from _results(one)
 
 
 def title_of(one: Exchange) -> str:
     """Return label, result, code and time of an exchange on one line."""
     result = "passed" if one.is_success else "FAILED"
-    return _safe(f"{one.label}: {result}, {one.code or 'no code'} {one.message}".rstrip() + f", {one.elapsed_ms} ms")
+    return clean(f"{one.label}: {result}, {one.code or 'no code'} {one.message}".rstrip() + f", {one.elapsed_ms} ms")
 
 
 def _request(exchange: Exchange) -> Iterator[str]:
@@ -99,20 +98,15 @@ def _body(text: str, size: str) -> str:
 def _results(exchange: Exchange) -> Iterator[Line]:
     for assertion in exchange.assertions:
         result = "passed" if assertion.is_passed else f"FAILED: {' '.join(assertion.message.split())}"
-        yield _safe(f"  assertion {assertion.name}: {result}"), Style.GOOD if assertion.is_passed else Style.BAD
+        yield clean(f"  assertion {assertion.name}: {result}"), Style.GOOD if assertion.is_passed else Style.BAD
     for name, change in (exchange.variables or {}).items():
         old = "not set" if change.before is None else _short(change.before)
-        yield _safe(f"  variable {name}: {old} → {_short(change.after)}"), Style.PLAIN
+        yield clean(f"  variable {name}: {old} → {_short(change.after)}"), Style.PLAIN
 
 
 def _short(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= 100 else f"{flat[:100]}…"
-
-
-def _safe(text: str) -> str:
-    """Return a text without the characters that control a terminal or reverse the direction of a text."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def exchange_page(title: str, sections: Iterable[Section]) -> str:
@@ -151,7 +145,7 @@ def _html_lines(lines: Iterable[Line]) -> str:
 
 
 def _html(text: str) -> str:
-    return escape(_safe(text), quote=True)
+    return escape(clean(text), quote=True)
 
 
 def count_text(exchanges: Sequence[Exchange]) -> str:

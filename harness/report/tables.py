@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from harness.base.log import clean
 from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
 from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
 
@@ -28,8 +29,6 @@ _TITLES = {**GROUP_TITLES, **_OF_TRANSACTIONS, LOADS: "Loads"}
 _SAMPLES_LEAST = 20
 # Characters that Markdown or GitHub reads as mark-up; & only at the start of an entity, _ only at the edge of a word.
 _SPECIAL = re.compile(r"([\\`*~$\[\]<>|]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_]))")
-# Characters that move the cursor or change the direction of writing: a label must not alter the text around it.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # The minimum widths of the tables of 2015; their label column was as wide as "Stripe (Default) Payment Method".
 _CLASSIC_WIDTHS = {
     "": 31, "#count": 6, "average": 7, "median": 6, "90%": 3, "min": 4, "max": 5, "errors": 8, "bandwidth": 9,
@@ -77,7 +76,7 @@ def rows_of(group: Rows) -> tuple[LabelFigures, ...]:
 
 def one_line(text: str) -> str:
     """Return text on one line, without characters that control a terminal."""
-    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+    return clean(" ".join(text.split()))
 
 
 def cell(text: str) -> str:

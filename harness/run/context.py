@@ -23,7 +23,7 @@ from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
-from harness.base.log import Log
+from harness.base.log import Log, clean
 from harness.base.paths import shown
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
@@ -70,7 +70,7 @@ class RunContext:
 
     def log(self, text: str) -> None:
         """Print a line."""
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def ready_jmeter(request: Request, reports: Path) -> JMeterHome:

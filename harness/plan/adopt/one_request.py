@@ -17,6 +17,7 @@ from harness.plan.adopt.adopt import adopt, secret_name
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
+from harness.plan.check import refuse_scripts
 from harness.plan.finding import Finding
 from harness.plan.headers import checked_headers, jmx_read, jmx_text, literal, parts_of, resolved, variables_in
 from harness.plan.jmx import parse
@@ -107,6 +108,8 @@ def write_requests(
         path = Path(folder) / "request.jmx"
         path.write_bytes(_jmx(requests, name if len(requests) > 1 else requests[0].label))
         adoption = adopt(path, name, plans, taken=variables)
+        path.write_bytes(adoption.draft.text())
+        refuse_scripts(path, source)
     secrets |= adoption.secrets
     names = dict.fromkeys((*variables, *adoption.secrets), "")
     write_adopted(plans, name, replace(adoption, secrets=names), source, common)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from harness.base.bounded import bounded
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import Extractor, OneRequest
@@ -25,6 +26,7 @@ _AS_WRITTEN = re.compile(r"text/(?!plain$).*|.*[/+]xml(?:;.*)?")
 # Parameters that OpenAPI ignores, since other parts of the file describe them, and those that JMeter sets.
 _IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_NO_DEFAULT = "NOT_FOUND"
 _OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
 
 
@@ -40,13 +42,19 @@ class ApiPlan:
 def plan_of_openapi(path: Path, only: Sequence[str], address: str, name: str) -> ApiPlan:
     """Return requests to an address for the plan `name`, or with the title of the file as its name.
 
-    Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made.
+    Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made, and
+    for one with which a library hangs or crashes.
     """
+    return bounded(path.name, lambda at: _plan(path, only, address, name, at))
+
+
+def _plan(path: Path, only: Sequence[str], address: str, name: str, at: Callable[[str], None]) -> ApiPlan:
+    """Return the requests; `at` is called with the place before each part of the work."""
     document = read_document(path)
     info = document.root.get("info")
     name = name or plan_name_of(str((isinstance(info, Mapping) and info.get("title")) or path.stem))
     maker = _Maker(document, address, choose(document, only), name)
-    requests = maker.requests()
+    requests = maker.requests(at)
     if not requests:
         reason = maker.left_out[0] if maker.left_out else "it has neither GET nor HEAD"
         raise UsageError(f"{path.name}: no operation can be used: {reason}", "name others with --only")
@@ -79,9 +87,10 @@ class _Maker:
     def __post_init__(self) -> None:
         self.samples = Samples(self.document)
 
-    def requests(self) -> list[OneRequest]:
+    def requests(self, at: Callable[[str], None]) -> list[OneRequest]:
         """Return the requests of the chosen operations; the others get a line in `left_out`."""
         for operation in self.choice.chosen:
+            at(operation.title)
             try:
                 self.made[operation.title] = self._request(operation)
             except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
@@ -186,8 +195,6 @@ class _Maker:
         name = str(parameter["name"])
         schema, examples = self._described(parameter)
         value = self.samples.value(schema, examples, name)
-        if not _scalar(value).isprintable():
-            raise NotMadeError(f"{name} has a value that is not printable")
         above, has_list, _ = operation.path.partition(f"/{{{name}}}")
         title = f"GET {above}"
         listing = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
@@ -197,7 +204,9 @@ class _Maker:
                 parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
                 taken = [one.variable.upper() for one in self.extractors.values()]
                 variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
-                self.extractors[title, name] = Extractor(variable, json_path, _scalar(value))
+                # JMeter splits defaults at semicolons.
+                default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
+                self.extractors[title, name] = Extractor(variable, json_path, default)
         if extractor := self.extractors.get((title, name)):
             return f"${{{extractor.variable}}}"
         if parameter.get("style", "simple") != "simple":
