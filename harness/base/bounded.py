@@ -6,6 +6,7 @@ The work is pure: it gets nothing but the file, and returns a value.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import pickle
 import resource
@@ -74,6 +75,7 @@ def _work(write: int, work: Callable[[Callable[[str], None]], Result]) -> NoRetu
     """Do the work in the child, and end it without the clean-up of its parent."""
     code = 1
     try:
+        faulthandler.disable()  # a crash is a finding about the file
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(ValueError, OSError):  # macOS has no such limit
             limit = psutil.Process().memory_info().vms + MEMORY_MOST_BYTES

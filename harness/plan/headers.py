@@ -12,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
 from harness.base.secrecy import secret_values, secrets_of_header
-from harness.plan.jmx_writer import Expression, header_manager, insert_first, jmx_bytes, joined
+from harness.plan.jmx_writer import Expression, header_manager, insert_first, jmx_bytes, joined, of_jmx
 
 # In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
@@ -62,7 +62,7 @@ def variables_in(*texts: str) -> tuple[str, ...]:
 
 def jmx_read(name: str) -> Expression:
     """Return how a JMX reads an environment variable."""
-    return Expression(f'${{__groovy(System.getenv("{name}"))}}')
+    return of_jmx(f'${{__groovy(System.getenv("{name}"))}}')
 
 
 def jmx_text(text: str, read: Callable[[str], Expression] = jmx_read) -> Expression:
