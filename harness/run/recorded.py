@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from statistics import median
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import log
 from harness.base.project import folder_with, read_project
+from harness.base.toml_text import toml_comment, toml_string
 from harness.base.units import number_text, parse_duration_s, plural
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.files import store_secrets, write_data, write_plan
@@ -100,12 +100,12 @@ def _jmx(recorded: Recorded) -> bytes:
 
 
 def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
-    files = ", ".join(one.name for one in recordings)
+    files = toml_comment(", ".join(one.name for one in recordings))
     lines = [
         f"# Written by lth init from {files}. plans/README.md explains every key.",
         "format_version = 1",
-        f"title = {json.dumps(recorded.name)}",
-        f"shape = {json.dumps(f'{recorded.name}.jmx')}",
+        f"title = {toml_string(recorded.name)}",
+        f"shape = {toml_string(f'{recorded.name}.jmx')}",
         *secrets_lines(tuple(recorded.secrets)),
         "",
         "[load]",

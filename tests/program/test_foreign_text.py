@@ -99,7 +99,7 @@ def test_only_one_module_prints_and_it_prints_no_sign_that_controls_a_terminal()
         (["a$", "{b}"], "a${__char(36)}{b}"),
         (["a$", Expression("${v}"), "{b}\\"], "a${__char(36)}${v}{b}\\\\"),
         (["\x01\ud800"], "${__char(1)}\ufffd"),
-        ([call("__P", "a,b", "$)\\{")], "${__P(a${__char(44)}b,${__char(36)}${__char(41)}${__char(92)}${__char(123)})}"),
+        ([call("__P", "a,b", "$)\\{")], "${__P(a${__char(44)}b,${__char(36)}${__char(41)}${__char(92)}${__char(123)})}"),  # noqa: E501
         ([f"{Expression('${v}')}"], "${__char(36)}{v}"),  # made by str's own methods: a text again
     ],
 )  # fmt: skip
