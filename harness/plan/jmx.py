@@ -159,7 +159,7 @@ def parse(
     except OSError as error:
         raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
     except _TooDeepError as error:
-        raise UsageError(f"{where}:{error}: more than {_DEPTH_MOST} elements within each other", todo) from None
+        raise UsageError(f"{where}:{error}: nested too deeply: more than {_DEPTH_MOST} elements", todo) from None
     except ElementTree.ParseError as error:
         raise UsageError(f"{where}: not XML: {error}", todo) from None
     except DefusedXmlException:

@@ -91,7 +91,7 @@ def test_a_jmx_with_too_many_levels_or_bytes_is_refused(tmp_path, monkeypatch):
     jmx.write_text(
         TINY_JMX.replace("</jmeterTestPlan>", f"{'<hashTree>' * 5000}{'</hashTree>' * 5000}</jmeterTestPlan>")
     )
-    with pytest.raises(UsageError, match=rf"{tmp_path.name}/deep\.jmx:\d+: more than 400 elements within each other"):
+    with pytest.raises(UsageError, match=rf"{tmp_path.name}/deep\.jmx:\d+: nested too deeply: more than 400 elements"):
         plan_tree(jmx)
     monkeypatch.setattr("harness.plan.jmx._SIZE_MOST_BYTES", 1_000_000)
     jmx.write_text(TINY_JMX.replace('testname="', f'testname="{"a" * 1_000_000}', 1))
