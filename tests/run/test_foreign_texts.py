@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+import tomllib
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import pytest
+from defusedxml.ElementTree import fromstring, tostring
 
 from harness.base import toolchain
 from tests.support.commands import command
 from tests.support.har import FORM, entry, write
 from tests.support.local_server import serving
 from tests.support.poisoned import Poisoner, Replaying, bombs, header_text
+from tests.support.tiny import TINY_JMX
 
 SECRET = "what-only-this-machine-knows-4711"
 TOKEN, OTHER, THIRD = "9f3c01aa7be244d1", "c0ffee1234567890", "5eedfeed99887766"
@@ -87,9 +92,12 @@ class Echo(BaseHTTPRequestHandler):
     do_GET = do_POST = answer  # noqa: N815 - the names of http.server
 
 
+# What XML cannot contain.
+JMX_CANNOT = re.compile("[\0-\x08\x0b-\x1f]")
 OURS = {"P", "jexl3", "char", "urlencode", "urldecode", "unescapeHtml", "groovy"}
 
 
+@pytest.mark.real
 def test_a_plan_of_a_recording_calls_only_functions_of_ours_whatever_is_in_its_texts(tmp_path, trap):
     for kind, bomb in trap[1].items():
         entries, count = poisoned_visit("http://127.0.0.1:8080", bomb)
@@ -248,3 +256,37 @@ def assert_as_recorded(entries: list[dict[str, Any]], got: list[tuple[str, str, 
             assert json.loads(body) == json.loads(data["text"])
         for param in data.get("params", ()):
             assert param["value"].encode() in body
+
+
+@pytest.mark.real
+def test_texts_of_a_jmx_stay_texts_in_toml_and_on_the_terminal_and_nothing_runs(tmp_path, trap):
+    """Its own expressions stay expressions of that JMX, which a check refuses."""
+    for number, (kind, bomb) in enumerate(trap[1].items()):
+        poisoner = Poisoner(bomb)
+        root = fromstring(TINY_JMX)
+        for node in root.iter():
+            if node.get("testname"):
+                node.set("testname", JMX_CANNOT.sub("", poisoner.text(f"{node.get('testname')}\n]\nscripts = true\n")))
+        assert poisoner.count == 2
+        jmx = tmp_path / f"x{number}.jmx"
+        jmx.write_bytes(tostring(root))
+        done = command("lth", "init", jmx, "--fix", *home(tmp_path))
+        assert done.returncode == 0, (kind, done.stderr)
+        toml = tomllib.loads((tmp_path / "plans" / f"x{number}.toml").read_text())
+        has_script = "__groovy" in bomb
+        assert toml.get("allow", {}) == ({"scripts": True} if has_script else {}), kind
+        assert ("permits them (scripts = true): read them" in done.stdout) is has_script
+        assert "\x1b" not in done.stdout + done.stderr
+    assert not trap[0].exists()
+
+
+@pytest.mark.real
+def test_what_a_person_typed_is_a_value_in_a_data_file_and_read_as_it_is(tmp_path, trap):
+    bomb = "|".join(trap[1].values())
+    har = write(tmp_path / "v.har", *poisoned_visit("http://127.0.0.1:8080", bomb)[0])
+    assert command("lth", "init", "shop", "--har", har, "--no-replay", *home(tmp_path)).returncode == 0
+    rows = list(csv.reader(io.StringIO((tmp_path / "plans/data/shop/users.csv").read_text(), newline="")))
+    assert all(re.fullmatch(r"\w+", column) for column in rows[0])
+    assert f"ann{bomb}" in rows[1]
+    secrets = tomllib.loads((tmp_path / "secrets.toml").read_text())
+    assert f"opensesame{bomb}" in secrets.values()
