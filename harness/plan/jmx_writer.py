@@ -50,8 +50,13 @@ def joined(*parts: str) -> Expression:
 
 def call(function: str, *parameters: str) -> Expression:
     """Return a call of a function; a parameter that is no Expression is passed as it is."""
-    texts = (one if isinstance(one, Expression) else _IN_PARAMETER.sub(_char, _valid(one)) for one in parameters)
+    texts = (one if isinstance(one, Expression) else anywhere(one) for one in parameters)
     return Expression(f"${{{function}({','.join(texts)})}}")
+
+
+def anywhere(text: str) -> Expression:
+    """Return a text such that JMeter reads that very text wherever it is, also within a parameter or another text."""
+    return Expression(_IN_PARAMETER.sub(_char, _valid(text)))
 
 
 def variable(name: str) -> Expression:

@@ -18,6 +18,7 @@ from harness.plan.jmx_writer import (
     add_bool,
     add_string,
     add_variables,
+    anywhere,
     child,
     insert_first,
     joined,
@@ -167,7 +168,7 @@ def tree_with_tenants(jmx: Path, loads: Sequence[GroupLoad]) -> Node:
 def _set_properties(children: ElementTree.Element, load: GroupLoad) -> None:
     """Write the values of a load where the elements of its group read the properties; UsageError if none does."""
     for name, value in load.properties.items():
-        read, written_value, has_found = re.compile(_READ.format(re.escape(name))), value.replace("\\", r"\\"), False
+        read, written_value, has_found = re.compile(_READ.format(re.escape(name))), anywhere(value), False
         for element in children.iter():
             if element.text and read.search(element.text):
                 set_text(element, of_jmx(read.sub(written_value, element.text)))
