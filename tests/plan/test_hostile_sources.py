@@ -132,7 +132,15 @@ def test_a_number_or_a_depth_that_python_cannot_read_is_refused(tmp_path, text, 
 
 @pytest.mark.parametrize(
     "page",
-    ["<title>A</title><![foo[ x", '<form action="http://["><input name="q"></form>', "{" * 100_000, "[" * 100_000],
+    [
+        "<title>A</title><![foo[ x",
+        "<a " * 200_000,
+        "<!--" * 200_000,
+        "x" * 20_000_000,
+        '<form action="http://["><input name="q"></form>',
+        "{" * 100_000,
+        "[" * 100_000,
+    ],
 )
 def test_an_answer_that_is_no_html_url_or_json_is_only_not_understood(tmp_path, page):
     har = write(

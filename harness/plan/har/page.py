@@ -16,6 +16,10 @@ _TYPED = frozenset(
 )
 
 
+# The parser reads what is behind a tag or comment without an end again and again.
+_REST_MOST = 10_000
+
+
 class Element(NamedTuple):
     """A start tag with its attributes; `form` is the index of its form, -1 outside of one."""
 
@@ -46,7 +50,8 @@ class Page(HTMLParser):
         self._button: tuple[str, str] | None = None
         with suppress(AssertionError):  # Python's parser ends so at some declarations; what is before them is known
             self.feed(text)
-            self.close()
+            if len(self.rawdata) < _REST_MOST:
+                self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take an element."""
