@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, cast
 
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
+from harness.base.log import print_text
 from harness.help_text import HelpFormatter
 from harness.run.kinds import EXPERIMENTS, LAST, kind_of
 
@@ -327,7 +328,7 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
         from harness.doubtful_page import topic_text  # here, because other commands do not need it
 
         if text := topic_text(rest[0], program):
-            print(text)
+            print_text(text)
             raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))
     from harness.base.git import version_text  # here, because other commands do not need it

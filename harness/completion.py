@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from harness.base.errors import EXIT_OK
+from harness.base.log import emit
 from harness.options import OPTIONS, take_argument
 
 _EPILOG = """\
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print it and return 0."""
-    print({"bash": bash, "zsh": zsh, "fish": fish, "markdown": markdown}[options.shell](), end="")
+    emit({"bash": bash, "zsh": zsh, "fish": fish, "markdown": markdown}[options.shell]())
     return EXIT_OK
 
 

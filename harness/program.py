@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from harness.base import standard_streams
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
-from harness.base.log import spell_with
+from harness.base.log import print_text, spell_with
 from harness.base.option_names import spelled
 from harness.base.writable import FULL
 
@@ -37,7 +37,7 @@ def run(program: str, file: str, *, in_current_venv: bool) -> int:
         code, output_counts = ended.code if isinstance(ended.code, int) else EXIT_OK, True
     lost = standard_streams.output_error()
     if lost and not standard_streams.is_reader_gone():
-        print(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
+        print_text(f"{program}: not all of the output could be written ({lost.strerror})", file=sys.stderr)
         code = code or (EXIT_USAGE if output_counts else EXIT_OK)
     return code
 
@@ -66,15 +66,15 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
             sys.modules["harness.base.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        print(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
+        print_text(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"{name}: interrupted; nothing was measured", file=sys.stderr)
+        print_text(f"{name}: interrupted; nothing was measured", file=sys.stderr)
         return EXIT_INTERRUPTED
     except OSError as error:
         if error.errno not in FULL:
             return _bug(name)
-        print(f"{name}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
+        print_text(f"{name}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)
@@ -96,8 +96,8 @@ def _bug(program: str) -> int:
     """
     import traceback
 
-    traceback.print_exc()
-    print(f"{program}: this is an error of the harness itself", file=sys.stderr)
+    print_text(traceback.format_exc(), file=sys.stderr, end="")
+    print_text(f"{program}: this is an error of the harness itself", file=sys.stderr)
     return EXIT_BUG
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import emit, print_text
 from harness.base.project import current_project, names_in
 from harness.base.units import parse_date, parse_whole_number
 from harness.history.acceptance import (
@@ -57,13 +58,13 @@ def run(options: argparse.Namespace) -> int:
     file: Path = options.file
     there = read_acceptances(file)
     if options.list:
-        print(acceptances_csv(there), end="")
+        emit(acceptances_csv(there))
         return EXIT_OK
     requested = _acceptance(options)
     where = os.path.relpath(file)
     if options.remove:
         write_acceptances(file, without(there, requested.what))
-        print(f"{where}: {requested.text} is no longer accepted")
+        print_text(f"{where}: {requested.text} is no longer accepted")
         return EXIT_OK
     options.reports = kinds.NIGHTLY.folder_in(options.reports)
     groups = nightly_runs_of(read_catalogue(options.reports).entries) if options.reports.is_dir() else ()
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         (group.date for group in groups if group.plan == requested.plan and group.date >= requested.since), default=""
     )
     begins = f"the nightly run of {first}" if first else "the next nightly run"
-    print(f"{where}: {requested.text} is accepted; the history restarts with {begins}. Commit the file.")
+    print_text(f"{where}: {requested.text} is accepted; the history restarts with {begins}. Commit the file.")
     return EXIT_OK
 
 

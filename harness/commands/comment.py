@@ -15,7 +15,7 @@ from harness.base import strict_json
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.git import changed_files, merge_base, write_version
 from harness.base.http_client import retried
-from harness.base.log import log
+from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
     status = status_of(report, subject)
     if options.dry_run:
         if subject.sha:
-            print(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
-        print(comment_text(report, subject, "", github.GitHub.comment_limit), end="")
+            print_text(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
+        print_text(comment_text(report, subject, "", github.GitHub.comment_limit), end="")
         return EXIT_OK
     try:
         forge = _forge(options.repo)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.log import emit, print_text
 from harness.compare import render as rendered
 from harness.compare.advice import next_steps
 from harness.compare.answer import rows_of
@@ -269,7 +270,7 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-        print(json_text(plain) if options.format == JSON else rendered.report(compared, ""), end="")
+        emit(json_text(plain) if options.format == JSON else rendered.report(compared, ""))
         return
     if options.format == MARKDOWN:
         for name in (output.with_suffix(".svg").name, f"{output.stem}{_INTERVALS}"):
@@ -282,7 +283,7 @@ def _write(compared: Compared, options: argparse.Namespace, output: Path | None,
         write_whole(output.with_suffix(".json") if options.save else output, json_text(plain))
     columns = shutil.get_terminal_size().columns
     text = rendered.terminal_text(compared.comparison, columns, compared.next_steps)
-    print(f"{text}{os.path.relpath(output)}")
+    print_text(f"{text}{os.path.relpath(output)}")
     if options.html:
         write_html(output)
 
@@ -307,12 +308,12 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     if output is None and options.html:
         raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
     if options.format == JSON:
-        print(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]), end="")
+        emit(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]))
     elif output is None:
-        print(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
+        print_text(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
     else:
         write_sweeps(stored_sweeps, analyses, [comparison], output, command)
-        print("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
+        print_text("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))
         if options.html:
             write_html(output)
     return _exit_code(comparison.verdict, sure=options.sure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
+from harness.base.log import print_text
 from harness.options import take, take_argument
 from harness.plan.jmx import plan_tree
 from harness.plan.jmx_diff import changes_of
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.text:
         found = changes_of(old, new)
         for change in found:
-            print(change.line)
+            print_text(change.line)
         return EXIT_REGRESSED if found else EXIT_OK
     try:
         text = "\n".join(text_lines(plan_tree(old)))
@@ -47,5 +48,5 @@ def run(options: argparse.Namespace) -> int:
         if not old.is_file():
             raise
         text = old.read_text(encoding="utf-8", errors="replace")
-    print(text.removesuffix("\n"))
+    print_text(text.removesuffix("\n"))
     return EXIT_OK

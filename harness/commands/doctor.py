@@ -22,6 +22,7 @@ from harness.base import integrity, toolchain
 from harness.base.errors import EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.git import version_text
 from harness.base.java import java_path, jmeter_java_path, jmeter_java_version
+from harness.base.log import print_text
 from harness.base.project import BUILD, CHECKOUT, FILE_NAME, NAME, PACKAGE, SHIPPED, current_project, folder_with
 from harness.base.python_packages import pinned
 
@@ -68,15 +69,15 @@ def run(_: argparse.Namespace) -> int:
     for look in (_folders, _java, _maven, _python, _jars, _machine, _disk, _clock):
         for finding in look():
             if isinstance(finding, Fact):
-                print(f"{finding.name:<12}{finding.text}", flush=True)
+                print_text(f"{finding.name:<12}{finding.text}", flush=True)
             else:
                 problems.append(finding)
-    print()
+    print_text()
     for problem in problems:
         kind = "PROBLEM" if problem.prevents else "warning"
-        print(f"{kind}: {problem.what}; {problem.why}; {problem.todo}")
+        print_text(f"{kind}: {problem.what}; {problem.why}; {problem.todo}")
     if not problems:
-        print("no problems found")
+        print_text("no problems found")
     return EXIT_USAGE if any(problem.prevents for problem in problems) else EXIT_OK
 
 

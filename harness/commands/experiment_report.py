@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.base.paths import shown
 from harness.experiment.files import ExperimentFiles, Experiments, find_experiment
 from harness.experiment.record import RUNNING
@@ -143,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     files = find_experiment(kind, options.reports, options.run)
     written = _WRITERS[kind.verb](files, options)
     first, *lines = written.lines
-    print("\n".join([f"{shown(files.report)}: {first}" if first else shown(files.report), *lines]))
+    print_text("\n".join([f"{shown(files.report)}: {first}" if first else shown(files.report), *lines]))
     if options.html:
         write_html(files.report)
     return written.exit_code

@@ -7,6 +7,7 @@ import os
 
 from harness.base import units
 from harness.base.errors import EXIT_OK
+from harness.base.log import print_text
 from harness.base.python_packages import ensure_pyarrow
 from harness.export.files import PARQUET, read_seconds, record_of, write
 from harness.options import take, take_argument
@@ -47,5 +48,5 @@ def run(options: argparse.Namespace) -> int:
     seconds = read_seconds(directory, record.once_labels)
     files = write(options.format, record, seconds, options.into or directory.path / "export")
     names = ", ".join(os.path.relpath(file) for file in files)
-    print(f"{names}: {units.plural(seconds.sample_count, 'sample')} of {record.id}")
+    print_text(f"{names}: {units.plural(seconds.sample_count, 'sample')} of {record.id}")
     return EXIT_OK

@@ -18,6 +18,7 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_path, jmeter_java_version
+from harness.base.log import print_text
 from harness.base.open_files import allow_most_open_files
 from harness.base.paths import shown
 from harness.base.ports import check_port
@@ -129,7 +130,7 @@ def _ready_keys(keys: Path, remote: Remote) -> None:
     """Raise UsageError without keys; create them when the generator serves this machine only."""
     if remote.is_local and not keys.exists():
         make_keys(keys)
-        print(f"{shown(keys)}: created for this machine only; for others use make generator-keys", flush=True)
+        print_text(f"{shown(keys)}: created for this machine only; for others use make generator-keys", flush=True)
     check_keys(keys)
 
 
@@ -144,9 +145,9 @@ def _follow(process: subprocess.Popen[bytes], console: Path, remote: Remote, int
             for line in text[printed : text.rfind("\n") + 1].splitlines():
                 if line == READY_LINE:
                     is_ready = True
-                    print(f"generator listens at {remote.name}; Ctrl-C ends it", flush=True)
+                    print_text(f"generator listens at {remote.name}; Ctrl-C ends it", flush=True)
                 elif line.startswith("generator: "):
-                    print(line, flush=True)
+                    print_text(line, flush=True)
             printed = max(printed, text.rfind("\n") + 1)
             if code is not None:
                 tail = child.tail_of(console, console.with_name(LOG_NAME))

@@ -7,6 +7,7 @@ import argparse
 from harness.base.errors import EXIT_OK
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
+from harness.base.log import print_text
 from harness.base.paths import shown
 from harness.options import take
 from harness.run.remote.keys import make_keys
@@ -26,6 +27,6 @@ def run(options: argparse.Namespace) -> int:
         java_version()
         make_keys(options.keys)
     folder = shown(options.keys)
-    print(f"{folder}: created; everyone who has it can control your generators, and git ignores it")
-    print(f"for each other machine: scp -rp {folder} HOST:PATH/OF/THE/CHECKOUT/")
+    print_text(f"{folder}: created; everyone who has it can control your generators, and git ignores it")
+    print_text(f"for each other machine: scp -rp {folder} HOST:PATH/OF/THE/CHECKOUT/")
     return EXIT_OK

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.base.paths import shown
 from harness.base.units import MS_PER_S, duration_text
 from harness.options import take, take_argument
@@ -59,15 +60,15 @@ def run(options: argparse.Namespace) -> int:
             _attach(directory, recording, process)
         for files in sweeps_with(directories):
             write_sweep_report(files.record)
-            print(os.path.relpath(files.report))
+            print_text(os.path.relpath(files.report))
         return EXIT_OK
     with tempfile.TemporaryDirectory(prefix="recording-") as folder:
         read = read_recording(recording.resolve(), {}, Path(folder))
     if not read.events:
         raise UsageError(f"{recording}: {read.problem}", "give a recording with the JDK's setting default or profile")
-    print(_text(process, read.events))
+    print_text(_text(process, read.events))
     if read.problem:
-        print(f"\nKnown in part: {read.problem}.")
+        print_text(f"\nKnown in part: {read.problem}.")
     return EXIT_OK
 
 
@@ -78,7 +79,7 @@ def _attach(directory: RunDirectory, recording: Path, process: str) -> None:
     write_report(directory)
     if why.startswith("not known"):
         raise UsageError(f"{shown(directory.path)}: {process} is {why}", "its report says so, too")
-    print(os.path.relpath(directory.report) + (f": {process} is {why}" if why else ""))
+    print_text(os.path.relpath(directory.report) + (f": {process} is {why}" if why else ""))
 
 
 def _text(process: str, events: tuple[RecordedEvent, ...]) -> str:

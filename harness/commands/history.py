@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import emit, print_text
 from harness.base.project import current_project
 from harness.base.units import parse_whole_number, plural
 from harness.history.acceptance import ACCEPTED, read_acceptances
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         text = json_text(history_json(plan_history, _command(options)))
     if output is None:
-        print(text, end="")
+        emit(text)
         return EXIT_OK
     if not output.parent.is_dir():
         raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
@@ -108,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
             output, history_json(plan_history, _command(options), next((one.name for one in charts if one), ""))
         )
         _write_charts(output, [chart for chart in charts if chart])
-    print(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in plan_history.lines), 'run')}")
+    print_text(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in plan_history.lines), 'run')}")
     return EXIT_OK
 
 
@@ -121,7 +122,7 @@ def _for_otava(plan_history: History) -> str:
         )
     more = len(plan_history.lines) - 1
     if more:
-        print(f"{plural(more, 'other set')} of conditions left out: --users selects one", file=sys.stderr)
+        print_text(f"{plural(more, 'other set')} of conditions left out: --users selects one", file=sys.stderr)
     return otava_csv(plan_history.lines[0])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import EXIT_OK
+from harness.base.log import print_text
 from harness.base.project import folder_with
 from harness.cloudwatch.sources import table_names
 from harness.options import take, take_argument
@@ -59,15 +60,15 @@ def run(options: argparse.Namespace) -> int:
     for directory in named.runs:
         try:
             add_cloudwatch(directory, print, spec)
-            print(os.path.relpath(directory.report))
+            print_text(os.path.relpath(directory.report))
         except NothingToFetchError as error:
             code = error.exit_code
-            print(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"aggregate.py: {error}", file=sys.stderr)
     for report in named.sweep_reports:
         from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need NumPy
 
         write_sweep_report(report)
-        print(os.path.relpath(report))
+        print_text(os.path.relpath(report))
     return code
 
 

@@ -14,7 +14,7 @@ from harness.base.before_setup import needs_set_up
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.log import log
+from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
 from harness.experiment.execute import InChildren
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         _print_plan(suite, loads, options.reports)
         if recipients:
-            print(recipients.text)
+            print_text(recipients.text)
         return EXIT_OK
     for line in recipients.unset if recipients else ():
         log(f"{options.suite.name} [notify]: {line}, so the result is not sent there")
@@ -207,22 +207,22 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
     """Print the runs in their order with the planned seconds, the total against the budget, and what they can see."""
     runs = order_of(loads)
     total_s = sum(loads[run.load].planned_s + FIRST_GUESS_S for run in runs)
-    print(f"{suite.title}: {units.plural(len(runs), 'run')}, nothing is started")
+    print_text(f"{suite.title}: {units.plural(len(runs), 'run')}, nothing is started")
     for number, run in enumerate(runs, start=1):
         load = loads[run.load]
         planned = f"{units.number_text(load.planned_s)} s"
-        print(
+        print_text(
             f"{number:3}. {load.title}, profile {load.profile}, round {run.round_number} of {load.repeats}: {planned}"
         )
     start = f"including {units.number_text(FIRST_GUESS_S)} s for each start"
     total, budget = units.duration_text(round(total_s)), units.duration_text(suite.budget_s)
-    print(f"about {total} in total, {start}; the budget is {budget}")
+    print_text(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
-        print("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
+        print_text("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
     from harness.nightly.outcome import unseen  # deferred: it loads NumPy
     from harness.trust.known import known_text
 
     texts = [(load, unseen(load, suite.metrics, reports)) for load in loads]
     lines = [known_text(None, load.plan) if text is None else text and f"{load.title}: {text}" for load, text in texts]
     for line in dict.fromkeys(filter(None, lines)):
-        print(line)
+        print_text(line)

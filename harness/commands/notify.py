@@ -11,7 +11,7 @@ from harness.ab.message import ab_message
 from harness.ab.outcome import outcome_of
 from harness.ab.record import AbRecord
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.log import log
+from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.project import folder_with
 from harness.experiment.counting import results_of
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--suite and --env cannot be used together", "give one")
     addressed = _addressed(options)
     if options.dry_run:
-        print(plain_text(addressed.message) + addressed.recipients.text)
+        print_text(plain_text(addressed.message) + addressed.recipients.text)
         return EXIT_OK
     return EXIT_INVALID if deliver(addressed.message, addressed.recipients, log) else EXIT_OK
 

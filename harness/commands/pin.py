@@ -6,6 +6,7 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
 from harness.history.pin_files import (
@@ -79,9 +80,11 @@ def _pin(options: argparse.Namespace) -> None:
     before = pins.get(name)
     where = write_pins(path.parent, {**pins, name: path.name})
     was = f" (it was {before})" if before not in (None, path.name) else ""
-    print(f"{os.path.relpath(where)}: {name} is {path.name}{was}. Commit the file.")
+    print_text(f"{os.path.relpath(where)}: {name} is {path.name}{was}. Commit the file.")
     if verdict and verdict.state == DOUBTFUL:
-        print(f"{entry.id} is {DOUBTFUL}: every comparison with it is CANNOT TELL. Pin a VALID run if there is one.")
+        print_text(
+            f"{entry.id} is {DOUBTFUL}: every comparison with it is CANNOT TELL. Pin a VALID run if there is one."
+        )
 
 
 def _remove(options: argparse.Namespace) -> None:
@@ -94,7 +97,7 @@ def _remove(options: argparse.Namespace) -> None:
         known = ", ".join(sorted({name for pins in every.values() for name in pins}))
         raise UsageError(f"{options.remove}: no plan has this pin", f"there are: {known or 'none'}")
     where = write_pins(options.reports / plan, without(every.get(plan, {}), options.remove, plan))
-    print(f"{os.path.relpath(where)}: {options.remove} is removed. Commit the change.")
+    print_text(f"{os.path.relpath(where)}: {options.remove} is removed. Commit the change.")
 
 
 def _list(options: argparse.Namespace) -> None:
@@ -104,7 +107,7 @@ def _list(options: argparse.Namespace) -> None:
         for name, run in sorted(pins.items())
     ]
     of_plan = f" of {options.plan}" if options.plan else ""
-    print("\n".join(lines) or f"No run{of_plan} is pinned. To pin one: ./aggregate.py pin run-07_1")
+    print_text("\n".join(lines) or f"No run{of_plan} is pinned. To pin one: ./aggregate.py pin run-07_1")
 
 
 def _plans(options: argparse.Namespace) -> dict[str, dict[str, str]]:

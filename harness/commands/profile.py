@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.base.units import BYTES_PER_KB, MS_PER_S
 from harness.jtl.sample import Dropped, Sample
 from harness.metrics.figures import LOAD
@@ -71,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
     if not summary.observed.profiles and not summary.observed.databases:
         raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with make run PROFILE=1")
     if options.label is None:
-        print(_text(summary, os.path.relpath(directory.path)))
+        print_text(_text(summary, os.path.relpath(directory.path)))
         return EXIT_OK
-    print(_comparison(directory, summary, options.label))
+    print_text(_comparison(directory, summary, options.label))
     return EXIT_OK
 
 

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import replace
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.base.log import Log, stderr_log
+from harness.base.log import Log, print_text, stderr_log
 from harness.options import take, take_argument
 from harness.plan.plan import thresholds_of
 from harness.release.editions import find_editions
@@ -79,14 +79,14 @@ def run(options: argparse.Namespace) -> int:
         known=known_of(new, options.reports),
     )
     written = write_release(release, _command(options, contenders), options.template)
-    print(printed_release(release))
+    print_text(printed_release(release))
     return _printed(written, *repeats(release))
 
 
 def _printed(written: Written, *lines: str) -> int:
     """Print the files of a page, and lines below them."""
     paths = (written.markdown, written.html, written.confluence)
-    print("\n".join((*map(os.path.relpath, paths), *lines)))
+    print_text("\n".join((*map(os.path.relpath, paths), *lines)))
     return EXIT_OK
 
 

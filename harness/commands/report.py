@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.base.toolchain import ensure_charts
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
@@ -54,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         summary = write_report(directory, counted)
     from harness.report.verdict import headline
 
-    print(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
+    print_text(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
     return _ended(options, directory, summary)
 
 
@@ -81,5 +82,5 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
     if options.html:
         from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
 
-        print(page_line(write_run_page(directory, ensure_charts())))
+        print_text(page_line(write_run_page(directory, ensure_charts())))
     return EXIT_OK if summary.group(LOAD) else EXIT_INVALID

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK, HarnessError
+from harness.base.log import print_text
 from harness.base.project import current_project, folder_with
 from harness.base.toolchain import ensure_charts
 from harness.history.summary_page import count_line
@@ -29,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the site, print its path and return the exit code."""
     catalogue = write_site(options.reports, options.output.resolve(), ensure_charts(), _thresholds_of)
-    print(f"{os.path.relpath(options.output / INDEX)}: {count_line(catalogue.entries)} Open it in a browser.")
+    print_text(f"{os.path.relpath(options.output / INDEX)}: {count_line(catalogue.entries)} Open it in a browser.")
     for entry in catalogue.entries:
         if entry.problem:
-            print(f"  {entry.id}: {entry.problem}")
+            print_text(f"  {entry.id}: {entry.problem}")
     return EXIT_OK
 
 

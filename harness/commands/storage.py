@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.log import print_text
 from harness.base.project import folder_with
 from harness.base.s3_address import SCHEME
 from harness.history.files import read_catalogue
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         wanted = _wanted(options, names)
         return _list(storage, wanted, options.verify) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
-        print("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
+        print_text("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
@@ -112,7 +113,7 @@ def _push(options: argparse.Namespace, storage: Storage, names: Sequence[str]) -
         try:
             push(directory, storage, print, options.replace)
         except (DifferentError, ManifestError) as error:
-            print(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"aggregate.py: {error}", file=sys.stderr)
             code = EXIT_USAGE
     return code
 
@@ -128,7 +129,7 @@ def _all_runs(reports: Path) -> list[Path]:
             RunKey.of(entry.run)
             paths.append(path)
         except UsageError as error:
-            print(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
+            print_text(f"{entry.id}: left out: {error.what.removeprefix(f'{entry.id}: ')}", file=sys.stderr)
     return paths
 
 
@@ -136,11 +137,11 @@ def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
     runs = wanted.of(runs_there(storage, wanted.plan))
     pulled = pull_runs(storage, options.reports, print, runs, options.figures_only)
     for run in pulled.incomplete:
-        print(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
+        print_text(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
     for reason in (*pulled.refused, *pulled.damaged):
-        print(f"aggregate.py: {reason}", file=sys.stderr)
+        print_text(f"aggregate.py: {reason}", file=sys.stderr)
     where = os.path.relpath(options.reports)
-    print(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
+    print_text(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
     if pulled.damaged:
         return EXIT_INVALID
     is_missing = bool(pulled.refused or (wanted.names and pulled.incomplete))
@@ -152,15 +153,15 @@ def _list(storage: Storage, wanted: Wanted, is_verified: bool) -> int:
     broken = {run.key: broken_files(storage, run) for run in runs if run.is_whole} if is_verified else {}
     if runs:
         columns = ("run", "profile", "date", "run_id", "state", "files", "MB")
-        print(table(columns, (_row(run, broken.get(run.key, ())) for run in runs), text_columns=5))
-        print()
+        print_text(table(columns, (_row(run, broken.get(run.key, ())) for run in runs), text_columns=5))
+        print_text()
     size_bytes = sum(run.size_bytes for run in runs)
-    print(f"{storage.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
+    print_text(f"{storage.location.url}: {units.plural(len(runs), 'run')}, {units.mb_text(size_bytes, 1)} MB")
     damaged_count = sum(map(bool, broken.values()))
     if not damaged_count:
         return EXIT_OK
     what = f"{units.plural(damaged_count, 'run')} not as pushed"
-    print(f"aggregate.py: {what}; push again from the machine that has the files", file=sys.stderr)
+    print_text(f"aggregate.py: {what}; push again from the machine that has the files", file=sys.stderr)
     return EXIT_INVALID
 
 

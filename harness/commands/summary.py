@@ -6,6 +6,7 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK
+from harness.base.log import print_text
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.history.summary_page import count_line
 from harness.options import take, take_argument
@@ -21,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write SUMMARY.md, print the number of runs and return the exit code."""
     catalogue = write_summary(options.reports)
-    print(f"{os.path.relpath(options.reports / SUMMARY_NAME)}: {count_line(catalogue.entries)}")
+    print_text(f"{os.path.relpath(options.reports / SUMMARY_NAME)}: {count_line(catalogue.entries)}")
     for entry in catalogue.entries:
         if entry.problem:
-            print(f"  {entry.id}: {entry.problem}")
+            print_text(f"  {entry.id}: {entry.problem}")
     return EXIT_OK

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.log import emit, print_text
 from harness.base.project import current_project
 from harness.options import LIMITS, take, take_argument
 from harness.plan.goal import Goal, option_metrics
@@ -74,11 +75,11 @@ def run(options: argparse.Namespace) -> int:
     # The report of a sweep has the same bytes for all its names.
     command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
     if options.format == CSV:
-        print(sweeps_csv(sweeps), end="")
+        emit(sweeps_csv(sweeps))
     elif options.format == JSON:
-        print(sweeps_json(sweeps, analyses, comparisons), end="")
+        emit(sweeps_json(sweeps, analyses, comparisons))
     elif options.format == MARKDOWN:
-        print(printed_sweeps(stored_sweeps, analyses, comparisons, command), end="")
+        print_text(printed_sweeps(stored_sweeps, analyses, comparisons, command), end="")
     else:
         report = stored_sweeps[0].report if own and options.output is None else None
         if report is not None:
@@ -87,11 +88,11 @@ def run(options: argparse.Namespace) -> int:
             page = f"{_slug([sweep.name for sweep in sweeps])}.md"
             report = options.output or options.reports / kinds.SWEEPS_FOLDER / page
             write_sweeps(stored_sweeps, analyses, comparisons, report, command)
-        print(os.path.relpath(report))
+        print_text(os.path.relpath(report))
         if options.html:
             write_html(report)
         first = printed_sweep(sweeps[0], analyses[0]) if len(sweeps) == 1 else ""
-        print(first or printed_sweeps_screen(sweeps, analyses, comparisons))
+        print_text(first or printed_sweeps_screen(sweeps, analyses, comparisons))
     sys.stdout.flush()
     return EXIT_OK if any(sweep.levels for sweep in sweeps) else EXIT_INVALID
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
+from harness.base.log import print_text
 from harness.base.project import BUILD, default_plan, folder_with
 from harness.options import take
 from harness.plan.plan import load_plan
@@ -65,8 +66,8 @@ def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) ->
     system.start()
     with interrupts.deferred():
         for name, value in system.facts:
-            print(f"- {name}: {value}")
-        print(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
+            print_text(f"- {name}: {value}")
+        print_text(f"{system.manifest.title} listens at {system.target_url}; Ctrl-C stops it", flush=True)
         while not interrupts.count:
             for ended in system.check():
                 what = f"{ended.name} died with exit code {ended.exit_code}"

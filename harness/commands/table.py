@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.log import emit, print_text
 from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
 from harness.jtl.inputs import resolve
@@ -114,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         except UsageError as error:
             if not options.each:
                 raise
-            print(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"aggregate.py: {error}", file=sys.stderr)
             code = EXIT_USAGE
     printer.end()
     return code
@@ -136,7 +137,7 @@ class _Printer:
         if not self._is_screen and hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         if layout and self._form in (JSON, JSON_LINES):
-            print(f"--layout {layout} has no effect on {self._form}: it contains every metric", file=sys.stderr)
+            print_text(f"--layout {layout} has no effect on {self._form}: it contains every metric", file=sys.stderr)
 
     def add(self, view: View) -> None:
         """Print a view, or store it for the JSON document of all views."""
@@ -154,13 +155,15 @@ class _Printer:
         if self._form == JSON:
             self._objects.append(summary_object(name, summary))
         elif self._form == JSON_LINES:
-            print(json.dumps(summary_object(name, summary), ensure_ascii=False))
+            emit(f"{json.dumps(summary_object(name, summary), ensure_ascii=False)}\n")
         else:
             if self._is_each:
-                print(("" if self._is_first else "\n") + f"## {cell(name)}\n")
-            print(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV), end="")
+                print_text(("" if self._is_first else "\n") + f"## {cell(name)}\n")
+            emit(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV))
             text = f"Summary of {summary.tool}: {NO_SAMPLES}."
-            print(f"\n{text}" if self._form == MARKDOWN else text, file=sys.stderr if self._form == CSV else sys.stdout)
+            print_text(
+                f"\n{text}" if self._form == MARKDOWN else text, file=sys.stderr if self._form == CSV else sys.stdout
+            )
         self._is_first = False
         sys.stdout.flush()
 
@@ -169,24 +172,24 @@ class _Printer:
         if self._form == JSON:
             from harness.report.export import json_text  # deferred, as in _for_programs
 
-            print(json_text(self._objects if self._is_each else self._objects[0]), end="")
+            emit(json_text(self._objects if self._is_each else self._objects[0]))
             sys.stdout.flush()
 
     def _show(self, view: View) -> None:
         from harness.report.screen import show  # deferred: only a terminal needs rich, and it loads slowly
 
         if not self._is_first:
-            print()
+            print_text()
         show(view, self._columns, view.source if self._is_each else "")
 
     def _markdown(self, view: View) -> None:
         if self._is_each:
-            print(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
+            print_text(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
         draw = classic_table if self._layout == CLASSIC else group_table
         parts = [part for group in view.groups for part in parts_of(group)]
-        print(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
+        print_text(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
         for text in _footnotes(view):
-            print(f"\n{text}")
+            print_text(f"\n{text}")
 
     def _for_programs(self, view: View) -> None:
         from harness.report.export import csv_head, csv_rows, json_lines, json_object  # deferred: a table needs none
@@ -194,13 +197,13 @@ class _Printer:
         if self._form == JSON:
             self._objects.append(json_object(view, self._percentiles))
         elif self._form == JSON_LINES:
-            print(json_lines(view, self._percentiles), end="")
+            emit(json_lines(view, self._percentiles))
         else:
             if self._is_first:
-                print(csv_head(self._columns), end="")
-            print(csv_rows(view, self._columns), end="")
+                emit(csv_head(self._columns))
+            emit(csv_rows(view, self._columns))
         for text in _footnotes(view):
-            print(f"{one_line(view.source)}: {text}" if self._is_each else text, file=sys.stderr)
+            print_text(f"{one_line(view.source)}: {text}" if self._is_each else text, file=sys.stderr)
 
 
 def _footnotes(view: View) -> Iterable[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.log import print_text
 from harness.base.writable import writing_into
 from harness.jtl.inputs import resolve
 from harness.metrics.tally_file import to_bytes
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         draft.write_bytes(content)
         draft.replace(path)
     sample_count = sum(counts.histogram.count for by_source in tally.labels.values() for counts in by_source.values())
-    print(
+    print_text(
         f"{path}: {units.plural(sample_count, 'sample')} of {units.plural(len(tally.names), 'file')}, "
         f"{units.kb_text(len(content))} KB; ./aggregate.py table {path} prints the table"
     )

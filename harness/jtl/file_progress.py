@@ -8,6 +8,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from harness.base.log import print_text
+from harness.base.plain_text import without_control
 from harness.base.units import duration_text, mb_text
 
 if TYPE_CHECKING:
@@ -67,14 +69,14 @@ class ReadingProgress:
             self._bar.refresh()
         else:
             self._next_s = now_s + _PLAIN_PERIOD_S
-            print(f"{self._title}: {text}", file=self._stream, flush=True)
+            print_text(f"{self._title}: {text}", file=self._stream, flush=True)
 
     def print_line(self, text: str) -> None:
         """Print a line that stays visible."""
         if self._bar:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(without_control(text), markup=False, highlight=False, soft_wrap=True)
         else:
-            print(text, file=self._stream, flush=True)
+            print_text(text, file=self._stream, flush=True)
 
     def _new_bar(self) -> Progress:
         """Return a bar in the last line of a terminal, with a text behind it; its `stop` removes it."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.plan.allowances import Allowances
 from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
@@ -58,6 +59,16 @@ def check_plan(
     if findings:
         lines = [f"  {finding.text_in(where)}; {finding.todo}" for finding in findings]
         raise UsageError(f"{where}: {len(findings)} problems prevent this run", "correct them:", "\n".join(lines))
+
+
+def refuse_scripts(jmx: Path, source: str) -> None:
+    """Raise a UsageError for a plan of a foreign `source` that has a script: nothing from outside may be one."""
+    nodes = enabled_nodes(plan_tree(jmx))
+    reach = Reach(Values.of(nodes, {}, jmx.parent), Target("http", "127.0.0.1", 8080, ""), Allowances())
+    found = next((finding for finding in reach.findings(nodes) if finding.rule is Rule.SCRIPT), None)
+    if found:
+        where = found.text_in(f"{jmx.parent.name}/{jmx.name}")
+        raise UsageError(f"{source}: the plan of it would have a script: {where}", "nothing was written or sent")
 
 
 def refusals(

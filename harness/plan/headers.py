@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
 
 from defusedxml.ElementTree import fromstring
@@ -11,7 +12,7 @@ from defusedxml.ElementTree import fromstring
 from harness.base.config import check_keys
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_header, is_secret_name, secret_values, secrets_of_header
-from harness.plan.thread_groups import add_header, insert_first, jmx_bytes, new_element
+from harness.plan.jmx_writer import Expression, header_manager, insert_first, jmx_bytes, joined, of_jmx
 
 # In a text $NAME and ${NAME} are environment variables, and $$ is a dollar sign.
 _REFERENCE = re.compile(r"\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.ASCII)
@@ -24,16 +25,35 @@ OF_JMETER = ("connection", "content-length", "transfer-encoding")
 CREDENTIALS = ("authorization", "proxy-authorization")
 
 
-def resolved(text: str, variable: Callable[[str], str], literal: Callable[[str], str] = str) -> str:
-    """Return a text with `variable` of each environment variable's name and `literal` of what is between them."""
-    done, plain, position = "", "", 0
+class Part(NamedTuple):
+    """A part of a text: the name of an environment variable, else what is between them."""
+
+    text: str
+    name: str = ""
+
+
+def parts_of(text: str) -> Iterator[Part]:
+    """Yield the parts of a text in a row; what is between two variables is one of them."""
+    plain, position = "", 0
     for match in _REFERENCE.finditer(text):
         plain, position = plain + text[position : match.start()], match.end()
         if name := match[1] or match[2]:
-            done, plain = done + literal(plain) + variable(name), ""
+            yield Part(plain)
+            yield Part("", name)
+            plain = ""
         else:
             plain += "$"
-    return done + literal(plain + text[position:])
+    yield Part(plain + text[position:])
+
+
+def resolved(text: str, variable: Callable[[str], str], literal: Callable[[str], str] = str) -> str:
+    """Return a text with `variable` of each environment variable's name and `literal` of what is between them."""
+    return "".join(variable(part.name) if part.name else literal(part.text) for part in parts_of(text))
+
+
+def literal(text: str) -> str:
+    """Return a foreign text such that no variable is read in it."""
+    return text.replace("$", "$$")
 
 
 def variables_in(*texts: str) -> tuple[str, ...]:
@@ -42,20 +62,19 @@ def variables_in(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-def jmx_read(name: str) -> str:
+def jmx_read(name: str) -> Expression:
     """Return how a JMX reads an environment variable."""
-    return f'${{__groovy(System.getenv("{name}"))}}'
+    return of_jmx(f'${{__groovy(System.getenv("{name}"))}}')
 
 
-def jmx_text(text: str) -> str:
-    r"""Return a text as it is written into a JMX.
+def jmx_text(text: str, read: Callable[[str], Expression] = jmx_read) -> Expression:
+    """Return a text as it is written into a JMX, with `read` of each variable's name and everything else as it is."""
+    return joined(*(read(part.name) if part.name else part.text for part in parts_of(text)))
 
-    JMeter reads `\` as an escape only in a text with a reference, and a text of `\${` alone as it is written.
-    """
-    plain = resolved(text, lambda _: "")
-    if not variables_in(text) and "${" not in plain:
-        return plain
-    return resolved(text, jmx_read, lambda part: part.replace("\\", "\\\\").replace("${", "${__char(36)}{"))
+
+def is_header_name(name: str) -> bool:
+    """Return whether a text can be the name of a header."""
+    return bool(_NAME.fullmatch(name))
 
 
 def parse_headers(texts: Iterable[str]) -> dict[str, str]:
@@ -74,7 +93,7 @@ def checked_headers(table: Mapping[str, object], where: str) -> dict[str, str]:
     check_keys(table, dict.fromkeys(table, str), where)
     headers = {name: str(value) for name, value in table.items()}
     for name, value in headers.items():
-        if not _NAME.fullmatch(name):
+        if not is_header_name(name):
             raise UsageError(f"{where}: {name!r} is no name of a header", "use letters, digits and -")
         if not _VALUE.fullmatch(value):
             raise UsageError(f"{where}: {name} has a value that is not ASCII text", "encode it")
@@ -134,12 +153,8 @@ def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:
 
 
 def with_manager(root: ElementTree.Element, title: str, headers: Mapping[str, str]) -> bytes:
-    """Return a checked test plan with one more Header Manager, for all its requests; values may contain functions."""
+    """Return a checked test plan with one more Header Manager, for all its requests."""
     children = root.find("hashTree/hashTree")
     assert children is not None  # the plan has been checked
-    manager = new_element("HeaderManager", "HeaderPanel", title)
-    table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
-    for name, value in headers.items():
-        add_header(table, name, value)
-    insert_first(children, manager)
+    insert_first(children, header_manager(title, headers.items()))
     return jmx_bytes(root)

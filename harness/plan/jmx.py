@@ -20,6 +20,8 @@ from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secr
 LOAD_GROUP = "Users"
 SIDE_GROUPS = ("SetupThreadGroup", "PostThreadGroup")
 
+# JMeter's editor shows no plan of more levels, of two elements each, and none is so large.
+_DEPTH_MOST, _SIZE_MOST_BYTES = 400, 100_000_000
 # The signs of a function's parameters, one by one; an escaped comma is one of them.
 _SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
 READS = re.compile(r"\$\{__(P|property)\(")
@@ -110,19 +112,32 @@ class FunctionParameters(NamedTuple):
     end: int
 
 
+class _TooDeepError(Exception):
+    """An element is within too many others; the argument is its line."""
+
+
 class _NumberedLines(ElementTree.TreeBuilder):
     """Builds the tree, and notes the line at which each element begins."""
 
     def __init__(self, lines: dict[ElementTree.Element, int]) -> None:
         super().__init__()
+        self._depth = 0
         self._lines = lines
         self.parser = DefusedXMLParser(target=self, forbid_dtd=True)
 
     def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
-        """Add an element."""
+        """Add an element. _TooDeepError within too many others."""
+        self._depth += 1
+        if self._depth > _DEPTH_MOST:
+            raise _TooDeepError(self.parser.parser.CurrentLineNumber)
         element = super().start(tag, attrs)
         self._lines[element] = self.parser.parser.CurrentLineNumber
         return element
+
+    def end(self, tag: str) -> ElementTree.Element:
+        """End an element."""
+        self._depth -= 1
+        return super().end(tag)
 
 
 def parse(
@@ -135,11 +150,16 @@ def parse(
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
+        if jmx.stat().st_size > _SIZE_MOST_BYTES:
+            most = f"{_SIZE_MOST_BYTES // 1_000_000} MB"
+            raise UsageError(f"{where}: is larger than {most}", "put large texts into files that the plan reads")
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
     except FileNotFoundError:
         raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
     except OSError as error:
         raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
+    except _TooDeepError as error:
+        raise UsageError(f"{where}:{error}: nested too deeply: more than {_DEPTH_MOST} elements", todo) from None
     except ElementTree.ParseError as error:
         raise UsageError(f"{where}: not XML: {error}", todo) from None
     except DefusedXmlException:

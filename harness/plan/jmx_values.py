@@ -144,6 +144,8 @@ class Values:
             return "1" if name == "__P" else key
         if name in ("__V", "__evalVar"):
             return self._variable(self._text(parameters[0], depth).strip(), depth)
+        if name == "__char" and all(re.fullmatch(r"\d{1,6}", one) for one in parameters):
+            return "".join(chr(int(one)) for one in parameters)
         if name == "__eval":
             return self._text(self._text(parameters[0], depth), depth)
         raise UnknownValueError(f"the function {name} is evaluated only at run time")

@@ -16,15 +16,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree  # builds and writes XML; defusedxml reads it
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element
 
 from defusedxml.ElementTree import fromstring
 
 from harness.base.units import MS_PER_S, number_text
 from harness.jtl.sample import JOB_MARK
+from harness.plan.jmx_writer import (
+    Expression,
+    add_bool,
+    add_int,
+    add_string,
+    add_variables,
+    call,
+    child,
+    header_manager,
+    jmx_bytes,
+    joined,
+    new_element,
+    of_jmx,
+    variable,
+    xml_element,
+)
 from harness.plan.job import FAILED, ID, LIMIT, UNANSWERED, Job
 from harness.plan.load import DURATION_MAX_S
-from harness.plan.thread_groups import add_header, add_loop, add_string, add_variables, jmx_bytes, new_element
+from harness.plan.thread_groups import add_loop
 
 START, POLL, STATE = ": start", ": poll", ": state"
 # A job ends as unanswered after so many polls in a row without a state.
@@ -69,15 +85,12 @@ def _add_job(plan: Element, job: Job, before: str, ended: str) -> None:
     _set(group, strings, {"ThreadGroup.scheduler": True, "ThreadGroup.same_user_on_next_iteration": True})
     add_loop(group, "1")
     plan.append(group)
-    tree = SubElement(plan, "hashTree")
+    tree = child(plan, "hashTree")
     if job.tenant is not None:
         add_variables(tree, {"tenant": job.tenant})
     if job.headers:
-        manager = new_element("HeaderManager", "HeaderPanel", "Headers of the job")
-        table = SubElement(manager, "collectionProp", name="HeaderManager.headers")
-        for name, value in job.headers.items():
-            add_header(table, name, value)
-        _append(tree, manager)
+        headers = ((name, of_jmx(value)) for name, value in job.headers.items())
+        _append(tree, header_manager("Headers of the job", headers))
     if before:
         waiting = _while(tree, f"Until {job.after} has ended", f'props.get("{before}") == null')
         _pause(waiting, "Wait", str(_WAIT_MS))
@@ -87,13 +100,13 @@ def _add_job(plan: Element, job: Job, before: str, ended: str) -> None:
     _set(transaction, {}, {"TransactionController.parent": False, "TransactionController.includeTimers": True})
     _add_requests(_append(_append(tree, loop), transaction), job)
     if ended:
-        _pause(tree, "The jobs after this one begin", f"0${{__setProperty({ended},true)}}")
+        _pause(tree, "The jobs after this one begin", joined("0", call("__setProperty", ended, "true")))
 
 
 def _add_requests(tree: Element, job: Job) -> None:
     """Add the start, the polls and the final state of a job below its transaction."""
     start = _append(tree, _request(job, START, job.method, job.start_path, job.body))
-    add_variables(start, {_STATE: _OPEN, _BEGIN: "${__time(,)}", _TEXT: ""})
+    add_variables(start, {_STATE: _OPEN, _BEGIN: Expression("${__time(,)}"), _TEXT: ""})
     if job.id_path:
         _extract(start, _ID, job.id_path, _UNREADABLE)
         _check(start, _ID, [_UNREADABLE], _EQUALS | _NOT, _unreadable(job.id_path))
@@ -111,53 +124,61 @@ def _add_requests(tree: Element, job: Job) -> None:
 
 
 def _add_poll(tree: Element, job: Job) -> None:
-    poll = _append(tree, _request(job, POLL, "GET", job.poll_path.replace(ID, f"${{{_ID}}}"), ""))
+    poll = _append(tree, _request(job, POLL, "GET", job.poll_path.replace(ID, variable(_ID)), ""))
     _extract(poll, _STATE, job.state_path, _UNREADABLE)
     _check(poll, _STATE, [_UNREADABLE], _EQUALS | _NOT, _unreadable(job.state_path))
 
 
 def _add_state(tree: Element, job: Job) -> None:
     """Add the sample that says how the job ended: its first failed assertion names the state."""
-    sampler = Element("DebugSampler", guiclass="TestBeanGUI", testclass="DebugSampler", testname=job.name + STATE)
+    sampler = xml_element("DebugSampler", guiclass="TestBeanGUI", testclass="DebugSampler", testname=job.name + STATE)
     _set(sampler, {}, {f"display{what}": False for what in ("JMeterProperties", "JMeterVariables", "SystemProperties")})
     state = _append(tree, sampler)
     if job.id_path:
-        _check(state, _ID, [_UNREADABLE], _EQUALS | _NOT, f"{UNANSWERED}: its start: {_unreadable(job.id_path)}")
-    said = f"{UNANSWERED}: {POLLS_MOST} polls in a row: {_unreadable(job.state_path)}"
+        _check(
+            state, _ID, [_UNREADABLE], _EQUALS | _NOT, joined(f"{UNANSWERED}: its start: ", _unreadable(job.id_path))
+        )
+    said = joined(f"{UNANSWERED}: {POLLS_MOST} polls in a row: ", _unreadable(job.state_path))
     _check(state, _STATE, [_UNREADABLE], _EQUALS | _NOT, said)
     if job.failed:
-        _check(state, _STATE, job.failed, _EQUALS | _NOT, f"{FAILED}: {job.state_path} is ${{{_STATE}}}")
-    said = f"{LIMIT}: not done within {number_text(job.limit_s)} s: {job.state_path} is ${{{_STATE}}}"
+        _check(state, _STATE, job.failed, _EQUALS | _NOT, joined(f"{FAILED}: {job.state_path} is ", variable(_STATE)))
+    late = f"{LIMIT}: not done within {number_text(job.limit_s)} s: {job.state_path} is "
+    said = joined(late, variable(_STATE))
     _check(state, _STATE, job.done, _EQUALS | _OR, said)
 
 
-def _unreadable(path: str) -> str:
-    return f"no {path} in the answer, which begins: ${{{_TEXT}}}"
+def _unreadable(path: str) -> Expression:
+    return joined(f"no {path} in the answer, which begins: ", variable(_TEXT))
 
 
 def _request(job: Job, part: str, method: str, path: str, body: str) -> Element:
     """Return a request to the target, whatever defaults the plan has."""
     sampler = new_element("HTTPSamplerProxy", "HttpTestSampleGui", job.name + part)
     properties = {"protocol": "scheme", "domain": "host", "port": "port"}
-    strings = {f"HTTPSampler.{name}": f"${{__P({read})}}" for name, read in properties.items()}
+    strings: dict[str, str] = {f"HTTPSampler.{name}": call("__P", read) for name, read in properties.items()}
     strings |= {"HTTPSampler.method": method, "HTTPSampler.connect_timeout": _CONNECT_MS}
     strings["HTTPSampler.response_timeout"] = _RESPONSE_MS
-    strings |= {"HTTPSampler.path": f"${{__P(base_path,)}}{path}", "HTTPSampler.implementation": "HttpClient4"}
+    strings |= {
+        "HTTPSampler.path": joined(Expression("${__P(base_path,)}"), of_jmx(path)),
+        "HTTPSampler.implementation": "HttpClient4",
+    }
     is_raw = bool(body)
     flags = {"follow_redirects": False, "auto_redirects": False, "use_keepalive": True, "postBodyRaw": is_raw}
     _set(sampler, strings, {f"HTTPSampler.{name}": flag for name, flag in flags.items()})
-    holder = SubElement(sampler, "elementProp", name="HTTPsampler.Arguments", elementType="Arguments")
-    arguments = SubElement(holder, "collectionProp", name="Arguments.arguments")
+    holder = child(sampler, "elementProp", name="HTTPsampler.Arguments", elementType="Arguments")
+    arguments = child(holder, "collectionProp", name="Arguments.arguments")
     if is_raw:
-        argument = SubElement(arguments, "elementProp", name="", elementType="HTTPArgument")
-        _set(argument, {"Argument.value": body, "Argument.metadata": "="}, {"HTTPArgument.always_encode": False})
+        argument = child(arguments, "elementProp", name="", elementType="HTTPArgument")
+        _set(
+            argument, {"Argument.value": of_jmx(body), "Argument.metadata": "="}, {"HTTPArgument.always_encode": False}
+        )
     return sampler
 
 
 def _extract(tree: Element, variable: str, path: str, default: str) -> None:
     """Read a variable at a JSON path of an answer, and its first characters for messages."""
     reader = new_element("JSONPostProcessor", "JSONPostProcessorGui", variable)
-    values = {"referenceNames": variable, "jsonPathExprs": path, "match_numbers": "1", "defaultValues": default}
+    values = {"referenceNames": variable, "jsonPathExprs": of_jmx(path), "match_numbers": "1", "defaultValues": default}
     _set(reader, {f"JSONPostProcessor.{name}": value for name, value in values.items()}, {})
     _append(tree, reader)
     text = new_element("RegexExtractor", "RegexExtractorGui", _TEXT)
@@ -170,45 +191,50 @@ def _extract(tree: Element, variable: str, path: str, default: str) -> None:
 def _check(tree: Element, variable: str, values: Iterable[str], kind: int, message: str) -> None:
     """Add an assertion on a variable of the thread."""
     assertion = new_element("ResponseAssertion", "AssertionGui", message.partition(":")[0])
-    tests = SubElement(assertion, "collectionProp", name="Asserion.test_strings")
+    tests = child(assertion, "collectionProp", name="Asserion.test_strings")
     for number, value in enumerate(values, 1):
         add_string(tests, str(number), value)
     strings = {"Assertion.custom_message": message, "Assertion.test_field": "Assertion.response_data"}
     strings |= {"Assertion.scope": "variable", "Scope.variable": variable}
     _set(assertion, strings, {"Assertion.assume_success": False})
-    SubElement(assertion, "intProp", name="Assertion.test_type").text = str(kind)
+    add_int(assertion, "Assertion.test_type", kind)
     _append(tree, assertion)
 
 
 def _pause(tree: Element, name: str, duration: str) -> None:
     pause = new_element("TestAction", "TestActionGui", name)
     for key, value in (("action", 1), ("target", 0)):
-        SubElement(pause, "intProp", name=f"ActionProcessor.{key}").text = str(value)
+        add_int(pause, f"ActionProcessor.{key}", value)
     add_string(pause, "ActionProcessor.duration", duration)
     _append(tree, pause)
 
 
 def _while(tree: Element, name: str, condition: str) -> Element:
     controller = new_element("WhileController", "WhileControllerGui", name)
-    add_string(controller, "WhileController.condition", f"${{__jexl3({condition})}}")
+    add_string(controller, "WhileController.condition", _jexl(condition))
     return _append(tree, controller)
 
 
 def _if(tree: Element, name: str, condition: str) -> Element:
     controller = new_element("IfController", "IfControllerPanel", name)
     flags = {"IfController.evaluateAll": False, "IfController.useExpression": True}
-    _set(controller, {"IfController.condition": f"${{__jexl3({condition})}}"}, flags)
+    _set(controller, {"IfController.condition": _jexl(condition)}, flags)
     return _append(tree, controller)
+
+
+def _jexl(condition: str) -> Expression:
+    """Return a condition of ours; the states in it have no quotes (`plan/job.py`)."""
+    return of_jmx(f"${{__jexl3({condition})}}")
 
 
 def _append(tree: Element, element: Element) -> Element:
     """Append a test element to a hashTree and return the hashTree of its children."""
     tree.append(element)
-    return SubElement(tree, "hashTree")
+    return child(tree, "hashTree")
 
 
 def _set(element: Element, strings: Mapping[str, str], flags: Mapping[str, bool]) -> None:
     for name, value in strings.items():
         add_string(element, name, value)
     for name, flag in flags.items():
-        SubElement(element, "boolProp", name=name).text = str(flag).lower()
+        add_bool(element, name, flag)

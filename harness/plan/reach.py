@@ -28,13 +28,15 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 # How a plan reads its secrets, after the name was replaced by 0.
 _SECRET = re.compile(r"\bSystem\.getenv\(0\)")
+# How a recorded plan converts a value in base64.
+_NEW_TEXT = re.compile(r"\bnew String(?=\()")
 # Methods of texts and numbers, and `vars.get`.
 _CALLS = re.compile(
-    "empty|size|and|or|not|intValue|longValue|doubleValue|isEmpty|length|equals|equalsIgnoreCase|contains|startsWith|"
+    "encodeBase64|decodeBase64|empty|size|and|or|not|intValue|longValue|doubleValue|isEmpty|length|equals|equalsIgnoreCase|contains|startsWith|"
     "endsWith|matches|trim|toLowerCase|toUpperCase|toString|indexOf"
 )
 # Literals, operators and objects.
-_NAMES = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars")
+_NAMES = re.compile("true|false|null|empty|size|not|and|or|eq|ne|lt|le|gt|ge|div|mod|vars|bytes")
 _DEPTH_MOST = 5
 _DEFAULTS = {"host": "127.0.0.1", "port": "8080", "scheme": "http"}
 
@@ -252,7 +254,7 @@ def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool
         expression = VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), expression)
     text = _without_functions(expression)
     strings = _STRINGS.findall(text)
-    text = _SECRET.sub("0", _STRINGS.sub("0", text))
+    text = _NEW_TEXT.sub("", _SECRET.sub("0", _STRINGS.sub("0", text)))
     if re.search(r"[`$\[\]{}\\;@#\"']", text) or any("$" in string for string in strings):
         return False  # a Groovy text with $ in it is code
     for match in re.finditer(r"([A-Za-z_]\w*)\s*(\(?)", text):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,23 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.group_load import GroupLoad, Stage
 from harness.plan.jmx import LOAD_GROUP, SIDE_GROUPS, Node, parse, plan_tree, tree_of, user_defined
+from harness.plan.jmx_writer import (
+    Expression,
+    add_bool,
+    add_string,
+    add_variables,
+    anywhere,
+    child,
+    insert_first,
+    joined,
+    new_element,
+    of_jmx,
+    renew,
+    set_attribute,
+    set_text,
+    written,
+    xml_element,
+)
 from harness.plan.shaping import ShapingRow, shaping_rows
 
 LOOPS, LOOPS_ENDLESS = "LoopController.loops", "-1"
@@ -21,7 +38,7 @@ DRAIN_S = 10
 # The Open Model Thread Group schedules arrivals from the start of the test, and JMeter starts it after setUp: arrivals
 # that fall due meanwhile would come at once (https://github.com/apache/jmeter/issues/6352). JMeter evaluates this when
 # it starts the group.
-AFTER_SETUP = "pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})} ms)"
+AFTER_SETUP = Expression("pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__time(,)})})} ms)")
 # The property of the Ultimate Thread Group with its rows.
 ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
@@ -97,14 +114,14 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
     tree = parse(jmx)
     copy_for_tenants(tree, loads)
     for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
-        prop.text = "false"  # the loads run side by side
+        set_text(prop, "false")  # the loads run side by side
     by_group = {load.group: load for load in loads}
     defined = user_defined(tree.getroot())
     variables = tuple(name for name, value in defined if _THINK_TIME.fullmatch(value.strip()))
     for group in _groups(tree):
         load = by_group[group.element.get("testname", "")]
         if not load.level:
-            group.element.set("enabled", "false")
+            set_attribute(group.element, "enabled", "false")
             continue
         if load.is_open:
             _drive_open(group.element, schedule(load.stages))
@@ -131,7 +148,8 @@ def copy_for_tenants(tree: ElementTree.ElementTree[ElementTree.Element], loads: 
         own = [load for load in loads if load.thread_group == group.element.get("testname", "")]
         copies = [group, *(_Group(deepcopy(group.element), deepcopy(group.children)) for _ in own[1:])]
         for load, (element, children) in zip(own, copies, strict=False):
-            element.set("testname", load.group)
+            more = load.group.removeprefix(load.thread_group)
+            set_attribute(element, "testname", joined(of_jmx(load.thread_group), more) if more else of_jmx(load.group))
             if plan is not None and element is not group.element:
                 plan.extend(part for part in (element, children) if part is not None)
             if children is not None:
@@ -150,22 +168,23 @@ def tree_with_tenants(jmx: Path, loads: Sequence[GroupLoad]) -> Node:
 def _set_properties(children: ElementTree.Element, load: GroupLoad) -> None:
     """Write the values of a load where the elements of its group read the properties; UsageError if none does."""
     for name, value in load.properties.items():
-        read, written_value, has_found = re.compile(_READ.format(re.escape(name))), value.replace("\\", r"\\"), False
+        read, written_value, has_found = re.compile(_READ.format(re.escape(name))), anywhere(value), False
         for element in children.iter():
             if element.text and read.search(element.text):
-                element.text, has_found = read.sub(written_value, element.text), True
+                set_text(element, of_jmx(read.sub(written_value, element.text)))
+                has_found = True
         if not has_found:
             what = f"the load {load.group} has the property {name}, which its thread group does not read"
             raise UsageError(what, f"read ${{__P({name},…)}} in an element of the group")
 
 
-def schedule(stages: Sequence[Stage]) -> str:
+def schedule(stages: Sequence[Stage]) -> Expression:
     """Return the stages of an open load as a schedule of the Open Model Thread Group.
 
     Without the final pause, JMeter would abort every request in progress when the last user has arrived, and count it
     as failed.
     """
-    parts, current, level, is_ramp = [AFTER_SETUP], None, 0.0, False
+    parts, current, level, is_ramp = list[str](), None, 0.0, False
     for stage in stages:
         for begin, length_s in ((level, stage.over_s), (stage.level, stage.for_s)):
             if not length_s:
@@ -177,7 +196,8 @@ def schedule(stages: Sequence[Stage]) -> str:
             parts.append(_rate(stage.level))  # ends the interval: else the rate would move towards the next one
             current, is_ramp = stage.level, begin != stage.level
         level = stage.level
-    return " ".join([*(parts if is_ramp else parts[:-1]), f"pause({DRAIN_S} sec)"])
+    rest = [*(parts if is_ramp else parts[:-1]), f"pause({DRAIN_S} sec)"]
+    return joined(AFTER_SETUP, f" {' '.join(rest)}")
 
 
 def _rate(rate_per_s: float) -> str:
@@ -240,7 +260,7 @@ def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
     add_loop(group, LOOPS_ENDLESS if load.loops is None else str(load.loops))
     add_string(group, "ThreadGroup.num_threads", str(load.users))
     add_string(group, "ThreadGroup.ramp_time", str(round(load.ramp_s)))
-    _bool(group, "ThreadGroup.scheduler", load.loops is None)
+    add_bool(group, "ThreadGroup.scheduler", load.loops is None)
     if load.loops is None:
         add_string(group, "ThreadGroup.duration", str(round(load.duration_s)))
 
@@ -248,14 +268,14 @@ def _drive_closed(group: ElementTree.Element, load: GroupLoad) -> None:
 def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
     _renew(group, _ULTIMATE, f"{_ULTIMATE}Gui")
     add_loop(group, LOOPS_ENDLESS)
-    table = ElementTree.SubElement(group, "collectionProp", name=ROWS)
+    table = child(group, "collectionProp", name=ROWS)
     for row in ultimate_rows(stages):
         add_row(table, row)
 
 
 def add_row(table: ElementTree.Element, row: Row | ShapingRow) -> None:
     """Add a row to the table of an Ultimate Thread Group or a Throughput Shaping Timer."""
-    line = ElementTree.SubElement(table, "collectionProp", name=f"row {len(table)}")
+    line = child(table, "collectionProp", name=f"row {len(table)}")
     for name, value in row._asdict().items():
         add_string(line, name, units.number_text(value))
 
@@ -270,10 +290,10 @@ def _drive_shaped(group: ElementTree.Element, load: GroupLoad) -> None:
 
 def _add_shaping_timer(children: ElementTree.Element, stages: Sequence[Stage]) -> None:
     """Add the timer that delays the requests of a group, so that they have the rate of its stages."""
-    timer = ElementTree.Element(
+    timer = xml_element(
         _SHAPING_TIMER, guiclass=f"{_SHAPING_TIMER}Gui", testclass=_SHAPING_TIMER, testname="Requests per second"
     )
-    table = ElementTree.SubElement(timer, "collectionProp", name="load_profile")
+    table = child(timer, "collectionProp", name="load_profile")
     for row in shaping_rows(stages):
         add_row(table, row)
     insert_first(children, timer)
@@ -290,9 +310,7 @@ def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
     """Turn a thread group into another kind; its name, comment and reaction to errors stay."""
     name = group.get("testname", "")
     preserved = [prop for prop in group if prop.get("name") in _PRESERVED]
-    group.clear()
-    group.tag = kind
-    group.attrib.update(guiclass=gui, testclass=kind, testname=name)
+    renew(group, kind, gui, testname=name)
     group.extend(preserved)
     if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in preserved):
         add_string(group, "ThreadGroup.on_sample_error", "continue")
@@ -301,13 +319,12 @@ def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
 def add_loop(group: ElementTree.Element, loops: str) -> None:
     """Add the Loop Controller of a thread group; `loops` is a number, or LOOPS_ENDLESS."""
     loop = _add_controller(group, "LoopController", guiclass="LoopControlPanel", testclass="LoopController")
-    _bool(loop, "LoopController.continue_forever", False)
+    add_bool(loop, "LoopController.continue_forever", False)
     add_string(loop, LOOPS, loops)
 
 
 def _add_controller(group: ElementTree.Element, kind: str, **attributes: str) -> ElementTree.Element:
-    attributes = {"name": "ThreadGroup.main_controller", "elementType": kind, **attributes}
-    return ElementTree.SubElement(group, "elementProp", attributes)
+    return child(group, "elementProp", name="ThreadGroup.main_controller", elementType=kind, **attributes)
 
 
 def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: Sequence[str]) -> None:
@@ -321,7 +338,8 @@ def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: S
         for name in variables:
             text = text.replace(f"${{{name}}}", milliseconds)
         if text != (element.text or ""):
-            element.text, has_found = text, True
+            set_text(element, of_jmx(text))
+            has_found = True
     if has_found or not load.think_time_s:
         return
     if load.think_time_per:
@@ -335,54 +353,3 @@ def think_timer(delay: str) -> ElementTree.Element:
     timer = new_element("ConstantTimer", "ConstantTimerGui", "Think time")
     add_string(timer, "ConstantTimer.delay", delay)
     return timer
-
-
-def new_element(kind: str, gui: str, name: str) -> ElementTree.Element:
-    """Return a test element as JMeter writes it, without properties."""
-    return ElementTree.Element(kind, guiclass=gui, testclass=kind, testname=name, enabled="true")
-
-
-def insert_first(children: ElementTree.Element, element: ElementTree.Element) -> None:
-    """Insert a test element as the first one of a hashTree."""
-    children[:0] = [element, ElementTree.Element("hashTree")]
-
-
-def add_variables(tree: ElementTree.Element, variables: Mapping[str, str]) -> None:
-    """Add an element that sets variables of a thread before each of its samples."""
-    element = new_element("UserParameters", "UserParametersGui", f"Set {', '.join(variables)}")
-    names = ElementTree.SubElement(element, "collectionProp", name="UserParameters.names")
-    all_values = ElementTree.SubElement(element, "collectionProp", name="UserParameters.thread_values")
-    values = ElementTree.SubElement(all_values, "collectionProp", name="1")
-    for number, (name, value) in enumerate(variables.items(), 1):
-        add_string(names, str(number), name)
-        add_string(values, str(number), value)
-    _bool(element, "UserParameters.per_iteration", False)
-    insert_first(tree, element)
-
-
-def written(tree: ElementTree.ElementTree[ElementTree.Element]) -> bytes:
-    """Return a tree as the bytes of a JMX."""
-    ElementTree.indent(tree, "  ")
-    return jmx_bytes(tree.getroot())
-
-
-def jmx_bytes(root: ElementTree.Element) -> bytes:
-    """Return the root of a JMX as bytes, unlike ElementTree with the carriage returns of its texts."""
-    text: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
-    return text.replace(b"\r", b"&#13;") + b"\n"
-
-
-def add_string(parent: ElementTree.Element, name: str, value: str) -> None:
-    """Add a text property to an element."""
-    ElementTree.SubElement(parent, "stringProp", name=name).text = value
-
-
-def add_header(table: ElementTree.Element, name: str, value: str) -> None:
-    """Add a header to the table of a Header Manager."""
-    header = ElementTree.SubElement(table, "elementProp", name="", elementType="Header")
-    add_string(header, "Header.name", name)
-    add_string(header, "Header.value", value)
-
-
-def _bool(parent: ElementTree.Element, name: str, value: bool) -> None:
-    ElementTree.SubElement(parent, "boolProp", name=name).text = str(value).lower()

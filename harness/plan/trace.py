@@ -12,6 +12,7 @@ from harness.base.errors import UsageError
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan.headers import with_manager
 from harness.plan.jmx import enabled_nodes, plan_tree
+from harness.plan.jmx_writer import Expression
 
 HEADER = "traceparent"
 HTTP_SAMPLER = re.compile(r"HTTPSampler(Proxy|2)?$")
@@ -22,7 +23,7 @@ _HEX = "0123456789abcdef"
 # trace id, so that the span of a request is known by its trace id alone. The trace id is also a variable.
 _PARENT = "trace_parent_id"
 _TRACE_ID = f"${{__RandomString(16,{_HEX},{_PARENT})}}${{__RandomString(16,{_HEX},)}}"
-_VALUE = f"00-${{__changeCase({_TRACE_ID},LOWER,{TRACE_COLUMN})}}-${{{_PARENT}}}-01"
+_VALUE = Expression(f"00-${{__changeCase({_TRACE_ID},LOWER,{TRACE_COLUMN})}}-${{{_PARENT}}}-01")
 _SAMPLE_VARIABLES = "sample_variables"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.log import print_text
 from harness.base.units import plural
 from harness.report.notes import rendered_again
 from harness.run.directory import write_whole
@@ -25,10 +26,10 @@ def write_page(path: Path, render: Callable[[str], str], default: str = "") -> N
         copy = _copied(path)
         why = "was changed outside of its notes block, or an older version wrote it"
         saved = f"it is saved as {os.path.relpath(copy)}: copy what you need into the notes block"
-        print(f"{where}: {why}; {saved}", file=sys.stderr)
+        print_text(f"{where}: {why}; {saved}", file=sys.stderr)
     elif page.moved_count:
         lines = plural(page.moved_count, "line")
-        print(f"{where}: {lines} from outside of the notes block moved into it", file=sys.stderr)
+        print_text(f"{where}: {lines} from outside of the notes block moved into it", file=sys.stderr)
     write_whole(path, page.text)
 
 

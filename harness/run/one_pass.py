@@ -15,8 +15,9 @@ from harness.base.units import MS_PER_S, duration_text, number_text, plural
 from harness.plan.group_load import GroupLoad
 from harness.plan.headers import with_headers
 from harness.plan.jmx import SIDE_GROUPS, parse
+from harness.plan.jmx_writer import add_string, jmx_bytes, of_jmx, renew, set_attribute, set_text
 from harness.plan.spec import RunSpec
-from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, add_string, copy_for_tenants, jmx_bytes
+from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, copy_for_tenants
 from harness.run.connections import FOREIGN_NAME, foreign_reasons, take_list
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory
@@ -171,11 +172,11 @@ def one_pass(jmx: Path, left_out: Collection[str] = (), loads: Sequence[GroupLoa
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS:
             _make_single(element)
             if element.get("testname") in left_out:
-                element.set("enabled", "false")
+                set_attribute(element, "enabled", "false")
         elif element.tag.rpartition(".")[2] in _TIMERS_OF_MANY:
             if element.get("enabled", "true") == "true":
                 timers.append(element.get("testname", element.tag))
-            element.set("enabled", "false")
+            set_attribute(element, "enabled", "false")
         elif element.tag == "LoopController":
             _end_loop(element)
         elif element.tag == "TestAction" and (pause_ms := _shorten_pause(element)):
@@ -187,10 +188,8 @@ def _make_single(group: ElementTree.Element) -> None:
     """Make a thread group of any kind a Thread Group of one user; its name, state and action after errors stay."""
     preserved = {name: group.get(name, "") for name in ("testname", "enabled") if name in group.attrib}
     action = group.findtext(f"stringProp[@name='{_ON_ERROR}']") or "continue"
-    group.clear()
-    group.tag = "ThreadGroup"
-    group.attrib.update(guiclass="ThreadGroupGui", testclass="ThreadGroup", **preserved)
-    add_string(group, _ON_ERROR, action)
+    renew(group, "ThreadGroup", "ThreadGroupGui", **preserved)
+    add_string(group, _ON_ERROR, of_jmx(action))
     for name in ("num_threads", "ramp_time"):
         add_string(group, f"ThreadGroup.{name}", "1")
     add_loop(group, "1")
@@ -199,7 +198,7 @@ def _make_single(group: ElementTree.Element) -> None:
 def _end_loop(controller: ElementTree.Element) -> None:
     for prop in controller:
         if prop.get("name") == LOOPS and (prop.text or "").strip() == LOOPS_ENDLESS:
-            prop.text = "1"
+            set_text(prop, "1")
 
 
 def _shorten_pause(action: ElementTree.Element) -> int:
@@ -210,7 +209,7 @@ def _shorten_pause(action: ElementTree.Element) -> int:
     for prop in action:
         text = (prop.text or "").strip()
         if prop.get("name") == _PAUSE_MS and text.isdigit() and int(text) > _PAUSE_MOST_MS:
-            prop.text = str(_PAUSE_MOST_MS)
+            set_text(prop, str(_PAUSE_MOST_MS))
             return int(text)
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +12,23 @@ from statistics import median
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import log
 from harness.base.project import folder_with, read_project
+from harness.base.toml_text import toml_comment, toml_string
 from harness.base.units import number_text, parse_duration_s, plural
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.files import store_secrets, write_data, write_plan
 from harness.plan.adopt.toml_text import secrets_lines
 from harness.plan.allowed_targets import check_allowed
+from harness.plan.check import refuse_scripts
 from harness.plan.har.correlate import aligned, correlate
 from harness.plan.har.jmx import recorded_jmx
 from harness.plan.har.read import Recording, has_secure_cookie, read_har
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
+from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import load_profile, parse_target
+from harness.run.preflight import check_request
 from harness.run.replay import USERS, Proof, prove
 from harness.run.request import Names, Request, resolve_request
 
@@ -56,6 +60,7 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
     request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
+    check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))  # as lth check and lth run do
     return _proven(recorded, request, plans, target, options)
 
 
@@ -79,9 +84,14 @@ def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[Rec
         file, head = plans / recorded.data_name, rows.partition("\n")[0]
         is_own = file.is_file() and file.read_text(encoding="utf-8").partition("\n")[0].strip() == head
         data += [] if is_own else [DataFile(recorded.data_name, None, (), rows)]
+    jmx = _jmx(recorded)
+    with tempfile.TemporaryDirectory(prefix="recorded-") as folder:
+        path = Path(folder) / f"{recorded.name}.jmx"
+        path.write_bytes(jmx)
+        refuse_scripts(path, recordings[0].name)
     write_data(plans, data)
     store_secrets(home, recorded.secrets)
-    write_plan(plans, recorded.name, _jmx(recorded), _toml(recorded, recordings))
+    write_plan(plans, recorded.name, jmx, _toml(recorded, recordings))
     return [file for file, text in recorded.uploads.items() if not text]
 
 
@@ -90,12 +100,12 @@ def _jmx(recorded: Recorded) -> bytes:
 
 
 def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
-    files = ", ".join(one.name for one in recordings)
+    files = toml_comment(", ".join(one.name for one in recordings))
     lines = [
         f"# Written by lth init from {files}. plans/README.md explains every key.",
         "format_version = 1",
-        f"title = {json.dumps(recorded.name)}",
-        f"shape = {json.dumps(f'{recorded.name}.jmx')}",
+        f"title = {toml_string(recorded.name)}",
+        f"shape = {toml_string(f'{recorded.name}.jmx')}",
         *secrets_lines(tuple(recorded.secrets)),
         "",
         "[load]",
@@ -112,7 +122,6 @@ def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
     # A redirect is a part of its request, and has no row of its own.
     lines += ["", "[properties]", f'"{SUB_RESULTS}" = "false"']
     allow = ["embedded_resources = true"] if recorded.with_static else []
-    allow += ["scripts = true  # values in base64"] if recorded.needs_scripts else []
     return "\n".join([*lines, *(["", "[allow]", *allow] if allow else [])]) + "\n"
 
 

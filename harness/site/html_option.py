@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.errors import HarnessError, ServiceError
-from harness.base.log import log
+from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.forge.comment import cut, without_files
 from harness.notify.recipients import github_run
@@ -22,7 +22,7 @@ def write_html(report: Path) -> None:
     """Write a Markdown report as one HTML file beside it and print the file's path."""
     from harness.site.files import page_line, write_report_page  # deferred: without --html no site is needed
 
-    print(page_line(write_report_page(report)))
+    print_text(page_line(write_report_page(report)))
 
 
 def publish(report: Path, *, is_html: bool, summary_file: Path | None = None) -> Path | None:

@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from harness.base.aws import aws_errors
 from harness.base.errors import ServiceError, UsageError
+from harness.base.log import print_text
 from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
@@ -122,7 +123,7 @@ def _announced_wait() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("waiting for the parts in transit, so that they are not sent again", file=sys.stderr, flush=True)
+        print_text("waiting for the parts in transit, so that they are not sent again", file=sys.stderr, flush=True)
         raise
 
 

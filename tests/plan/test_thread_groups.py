@@ -58,6 +58,14 @@ def test_each_tenant_has_a_copy_of_the_group_with_its_variable_and_its_propertie
         written(tmp_path, [BROWSE], GroupLoad("Browse", closed((1, 0, 9)), properties={"pages": "7"}))
 
 
+def test_a_value_of_a_load_is_no_part_of_an_expression(tmp_path: Path) -> None:
+    """Beside a brace a dollar sign would begin a function that no check has seen."""
+    table = '<Arguments testname="x"><stringProp name="read">${__P(page,1)}{__groovy(1)}</stringProp></Arguments>'
+    load = GroupLoad("Browse", closed((1, 0, 9)), properties={"page": "$"})
+    root = written(tmp_path, [group("Browse", f"{table}<hashTree/>")], load)
+    assert text(root, "read") == "${__char(36)}{__groovy(1)}"
+
+
 def test_a_closed_load_sets_users_ramp_and_duration_whatever_the_file_has(tmp_path: Path) -> None:
     root = written(tmp_path, [BROWSE], GroupLoad("Browse", closed((20, 10, 290))))
     assert text(root, "ThreadGroup.num_threads") == "20"

@@ -67,6 +67,7 @@ MAY_ACT = {
     "harness.experiment.runner",
     "harness.site.html_option",
     "harness.base.aws",
+    "harness.base.bounded",
     "harness.ab.worktree",
     "harness.bisect.build",
     "harness.base.class_data",

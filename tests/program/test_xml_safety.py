@@ -148,6 +148,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.runnable": {"xml"},
         "harness.plan.jmx_words": {"xml"},
         "harness.run.remote.load": {"xml"},
+        "harness.plan.jmx_writer": {"xml"},  # builds and writes it, for the others
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one

@@ -20,6 +20,7 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
 from harness.plan.jmx_values import Values
+from harness.plan.jmx_writer import add_string, child, of_jmx, xml_element
 from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
@@ -88,14 +89,15 @@ def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
     if any(read.name == "run_id" for read in reads_of(mapping.draft.root)):
         return
     table = plan.element.find("elementProp/collectionProp[@name='Arguments.arguments']")
-    argument = ElementTree.Element("elementProp", name="run_id", elementType="Argument")
-    for name, text in (("name", "run_id"), ("value", f"${{__P(run_id,{defaults['run_id']})}}"), ("metadata", "=")):
-        ElementTree.SubElement(argument, "stringProp", name=f"Argument.{name}").text = text
+    argument = xml_element("elementProp", name="run_id", elementType="Argument")
+    run_id = of_jmx(f"${{__P(run_id,{defaults['run_id']})}}")
+    for name, text in (("name", "run_id"), ("value", run_id), ("metadata", "=")):
+        add_string(argument, f"Argument.{name}", text)
     if table is None:
-        variables = ElementTree.Element(
+        variables = xml_element(
             "elementProp", name="TestPlan.user_defined_variables", elementType="Arguments", testclass="Arguments"
         )
-        ElementTree.SubElement(variables, "collectionProp", name="Arguments.arguments").append(argument)
+        child(variables, "collectionProp", name="Arguments.arguments").append(argument)
         mapping.draft.add(plan.element, variables, Fix.LOAD)
     else:
         mapping.draft.add(table, argument, Fix.LOAD)
@@ -144,8 +146,8 @@ def fix_secrets(
 
 def secret_name(plan_name: str, key: str, taken: Collection[str]) -> str:
     """Return an environment variable that no other secret of the plan has: SHOP_PASSWORD, SHOP_PASSWORD_2."""
-    base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}").upper().strip("_")
-    if base[0].isdigit():
+    base = re.sub(r"\W+", "_", f"{plan_name}_{key or 'secret'}", flags=re.ASCII).upper().strip("_")
+    if not base or base[0].isdigit():
         base = f"PLAN_{base}"
     names = (base if number == 1 else f"{base}_{number}" for number in count(1))
     return next(name for name in names if name not in taken)

@@ -1,4 +1,8 @@
-"""Edits a JMX as text: the elements that are changed get new text, and every other byte stays as it is."""
+"""Edits a JMX as text: the elements that are changed get new text, and every other byte stays as it is.
+
+Its texts are those of a user's JMX and expressions of ours, so JMeter evaluates them. A foreign text comes into a JMX
+only by `plan/jmx_writer.py`.
+"""
 
 from __future__ import annotations
 
@@ -111,6 +115,12 @@ class Draft:
             self.changes.append(fix)
             node.element.set(name, text)
             self._renamed.setdefault(node.element, fix)
+
+    def set_kind(self, node: Node, kind: str, gui: str, fix: str) -> None:
+        """Turn a test element into another kind that has the same properties."""
+        node.element.tag = kind
+        self.set_attribute(node, "testclass", kind, fix)
+        self.set_attribute(node, "guiclass", gui, fix)
 
     def add(self, parent: ElementTree.Element, child: ElementTree.Element, fix: str, at: int = -1) -> None:
         """Add an element to `parent`, at an index or at its end."""

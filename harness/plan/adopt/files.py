@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from harness.base.errors import UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
+from harness.base.toml_text import toml_string
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.toml_text import headers_toml, other_hosts_toml, plan_toml, secrets_lines
@@ -76,7 +76,7 @@ def store_secrets(home: Path, secrets: Mapping[str, str]) -> None:
         return
     separator = "" if text.endswith("\n") else "\n"
     path.touch(mode=0o600)
-    path.write_text(text + separator + "".join(f"{name} = {json.dumps(secrets[name])}\n" for name in new), "utf-8")
+    path.write_text(text + separator + "".join(f"{name} = {toml_string(secrets[name])}\n" for name in new), "utf-8")
 
 
 class TemporaryPlan(NamedTuple):

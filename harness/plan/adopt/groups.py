@@ -13,6 +13,7 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.finding import Finding, Rule
 from harness.plan.group_load import Stage
 from harness.plan.jmx import LOAD_GROUP, Node, load_groups
+from harness.plan.jmx_writer import call
 from harness.plan.runnable import leads_below, path_of
 from harness.plan.thread_groups import think_timer
 
@@ -84,9 +85,7 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
     """Change kinds, names and numbers of the thread groups; yield those that cannot be mapped."""
     draft = mapping.draft
     for group in preparing(mapping, load_groups(mapping.nodes)):
-        group.element.tag = "SetupThreadGroup"
-        draft.set_attribute(group, "testclass", "SetupThreadGroup", Fix.GROUPS)
-        draft.set_attribute(group, "guiclass", "SetupThreadGroupGui", Fix.GROUPS)
+        draft.set_kind(group, "SetupThreadGroup", "SetupThreadGroupGui", Fix.GROUPS)
     for group in mapping.nodes:
         if group.kind == "SetupThreadGroup" and "setUp" not in group.name:
             name = re.sub(r"(?i)\bset[ _-]?up\b", "setUp", group.name)
@@ -173,4 +172,4 @@ def _add_think_time(mapping: Variables, group: Node) -> None:
     timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
     texts = (text for node in timers for text in node.element.itertext())
     if not any("think_time_ms" in mapping.values.properties_in(text) for text in texts):
-        mapping.draft.add_below(group, think_timer("${__P(think_time_ms,0)}"), Fix.LOAD)
+        mapping.draft.add_below(group, think_timer(call("__P", "think_time_ms", "0")), Fix.LOAD)

@@ -17,19 +17,31 @@ from harness.plan.adopt.adopt import adopt, secret_name
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
+from harness.plan.check import refuse_scripts
 from harness.plan.finding import Finding
-from harness.plan.headers import checked_headers, jmx_read, jmx_text, resolved, variables_in
+from harness.plan.headers import checked_headers, jmx_read, jmx_text, literal, parts_of, resolved, variables_in
 from harness.plan.jmx import parse
+from harness.plan.jmx_writer import (
+    Expression,
+    add_bool,
+    add_string,
+    call,
+    child,
+    header_manager,
+    joined,
+    new_element,
+    set_attribute,
+    set_text,
+    variable,
+    written,
+    xml_element,
+)
 from harness.plan.spec import Target, parse_target
-from harness.plan.thread_groups import add_header, add_string, new_element, written
 
 _TEMPLATE = Path(__file__).with_name("new.jmx")
 _NAME_MOST = 80
-# What XML 1.0 cannot contain.
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 # JMeter sends no request with these in its path, or in its query.
 _BRACKETS, _BRACES = re.compile(r"[{}\[\]]"), re.compile("[{}]")
-_VARIABLE = "${{__urlencode(${{{}}})}}"  # in a path
 _FORM_FLAGS = ("DO_MULTIPART_POST", "BROWSER_COMPATIBLE_MULTIPART")
 
 
@@ -51,7 +63,7 @@ class MadePlan:
 def read_request(address: str, curl: str | None) -> OneRequest:
     """Return the request of an address or of a curl command. UsageError for both, and for one that cannot be read."""
     if not curl:
-        return OneRequest(address.replace("$", "$$"))
+        return OneRequest(literal(address))
     if address:
         raise UsageError("--curl and another plan or address cannot be used together", "give one")
     if re.search(r'\^["\n]', curl):
@@ -96,6 +108,8 @@ def write_requests(
         path = Path(folder) / "request.jmx"
         path.write_bytes(_jmx(requests, name if len(requests) > 1 else requests[0].label))
         adoption = adopt(path, name, plans, taken=variables)
+        path.write_bytes(adoption.draft.text())
+        refuse_scripts(path, source)
     secrets |= adoption.secrets
     names = dict.fromkeys((*variables, *adoption.secrets), "")
     write_adopted(plans, name, replace(adoption, secrets=names), source, common)
@@ -138,51 +152,54 @@ def _jmx(requests: Sequence[OneRequest], title: str) -> bytes:
     """Return the template of a new plan with the requests."""
     tree = parse(_TEMPLATE)
     root = tree.getroot()
-    _found(root, "hashTree/TestPlan").set("testname", title)
+    set_attribute(_found(root, "hashTree/TestPlan"), "testname", title)
     steps = _found(root, "hashTree/hashTree/hashTree[last()]")
     *_, sampler, below = steps
     steps[-2:] = []
     variables = {extractor.variable for one in requests for extractor in one.extractors}
     for request in requests:
         copies = deepcopy(sampler), deepcopy(below)
-        _fill(*copies, request, lambda one: _VARIABLE.format(one) if one in variables else jmx_read(one))
+        _fill(*copies, request, lambda one: call("__urlencode", variable(one)) if one in variables else jmx_read(one))
         steps.extend(copies)
     return written(tree)
 
 
 def _fill(
-    sampler: ElementTree.Element, below: ElementTree.Element, request: OneRequest, read: Callable[[str], str]
+    sampler: ElementTree.Element, below: ElementTree.Element, request: OneRequest, read: Callable[[str], Expression]
 ) -> None:
     """Turn the template of a sampler, and of what is below it, into a request."""
-    sampler.set("testname", request.label)
+    set_attribute(sampler, "testname", request.label)
     parts = urlsplit(request.url)
-    path = resolved(parts.path or "/", read, lambda part: _BRACKETS.sub(_encoded, part))
+    path = _url_text(parts.path or "/", read, _BRACKETS)
     if parts.query:
-        path += "?" + resolved(parts.query, read, lambda part: _BRACES.sub(_encoded, part))
+        path = joined(path, "?", _url_text(parts.query, read, _BRACES))
     for name, value in (
-        ("path", f"${{__P(base_path,)}}{path}"),
+        ("path", joined(Expression("${__P(base_path,)}"), path)),
         ("method", request.method),
         ("follow_redirects", str(request.follows_redirects).lower()),
     ):
-        _found(sampler, f"*[@name='HTTPSampler.{name}']").text = value
+        set_text(_found(sampler, f"*[@name='HTTPSampler.{name}']"), value)
     arguments = _found(sampler, "elementProp/collectionProp")
     for name, text in request.form or ([("", request.body)] if request.body is not None else []):
         _add_argument(arguments, name, text)
     for flag in _FORM_FLAGS if request.form else ("postBodyRaw",) if request.body is not None else ():
-        ElementTree.SubElement(sampler, "boolProp", name=f"HTTPSampler.{flag}").text = "true"
+        add_bool(sampler, f"HTTPSampler.{flag}", True)
     if request.codes:
         assertion = _found(below, "ResponseAssertion")
-        assertion.set("testname", f"Code {request.codes}")
-        _found(assertion, "*/stringProp[@name='code']").text = request.codes
-        _found(assertion, "*[@name='Assertion.custom_message']").text = f"expected {request.codes}"
+        set_attribute(assertion, "testname", f"Code {request.codes}")
+        set_text(_found(assertion, "*/stringProp[@name='code']"), request.codes)
+        set_text(_found(assertion, "*[@name='Assertion.custom_message']"), f"expected {request.codes}")
     for extractor in request.extractors:
-        below.extend((_extractor(extractor), ElementTree.Element("hashTree")))
+        below.extend((_extractor(extractor), xml_element("hashTree")))
     if request.headers:
-        manager = new_element("HeaderManager", "HeaderPanel", "Headers")
-        table = ElementTree.SubElement(manager, "collectionProp", name="HeaderManager.headers")
-        for name, text in request.headers.items():
-            add_header(table, name, jmx_text(text))
-        below.extend((manager, ElementTree.Element("hashTree")))
+        headers = ((name, jmx_text(text)) for name, text in request.headers.items())
+        below.extend((header_manager("Headers", headers), xml_element("hashTree")))
+
+
+def _url_text(text: str, read: Callable[[str], Expression], unsafe: re.Pattern[str]) -> Expression:
+    """Return a part of a URL as it is written into a JMX; what JMeter could not send is encoded."""
+    parts = parts_of(text)
+    return joined(*(read(part.name) if part.name else unsafe.sub(_encoded, part.text) for part in parts))
 
 
 def _extractor(extractor: Extractor) -> ElementTree.Element:
@@ -209,10 +226,8 @@ def _found(parent: ElementTree.Element, path: str) -> ElementTree.Element:
 
 
 def _add_argument(arguments: ElementTree.Element, name: str, text: str) -> None:
-    if _CONTROL.search(name + text):
-        raise UsageError("a body contains a control character, which no JMX can have", "send it from a file")
-    argument = ElementTree.SubElement(arguments, "elementProp", name=name, elementType="HTTPArgument")
-    ElementTree.SubElement(argument, "boolProp", name="HTTPArgument.always_encode").text = "false"
+    argument = child(arguments, "elementProp", name=jmx_text(name), elementType="HTTPArgument")
+    add_bool(argument, "HTTPArgument.always_encode", False)
     add_string(argument, "Argument.value", jmx_text(text))
     add_string(argument, "Argument.metadata", "=")
     if name:

@@ -15,6 +15,7 @@ from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.git import set_local
 from harness.base.project import CHECKOUT, FILE_NAME, PACKAGE, SHIPPED
+from harness.base.toml_text import toml_string
 from harness.base.writable import writing_into
 
 GITIGNORE = """\
@@ -43,13 +44,13 @@ def project_toml(plan: str, targets: Mapping[str, str]) -> str:
         "# Defaults of lth in this folder and below. docs/project.md of the tool lists all keys.",
         "format_version = 1",
         f'requires = ">={minor}"',
-        f'plan = "{plan}"' if plan else '# plan = "shop"',
-        *([f'target = "{next(iter(targets))}"'] if targets else []),
+        f"plan = {toml_string(plan)}" if plan else '# plan = "shop"',
+        *([f"target = {toml_string(next(iter(targets)))}"] if targets else []),
         '# goal = "p95<1s, errors<1%"',
         "",
         "# The systems that may be loaded, by name: lth run -t staging. Those on this machine need no entry.",
         "[targets]",
-        *(f'{name} = "{url}"' for name, url in targets.items()),
+        *(f"{name} = {toml_string(url)}" for name, url in targets.items()),
         *([] if targets else ['# staging = "https://staging.example.org"']),
     ]
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.jmx import READS, SAMPLER, Node, function_parameters, reads_of
+from harness.plan.jmx_writer import add_bool, add_int, add_string, child, new_element
 from harness.plan.lint import (
     ASSERTION_SCOPE,
     EXTRACTOR_DEFAULTS,
@@ -20,7 +21,6 @@ from harness.plan.lint import (
     is_listener,
     lacks_default,
 )
-from harness.plan.thread_groups import add_string, new_element
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
@@ -79,15 +79,12 @@ def _top(node: Node) -> Node:
 
 def _code_assertion(code: str) -> ElementTree.Element:
     element = new_element("ResponseAssertion", "AssertionGui", _CODE_NAMES[code])
-    texts = ElementTree.SubElement(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
+    texts = child(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
     add_string(texts, "code", code)
-    for tag, name, text in (
-        ("stringProp", "Assertion.custom_message", f"expected {code}"),
-        ("stringProp", "Assertion.test_field", "Assertion.response_code"),
-        ("boolProp", "Assertion.assume_success", "false"),
-        ("intProp", "Assertion.test_type", "1"),
-    ):
-        ElementTree.SubElement(element, tag, name=name).text = text
+    add_string(element, "Assertion.custom_message", f"expected {code}")
+    add_string(element, "Assertion.test_field", "Assertion.response_code")
+    add_bool(element, "Assertion.assume_success", False)
+    add_int(element, "Assertion.test_type", 1)
     return element
 
 

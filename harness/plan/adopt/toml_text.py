@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
+from harness.base.toml_text import toml_comment, toml_string, toml_strings
 from harness.plan.adopt.contents import Contents, known_plugins
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.groups import GroupSize, needs_tables
@@ -18,10 +18,10 @@ from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_M
 def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
-        f"# Written by `make init` from {_plain(source)}. plans/README.md explains every key.",
+        f"# Written by `make init` from {toml_comment(source)}. plans/README.md explains every key.",
         "format_version = 1",
-        f"title = {json.dumps(_plain(contents.title) or name, ensure_ascii=False)}",
-        f"shape = {json.dumps(f'{name}.jmx')}",
+        f"title = {toml_string(toml_comment(contents.title) or name)}",
+        f"shape = {toml_string(f'{name}.jmx')}",
         *secrets_lines(secrets),
         "",
         *_contents(contents),
@@ -30,13 +30,13 @@ def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str]
     ]
     tail = ["", "[allow]", *allow] if (allow := list(_allow(contents))) else []
     if plugins := known_plugins(contents):
-        tail += ["", "[jmeter]", f"plugins = {json.dumps(plugins)}"]
+        tail += ["", "[jmeter]", f"plugins = {toml_strings(plugins)}"]
     return "\n".join([*head, *tail]) + "\n"
 
 
 def secrets_lines(names: Sequence[str]) -> list[str]:
     """Return the line that names the environment variables with the secrets of a plan."""
-    return [f"secrets = {json.dumps(list(names))}"] if names else []
+    return [f"secrets = {toml_strings(names)}"] if names else []
 
 
 def other_hosts_toml(hosts: Mapping[str, str]) -> str:
@@ -48,14 +48,14 @@ def other_hosts_toml(hosts: Mapping[str, str]) -> str:
         "# The plan names further hosts. Their requests go to TARGET, too, until you name them here, and allow them:",
         "# hosts = […] under [allow], and allowed_targets in the profile.",
         "[properties]",
-        *(f"# {name} = {json.dumps(_plain(host))}" for host, name in hosts.items()),
+        *(f"# {name} = {toml_string(toml_comment(host))}" for host, name in hosts.items()),
     ]
     return "\n".join(lines) + "\n"
 
 
 def headers_toml(headers: Mapping[str, str]) -> str:
     """Return the table of the headers that all requests carry; empty without any."""
-    lines = [f"{json.dumps(name)} = {json.dumps(value)}" for name, value in headers.items()]
+    lines = [f"{toml_string(name)} = {toml_string(value)}" for name, value in headers.items()]
     return "\n".join(["", "[headers]", *lines]) + "\n" if lines else ""
 
 
@@ -80,17 +80,17 @@ def size_text(size: GroupSize) -> str:
 
 def _contents(contents: Contents) -> Iterator[str]:
     for size in contents.sizes:
-        yield f"# thread group {_plain(size.name)}: {size_text(size)}"
+        yield f"# thread group {toml_comment(size.name)}: {size_text(size)}"
     if contents.side_groups:
-        yield f"# before and after the load: {', '.join(map(_plain, contents.side_groups))}"
+        yield f"# before and after the load: {', '.join(map(toml_comment, contents.side_groups))}"
     yield f"# samplers: {', '.join(f'{count} {kind}' for kind, count in contents.samplers) or 'none'}"
-    yield f"# hosts: {', '.join(map(_plain, contents.hosts)) or 'none'}"
+    yield f"# hosts: {', '.join(map(toml_comment, contents.hosts)) or 'none'}"
     for name, columns in contents.csv_files:
-        yield f"# CSV file {_plain(name)}: {_plain(columns) or 'columns in its first line'}"
+        yield f"# CSV file {toml_comment(name)}: {toml_comment(columns) or 'columns in its first line'}"
     for name, count in contents.plugins:
         is_included = (plugin := class_of(name)) is not None and not plugin.plugin
         state = "part of the harness's JMeter" if is_included else "not part of the harness's JMeter"
-        yield f"# plugin {name} ({units.plural(count, 'element')}): {state}"
+        yield f"# plugin {toml_comment(name)} ({units.plural(count, 'element')}): {state}"
 
 
 def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
         duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
         yield ""
         yield "[[load]]"
-        yield f"group = {json.dumps(size.name, ensure_ascii=False)}"
+        yield f"group = {toml_string(size.name)}"
         if size.stages:
             yield f"stages = [{', '.join(map(_stage_text, size.stages))}]"
         else:
@@ -158,13 +158,8 @@ def _allow(contents: Contents) -> Iterator[str]:
         for script in contents.scripts:
             at = f" (line {script.line})" if script.line else ""
             size = f", {units.plural(script.lines, 'line')}" if script.lines else ""
-            yield f"#   {_plain(script.path)}{at}: {script.kind}{size}"
+            yield f"#   {toml_comment(script.path)}{at}: {script.kind}{size}"
         yield "scripts = true"
     if contents.has_other_protocols:
         yield "# The plan has elements besides HTTP requests, such as JDBC or a Backend Listener. This permits them:"
         yield "# other_protocols = true"
-
-
-def _plain(text: str) -> str:
-    """Return a text on one line."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())

@@ -38,11 +38,13 @@ def entries_of(path: Path) -> Iterator[Any]:
                 count += 1
                 yield entry
                 progress.update(file.tell())
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             where = f"in entry {count + 1}" if count else "before the first entry ends"
-            if text.is_at_end:
+            if text.is_at_end and isinstance(error, json.JSONDecodeError):
                 raise UsageError(f"{path.name}: the file ends {where}: it is not complete", TODO) from None
-            why = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+            why = getattr(
+                error, "msg", "a number is too large" if isinstance(error, ValueError) else "nested too deeply"
+            )
             raise UsageError(f"{path.name}: no JSON {where} ({why})", TODO) from None
 
 

@@ -83,15 +83,14 @@ class Extractor:
 
 
 class Coding(NamedTuple):
-    """How a value is sent: `call` has %s for the variable. It `needs_scripts` when only Groovy can convert it."""
+    """How a value is sent: `call` has %s for the variable."""
 
     call: str
-    needs_scripts: bool = False
 
 
 PLAIN = Coding("${%s}")
-_BASE64 = Coding('${__groovy(vars.get("%s").bytes.encodeBase64().toString())}', True)
-_FROM_BASE64 = Coding('${__groovy(new String(vars.get("%s").decodeBase64()))}', True)
+_BASE64 = Coding('${__groovy(vars.get("%s").bytes.encodeBase64().toString())}')
+_FROM_BASE64 = Coding('${__groovy(new String(vars.get("%s").decodeBase64()))}')
 
 
 def codings(value: str) -> list[tuple[str, Coding]]:
@@ -182,7 +181,7 @@ def _of_json(value: str, field: Field, answers: Sequence[Call], is_long: bool) -
             continue
         is_id = looks_dynamic(value) and not _is_flag(value, field) and bool(_ID.search(name))
         is_named = is_id or (name == field.name and field.where is not Where.PATH)
-        if is_long or is_named:
+        if (is_long or is_named) and ";" not in json_path(path):  # JMeter takes it for the end of a path
             yield Extractor(Kind.JSON, json_path(path))
 
 
@@ -286,7 +285,8 @@ def json_path(path: Sequence[str | int]) -> str:
     parts = []
     for key in path:
         is_name = isinstance(key, str) and re.fullmatch(r"[A-Za-z_]\w*", key)
-        parts.append(f".{key}" if is_name else f"[{key}]" if isinstance(key, int) else f"['{key}']")
+        quoted = re.sub(r"(['\\])", r"\\\1", str(key))
+        parts.append(f".{key}" if is_name else f"[{key}]" if isinstance(key, int) else f"['{quoted}']")
     return "$" + "".join(parts)
 
 

@@ -5,89 +5,113 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from urllib.parse import quote, urlsplit
-from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files safely
-from xml.etree.ElementTree import Element, SubElement
+from xml.etree.ElementTree import Element, ElementTree  # builds XML; harness.plan.jmx reads files safely
 
 from harness.base.units import MS_PER_S
 from harness.plan.har.correlate import Use, Variable, json_texts
 from harness.plan.har.extract import Kind
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
-from harness.plan.thread_groups import LOOPS
+from harness.plan.headers import is_header_name, jmx_read
+from harness.plan.jmx_writer import (
+    Expression,
+    add_bool,
+    add_element,
+    add_int,
+    add_string,
+    call,
+    child,
+    header_manager,
+    joined,
+    new_element,
+    of_jmx,
+    written,
+    xml_element,
+)
+from harness.plan.jmx_writer import (
+    variable as read_variable,
+)
+from harness.plan.thread_groups import add_loop
 
 NOT_FOUND = "NOT_FOUND"
 _LEAST_TYPED = 4
 _URL_SAFE = re.compile(r"[\w.~-]+")
+_GROUP = {
+    "num_threads": Expression("${__P(users,5)}"),
+    "ramp_time": Expression("${__jexl3((${__P(ramp_s,1)} + 0.5).intValue())}"),
+    "duration": Expression("${__jexl3((${__P(duration_s,60)} + 0.999).intValue())}"),
+    "scheduler": Expression("${__jexl3(${__P(duration_s,60)} > 0)}"),
+}
 # Characters for private use mark the places of variables.
 _MARKERS, _MARKERS_END = 0xE000, 0xF8FF
-_PORT = "${__P(port,8080)}"
-_ORIGIN_VALUE = (
+_LINE_BREAKS = re.compile("[\0-\x08\x0a-\x1f\x7f]")
+_PORT = call("__P", "port", "8080")
+_ORIGIN_VALUE = Expression(
     "${__P(scheme,http)}://${__P(host,127.0.0.1)}"
-    f'${{__jexl3({_PORT} == 80 || {_PORT} == 443 ? "" : ":" + {_PORT})}}'
+    '${__jexl3(${__P(port,8080)} == 80 || ${__P(port,8080)} == 443 ? "" : ":" + ${__P(port,8080)})}'
 )
-_IMAGES = r"https?://${__P(host,127.0.0.1)}[:/].*"
+_IMAGES = Expression("https?://${__P(host,127.0.0.1)}[:/].*")
 
 
 def recorded_jmx(recorded: Recorded, groups: Mapping[str, Collection[str]]) -> bytes:
     """Return the JMX; `groups` are its thread groups with the names of their extractors; they run one by one."""
-    root = Element("jmeterTestPlan", version="1.2", properties="5.0", jmeter="5.6.3")
-    top = SubElement(root, "hashTree")
-    plan = _add(top, "TestPlan", "TestPlanGui", recorded.name)
-    _bool(plan, "TestPlan.serialize_threadgroups", len(groups) > 1)
+    root = xml_element("jmeterTestPlan", version="1.2", properties="5.0", jmeter="5.6.3")
+    top = child(root, "hashTree")
+    plan = new_element("TestPlan", "TestPlanGui", recorded.name)
+    top.append(plan)
+    add_bool(plan, "TestPlan.serialize_threadgroups", len(groups) > 1)
     _arguments(plan, "TestPlan.user_defined_variables", ())
-    tree = SubElement(top, "hashTree")
+    tree = child(top, "hashTree")
     _common(tree, recorded)
     for name, active in groups.items():
-        group = _add(tree, "ThreadGroup", "ThreadGroupGui", name)
-        _string(group, "ThreadGroup.num_threads", "${__P(users,5)}")
-        _string(group, "ThreadGroup.ramp_time", "${__jexl3((${__P(ramp_s,1)} + 0.5).intValue())}")
-        _string(group, "ThreadGroup.duration", "${__jexl3((${__P(duration_s,60)} + 0.999).intValue())}")
-        _string(group, "ThreadGroup.scheduler", "${__jexl3(${__P(duration_s,60)} > 0)}")
-        _bool(group, "ThreadGroup.same_user_on_next_iteration", False)
-        _string(group, "ThreadGroup.on_sample_error", "continue")
-        loop = SubElement(group, "elementProp", name="ThreadGroup.main_controller", elementType="LoopController",
-                          guiclass="LoopControlPanel", testclass="LoopController", testname="Loop")  # fmt: skip
-        _string(loop, LOOPS, "${__P(loops,-1)}")
-        _bool(loop, "LoopController.continue_forever", False)
-        _steps(SubElement(tree, "hashTree"), recorded, active)
-    ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="UTF-8", xml_declaration=True)
-    return text + b"\n"
+        group = new_element("ThreadGroup", "ThreadGroupGui", name)
+        tree.append(group)
+        for key, text in _GROUP.items():
+            add_string(group, f"ThreadGroup.{key}", text)
+        add_bool(group, "ThreadGroup.same_user_on_next_iteration", False)
+        add_string(group, "ThreadGroup.on_sample_error", "continue")
+        add_loop(group, call("__P", "loops", "-1"))
+        _steps(child(tree, "hashTree"), recorded, active)
+    return written(ElementTree(root))
 
 
 def _common(tree: Element, recorded: Recorded) -> None:
-    target = _leaf(tree, "ConfigTestElement", "HttpDefaultsGui", "Target")
+    target = add_element(tree, "ConfigTestElement", "HttpDefaultsGui", "Target")
     _arguments(target, "HTTPsampler.Arguments", ())
     for name, value in (
-        ("protocol", "${__P(scheme,http)}"), ("domain", "${__P(host,127.0.0.1)}"), ("port", _PORT),
+        ("protocol", call("__P", "scheme", "http")), ("domain", call("__P", "host", "127.0.0.1")), ("port", _PORT),
         ("contentEncoding", "UTF-8"), ("connect_timeout", "10000"), ("response_timeout", "60000"),
     ):  # fmt: skip
-        _string(target, f"HTTPSampler.{name}", value)
+        add_string(target, f"HTTPSampler.{name}", value)
     if any(ORIGIN in one.text for step in recorded.steps for one in step.fields):
-        variables = _leaf(tree, "Arguments", "ArgumentsPanel", "Address for headers")
+        variables = add_element(tree, "Arguments", "ArgumentsPanel", "Address for headers")
         _collection(variables, "Arguments.arguments", "Argument", [(("Argument.name", "origin"),
                     ("Argument.value", _ORIGIN_VALUE), ("Argument.metadata", "="))])  # fmt: skip
     languages = Counter(step.answers[0].header("accept-language") for step in recorded.steps)
-    headers = [("User-Agent", "JMeter (${__P(run_id,adhoc)})"), ("Accept-Encoding", "gzip, deflate")]
+    headers: list[tuple[str, str]] = [
+        ("User-Agent", Expression("JMeter (${__P(run_id,adhoc)})")),
+        ("Accept-Encoding", "gzip, deflate"),
+    ]
     language = languages.most_common(1)[0][0]
     _headers(tree, "Browser", [*headers, *([("Accept-Language", language)] if language else [])])
-    cookies = _leaf(tree, "CookieManager", "CookiePanel", "Cookies")
-    SubElement(cookies, "collectionProp", name="CookieManager.cookies")
-    _bool(cookies, "CookieManager.clearEachIteration", True)
-    _string(cookies, "CookieManager.policy", "standard")
-    cache = _leaf(tree, "CacheManager", "CacheManagerGui", "Cache")
-    _bool(cache, "clearEachIteration", True)
-    _bool(cache, "useExpires", True)
+    cookies = add_element(tree, "CookieManager", "CookiePanel", "Cookies")
+    child(cookies, "collectionProp", name="CookieManager.cookies")
+    add_bool(cookies, "CookieManager.clearEachIteration", True)
+    add_string(cookies, "CookieManager.policy", "standard")
+    cache = add_element(tree, "CacheManager", "CacheManagerGui", "Cache")
+    add_bool(cache, "clearEachIteration", True)
+    add_bool(cache, "useExpires", True)
     if recorded.columns:
-        data = _leaf(tree, "CSVDataSet", "TestBeanGUI", "What a user types")
+        data = add_element(tree, "CSVDataSet", "TestBeanGUI", "What a user types")
         for name, value in (
             ("filename", recorded.data_name), ("fileEncoding", "UTF-8"), ("variableNames", ""),
             ("delimiter", ","), ("shareMode", "shareMode.all"),
         ):  # fmt: skip
-            _string(data, name, value)
+            add_string(data, name, value)
         for name, flag in (("quotedData", True), ("recycle", True), ("stopThread", False), ("ignoreFirstLine", False)):
-            _bool(data, name, flag)
+            add_bool(data, name, flag)
 
 
 def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
@@ -98,18 +122,20 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
             title = labels[number] if step.title.startswith(f"{step.method} /") else step.title
             for column, value in sorted(recorded.columns.items(), key=lambda pair: -len(pair[1])):
                 title = title.replace(value, column) if len(value) >= _LEAST_TYPED else title
-            transaction = _add(tree, "TransactionController", "TransactionControllerGui", f"{count:02d} {title}")
-            _bool(transaction, "TransactionController.includeTimers", False)
-            _bool(transaction, "TransactionController.parent", False)
-            below = SubElement(tree, "hashTree")
+            below = xml_element("hashTree")
+            transaction = new_element("TransactionController", "TransactionControllerGui", f"{count:02d} {title}")
+            tree.extend((transaction, below))
+            add_bool(transaction, "TransactionController.includeTimers", False)
+            add_bool(transaction, "TransactionController.parent", False)
         _sampler(below, recorded, number, labels[number], active)
-        own = SubElement(below, "hashTree")
+        own = child(below, "hashTree")
         pause_s = recorded.pauses_s[number]
         if step.title and pause_s and recorded.think_time_s:
-            timer = _leaf(own, "ConstantTimer", "ConstantTimerGui", f"Think time: {pause_s:.1f} s recorded")
+            timer = add_element(own, "ConstantTimer", "ConstantTimerGui", f"Think time: {pause_s:.1f} s recorded")
             scale = round(pause_s / recorded.think_time_s, 3)
-            read = f"${{__P(think_time_ms,{round(recorded.think_time_s * MS_PER_S)})}}"
-            _string(timer, "ConstantTimer.delay", f"${{__jexl3(({read} * {scale}).intValue())}}")
+            read = call("__P", "think_time_ms", str(round(recorded.think_time_s * MS_PER_S)))
+            delay = joined(Expression("${__jexl3(("), read, of_jmx(f" * {scale}"), Expression(").intValue())}"))
+            add_string(timer, "ConstantTimer.delay", delay)
         headers = [one for one in step.fields if one.where is Where.HEADER]
         if headers:
             _headers(own, "Headers", [(one.name, _text(recorded, number, one, active)) for one in headers])
@@ -120,89 +146,92 @@ def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
             _assert_page(own, urlsplit(step.answers[-1].url).path or "/")
         code = str(step.answers[-1].status)
         codes = "200|304" if code in ("200", "304") else code
-        assertion = _leaf(own, "ResponseAssertion", "AssertionGui", f"Code {codes}")
-        tests = SubElement(assertion, "collectionProp", name="Asserion.test_strings")
-        _string(tests, "code", codes)
-        _string(assertion, "Assertion.custom_message", f"expected {codes.replace('|', ' or ')}")
-        _string(assertion, "Assertion.test_field", "Assertion.response_code")
-        _bool(assertion, "Assertion.assume_success", code[0] in "45")
-        SubElement(assertion, "intProp", name="Assertion.test_type").text = "1"
+        assertion = add_element(own, "ResponseAssertion", "AssertionGui", f"Code {codes}")
+        tests = child(assertion, "collectionProp", name="Asserion.test_strings")
+        add_string(tests, "code", codes)
+        add_string(assertion, "Assertion.custom_message", f"expected {codes.replace('|', ' or ')}")
+        add_string(assertion, "Assertion.test_field", "Assertion.response_code")
+        add_bool(assertion, "Assertion.assume_success", code[0] in "45")
+        add_int(assertion, "Assertion.test_type", 1)
 
 
 def _assert_page(tree: Element, path: str) -> None:
     """Add an assertion that the last redirect leads to the recorded page, and not to that of the log-in."""
     shape = path_shape(path)
     pattern = "[^/?]+".join(re.sub(r"([\\^$.|?*+()\[\]{}])", r"\\\1", part) for part in shape.split("#"))
-    assertion = _leaf(tree, "ResponseAssertion", "AssertionGui", f"Page {shape}")
-    _string(SubElement(assertion, "collectionProp", name="Asserion.test_strings"), "page", rf"[^?]*{pattern}(?:\?.*)?")
-    _string(assertion, "Assertion.custom_message", f"expected the page {shape}")
-    _string(assertion, "Assertion.test_field", "Assertion.sample_label")
-    _bool(assertion, "Assertion.assume_success", False)
-    SubElement(assertion, "intProp", name="Assertion.test_type").text = "1"
+    assertion = add_element(tree, "ResponseAssertion", "AssertionGui", f"Page {shape}")
+    add_string(child(assertion, "collectionProp", name="Asserion.test_strings"), "page", rf"[^?]*{pattern}(?:\?.*)?")
+    add_string(assertion, "Assertion.custom_message", f"expected the page {shape}")
+    add_string(assertion, "Assertion.test_field", "Assertion.sample_label")
+    add_bool(assertion, "Assertion.assume_success", False)
+    add_int(assertion, "Assertion.test_type", 1)
 
 
 def _sampler(tree: Element, recorded: Recorded, number: int, label: str, active: Collection[str]) -> None:
     step = recorded.steps[number]
-    sampler = _add(tree, "HTTPSamplerProxy", "HttpTestSampleGui", label)
+    sampler = new_element("HTTPSamplerProxy", "HttpTestSampleGui", label)
+    tree.append(sampler)
     by_place = {where: [one for one in step.fields if one.where is where] for where in Where}
-    path = "".join(f"/{_text(recorded, number, one, active)}" for one in by_place[Where.PATH]) or "/"
-    pairs = (
-        f"{quote(one.name.partition('#')[0], safe='[]')}={_text(recorded, number, one, active)}"
-        for one in by_place[Where.QUERY]
-    )
-    query = "&".join(pairs)
-    _string(sampler, "HTTPSampler.path", f"${{__P(base_path,)}}{path}{f'?{query}' if query else ''}")
-    _string(sampler, "HTTPSampler.method", step.method)
-    _bool(sampler, "HTTPSampler.follow_redirects", step.follows)
-    _bool(sampler, "HTTPSampler.auto_redirects", False)
-    _bool(sampler, "HTTPSampler.use_keepalive", True)
+    url: list[str] = [Expression("${__P(base_path,)}")]
+    for one in by_place[Where.PATH]:
+        url += ["/", _text(recorded, number, one, active)]
+    url += [] if by_place[Where.PATH] else ["/"]
+    for sign, one in zip(chain("?", repeat("&")), by_place[Where.QUERY], strict=False):
+        name = quote(one.name.partition("#")[0], safe="[]", errors="replace")
+        url += [f"{sign}{name}=", _text(recorded, number, one, active)]
+    add_string(sampler, "HTTPSampler.path", joined(*url))
+    add_string(sampler, "HTTPSampler.method", step.method)
+    add_bool(sampler, "HTTPSampler.follow_redirects", step.follows)
+    add_bool(sampler, "HTTPSampler.auto_redirects", False)
+    add_bool(sampler, "HTTPSampler.use_keepalive", True)
     if recorded.with_static and "html" in step.answers[-1].response_type:
-        _bool(sampler, "HTTPSampler.image_parser", True)
-        _bool(sampler, "HTTPSampler.concurrentDwn", True)
-        _string(sampler, "HTTPSampler.embedded_url_re", _IMAGES)
+        add_bool(sampler, "HTTPSampler.image_parser", True)
+        add_bool(sampler, "HTTPSampler.concurrentDwn", True)
+        add_string(sampler, "HTTPSampler.embedded_url_re", _IMAGES)
     is_multipart = "multipart" in step.answers[0].body_type
     if is_multipart:
-        _bool(sampler, "HTTPSampler.DO_MULTIPART_POST", True)
+        add_bool(sampler, "HTTPSampler.DO_MULTIPART_POST", True)
     form = [one for one in by_place[Where.FORM] if not one.file]
     body = by_place[Where.BODY]
-    _bool(sampler, "HTTPSampler.postBodyRaw", bool(body))
+    add_bool(sampler, "HTTPSampler.postBodyRaw", bool(body))
     sent = [
         (one.name.partition("#")[0] if not body else "", _text(recorded, number, one, active)) for one in body or form
     ]
-    encode = "false" if body or is_multipart else "true"
-    _arguments(sampler, "HTTPsampler.Arguments", sent, encode)
+    _arguments(sampler, "HTTPsampler.Arguments", sent, is_encoded=not (body or is_multipart))
     if files := [one for one in by_place[Where.FORM] if one.file]:
-        holder = SubElement(sampler, "elementProp", name="HTTPsampler.Files", elementType="HTTPFileArgs")
+        holder = child(sampler, "elementProp", name="HTTPsampler.Files", elementType="HTTPFileArgs")
         _collection(holder, "HTTPFileArgs.files", "HTTPFileArg", [
             (("File.path", recorded.upload_name(one)), ("File.paramname", one.name.partition("#")[0]),
              ("File.mimetype", one.content_type)) for one in files
         ])  # fmt: skip
 
 
-def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) -> str:
-    """Return the text of a field with its variables, escaped for JMeter and for its place in the request."""
+def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) -> Expression:
+    """Return the text of a field with its variables, encoded for its place in the request."""
     uses = [use for variable in recorded.found.variables if variable.name in active for use in variable.uses]
     for typed, places in recorded.found.typed.items():
-        read = f'${{__groovy(System.getenv("{recorded.secret_name(typed.column)}"))}}' if typed.is_secret else ""
-        uses += [use._replace(expression=read or f"${{{typed.column}}}") for use in places]
+        read = jmx_read(recorded.secret_name(typed.column)) if typed.is_secret else read_variable(typed.column)
+        uses += [use._replace(expression=read) for use in places]
     own = [use for use in uses if use.step == number and use.key == one.key]
-    text, expressions = one.text, dict[str, str]()
+    text, expressions = one.text, dict[str, Expression]()
     if ORIGIN in text:
         own.append(Use(number, one.key, ORIGIN, ORIGIN))
     is_in_url = one.where in (Where.PATH, Where.QUERY)
+    markers = (sign for sign in map(chr, range(_MARKERS, _MARKERS_END)) if sign not in one.text)
     for use in sorted(own, key=lambda use: -len(use.text)):
-        marker = chr(_MARKERS + len(expressions))
+        marker = next(markers)
         pattern = _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
         text = re.sub(pattern, marker, text)
         needs_encoding = is_in_url and not _URL_SAFE.fullmatch(use.text)
-        expressions[marker] = f"${{__urlencode({use.expression})}}" if needs_encoding else use.expression
-    has_calls = "${" in text or any(marker in text for marker in expressions)
+        sent = of_jmx(use.expression)
+        expressions[marker] = call("__urlencode", sent) if needs_encoding else sent
     safe = "@:!$'()*,;+" if one.where is Where.PATH else ""
-    out = []
-    for piece in re.split(f"([{chr(_MARKERS)}-{chr(_MARKERS_END)}])", text):
-        literal = quote(piece, safe=safe) if is_in_url else piece
-        out.append(expressions.get(piece) or (_literal(literal) if has_calls else literal))
-    return "".join(out)
+    out: list[str] = []
+    for piece in re.split(f"([{''.join(expressions)}])", text) if expressions else [text]:
+        literal = quote(piece, safe=safe, errors="replace") if is_in_url else piece
+        literal = _LINE_BREAKS.sub(" ", literal) if one.where is Where.HEADER else literal
+        out.append(expressions.get(piece, literal))
+    return joined(*out)
 
 
 def _pattern(text: str, *, is_json: bool) -> str:
@@ -213,81 +242,57 @@ def _pattern(text: str, *, is_json: bool) -> str:
     return rf'(?<=")(?:{texts})(?=")|(?<![\w.\"]){re.escape(text)}(?![\w.\"])'
 
 
-def _literal(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("${", "${__char(36)}{")
-
-
 def _extractor(tree: Element, variable: Variable) -> None:
     one, name = variable.extractor, variable.name
     if one.kind is Kind.CSS:
-        element = _leaf(tree, "HtmlExtractor", "HtmlExtractorGui", name)
+        element = add_element(tree, "HtmlExtractor", "HtmlExtractorGui", name)
         values = {"refname": name, "expr": one.a, "attribute": one.b, "default": NOT_FOUND,
                   "match_number": str(one.number), "extractor_impl": "JSOUP"}  # fmt: skip
         prefix = "HtmlExtractor."
     elif one.kind is Kind.JSON:
-        element = _leaf(tree, "JSONPostProcessor", "JSONPostProcessorGui", name)
+        element = add_element(tree, "JSONPostProcessor", "JSONPostProcessorGui", name)
         values = {"referenceNames": name, "jsonPathExprs": one.a, "match_numbers": "1", "defaultValues": NOT_FOUND}
         prefix = "JSONPostProcessor."
     elif one.kind is Kind.BOUNDARY:
-        element = _leaf(tree, "BoundaryExtractor", "BoundaryExtractorGui", name)
+        element = add_element(tree, "BoundaryExtractor", "BoundaryExtractorGui", name)
         values = {"useHeaders": "false", "refname": name, "lboundary": one.a, "rboundary": one.b,
                   "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
         prefix = "BoundaryExtractor."
     else:
-        element = _leaf(tree, "RegexExtractor", "RegexExtractorGui", name)
+        element = add_element(tree, "RegexExtractor", "RegexExtractorGui", name)
         headers = one.kind is Kind.HEADER
         values = {"useHeaders": str(headers).lower(), "refname": name, "regex": one.a, "template": "$1$",
                   "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
         prefix = "RegexExtractor."
         if headers:
-            _string(element, "Sample.scope", "all")
+            add_string(element, "Sample.scope", "all")
     for key, value in values.items():
-        _string(element, prefix + key, value)
+        add_string(element, prefix + key, value)
 
 
 def _headers(tree: Element, name: str, headers: Iterable[tuple[str, str]]) -> None:
-    manager = _leaf(tree, "HeaderManager", "HeaderPanel", name)
-    rows = [(("Header.name", key), ("Header.value", value)) for key, value in headers]
-    _collection(manager, "HeaderManager.headers", "Header", rows, is_named=False)
+    """Add the headers; no client sends one whose name is not that of a header."""
+    tree.append(header_manager(name, ((key, value) for key, value in headers if is_header_name(key))))
+    child(tree, "hashTree")
 
 
-def _arguments(parent: Element, name: str, pairs: Iterable[tuple[str, str]], encode: str = "") -> None:
-    holder = SubElement(parent, "elementProp", name=name, elementType="Arguments", guiclass="HTTPArgumentsPanel",
-                        testclass="Arguments")  # fmt: skip
-    collection = SubElement(holder, "collectionProp", name="Arguments.arguments")
+def _arguments(parent: Element, name: str, pairs: Iterable[tuple[str, str]], *, is_encoded: bool = False) -> None:
+    holder = child(parent, "elementProp", name=name, elementType="Arguments", guiclass="HTTPArgumentsPanel",
+                   testclass="Arguments")  # fmt: skip
+    collection = child(holder, "collectionProp", name="Arguments.arguments")
     for key, value in pairs:
-        entry = SubElement(collection, "elementProp", name=key, elementType="HTTPArgument")
-        SubElement(entry, "boolProp", name="HTTPArgument.always_encode").text = encode
-        _string(entry, "Argument.value", value)
-        _string(entry, "Argument.metadata", "=")
+        entry = child(collection, "elementProp", name=key, elementType="HTTPArgument")
+        add_bool(entry, "HTTPArgument.always_encode", is_encoded)
+        add_string(entry, "Argument.value", value)
+        add_string(entry, "Argument.metadata", "=")
         if key:
-            SubElement(entry, "boolProp", name="HTTPArgument.use_equals").text = "true"
-            _string(entry, "Argument.name", key)
+            add_bool(entry, "HTTPArgument.use_equals", True)
+            add_string(entry, "Argument.name", key)
 
 
-def _collection(
-    parent: Element, name: str, kind: str, rows: Iterable[Sequence[tuple[str, str]]], *, is_named: bool = True
-) -> None:
-    collection = SubElement(parent, "collectionProp", name=name)
+def _collection(parent: Element, name: str, kind: str, rows: Iterable[Sequence[tuple[str, str]]]) -> None:
+    collection = child(parent, "collectionProp", name=name)
     for row in rows:
-        entry = SubElement(collection, "elementProp", name=row[0][1] if is_named else "", elementType=kind)
+        entry = child(collection, "elementProp", name=row[0][1], elementType=kind)
         for key, value in row:
-            _string(entry, key, value)
-
-
-def _add(tree: Element, tag: str, gui: str, name: str) -> Element:
-    return SubElement(tree, tag, guiclass=gui, testclass=tag, testname=name, enabled="true")
-
-
-def _leaf(tree: Element, tag: str, gui: str, name: str) -> Element:
-    element = _add(tree, tag, gui, name)
-    SubElement(tree, "hashTree")
-    return element
-
-
-def _string(parent: Element, name: str, text: str) -> None:
-    SubElement(parent, "stringProp", name=name).text = text
-
-
-def _bool(parent: Element, name: str, flag: bool) -> None:
-    SubElement(parent, "boolProp", name=name).text = str(flag).lower()
+            add_string(entry, key, value)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html.parser import HTMLParser
 from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 # Types of fields in which a person writes; an input without a type is one of text.
 _TYPED = frozenset(
     ("", "text", "email", "password", "search", "tel", "number", "url", "date", "time", "datetime-local", "month")
 )
+
+
+# The parser reads what is behind a tag or comment without an end again and again.
+_REST_MOST = 10_000
 
 
 class Element(NamedTuple):
@@ -42,8 +48,10 @@ class Page(HTMLParser):
         self._form = -1
         self._text_of = ""
         self._button: tuple[str, str] | None = None
-        self.feed(text)
-        self.close()
+        with suppress(AssertionError):  # Python's parser ends so at some declarations; what is before them is known
+            self.feed(text)
+            if len(self.rawdata) < _REST_MOST:
+                self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take an element."""
@@ -88,6 +96,16 @@ class Page(HTMLParser):
 def read_page(text: str) -> Page:
     """Return the page in a response; an empty one for a response that is no HTML."""
     return Page(text if "<" in text[:2000] and text.lstrip()[:1] != "{" else "")
+
+
+def joined_url(base: str, url: str) -> str:
+    """Return the URL of a link on a page; empty for a text that is no URL."""
+    try:
+        joined = urljoin(base, url)
+        urlsplit(joined)
+    except ValueError:
+        return ""
+    return joined
 
 
 def is_typed(element: Element) -> bool:

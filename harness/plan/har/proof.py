@@ -9,7 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from harness.plan.har.correlate import Variable
-from harness.plan.har.page import read_page
+from harness.plan.har.page import joined_url, read_page
 from harness.plan.har.steps import Step, Where, json_leaves, path_shape
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'“”‘’«»…"
@@ -45,12 +45,19 @@ class Signature:
 def signature_of(answer: Answer) -> Signature:
     """Return the signature of a response; numbers and long ids are left out."""
     page = read_page(answer.body)
-    forms = {f"{path_shape(urlsplit(form.action).path)} {' '.join(sorted(form.inputs))}".strip() for form in page.forms}
+    forms = {
+        f"{path_shape(urlsplit(joined_url('', form.action)).path)} {' '.join(sorted(form.inputs))}".strip()
+        for form in page.forms
+    }
     leaves = list(json_leaves(answer.body))
     words = {_plain(".".join(map(str, path))) for path, _ in leaves} | set(_CONSTANT.findall(answer.body))
     words |= _words(" ".join(str(value) for _, value in leaves) if leaves else _TAGS.sub(" ", answer.body))
     return Signature(
-        answer.code, path_shape(urlsplit(answer.url).path), _plain(page.title), frozenset(forms), frozenset(words)
+        answer.code,
+        path_shape(urlsplit(joined_url("", answer.url)).path),
+        _plain(page.title),
+        frozenset(forms),
+        frozenset(words),
     )
 
 

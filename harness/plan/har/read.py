@@ -25,6 +25,9 @@ _STATIC_PATH = re.compile(
 )
 _TEXT = re.compile(r"text/|json|xml|javascript|x-www-form-urlencoded", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=[\"']?([\w.-]+)", re.IGNORECASE)
+_METHOD = re.compile(r"[A-Z][A-Z-]{0,30}")
+# Of a larger response nothing is looked for; a larger request is none of a load test.
+_TEXT_MOST = 10_000_000
 _NO_ANSWER = "without a response"
 
 Headers = tuple[tuple[str, str], ...]
@@ -89,7 +92,7 @@ def read_har(path: Path) -> Recording:
                     left_out[reason] += 1
                 else:
                     calls.append(_call(entry))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise UsageError(f"{path.name}: entry {number} is not that of a HAR ({error!r})", TODO) from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "check the path") from None
@@ -130,9 +133,13 @@ def _call(entry: Mapping[str, Any]) -> Call:
     request, response = entry["request"], entry["response"]
     content = response.get("content") or {}
     method, url = request["method"].upper(), request["url"].partition("#")[0]
+    if not _METHOD.fullmatch(method):
+        raise ValueError(f"the method {method[:20]!r}")
     start_s = datetime.fromisoformat(entry["startedDateTime"].replace("Z", "+00:00")).timestamp()
     response_headers = _headers(response.get("headers"))
     data = request.get("postData") or {}
+    if len(data.get("text") or "") > _TEXT_MOST:
+        raise ValueError(f"its body is larger than {_TEXT_MOST} characters")
     kind = data.get("mimeType") or _value(_headers(request.get("headers")), "content-type")
     response_type = content.get("mimeType") or _value(response_headers, "content-type")
     located = _value(response_headers, "location") or response.get("redirectURL") or ""
@@ -166,6 +173,8 @@ def _value(headers: Headers, name: str) -> str:
 def _content(content: Mapping[str, Any]) -> str:
     """Return the text of a response; empty for binary content, or without content."""
     text, kind = content.get("text") or "", content.get("mimeType") or ""
+    if len(text) > _TEXT_MOST:
+        return ""
     if content.get("encoding") != "base64":
         return text
     if kind and not _TEXT.search(kind):

@@ -13,6 +13,8 @@ from statistics import fmean
 from harness.plan.har.correlate import Correlation
 from harness.plan.har.steps import Field, Step, Where
 
+_FILE_NAME_MOST = 100
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -55,18 +57,15 @@ class Recorded:
         fields = (one for step in self.steps for one in step.fields if one.file)
         return {self.upload_name(one): one.text for one in fields}
 
-    @property
-    def needs_scripts(self) -> bool:
-        """Whether an expression is a script."""
-        return any(one.coding.needs_scripts for one in self.found.variables)
-
     def upload_name(self, one: Field) -> str:
         """Return where an upload is, relative to plans/."""
-        return f"data/{self.name}/{re.sub(r'[^A-Za-z0-9_.-]+', '-', one.file).lstrip('.') or 'file'}"
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", one.file)[-_FILE_NAME_MOST:]
+        return f"data/{self.name}/{name.lstrip('.') or 'file'}"
 
     def secret_name(self, column: str) -> str:
         """Return the environment variable of a secret."""
-        return re.sub(r"\W+", "_", f"{self.name}_{column}").upper()
+        name = re.sub(r"[^\x00-\x7f]", lambda sign: f"_{ord(sign[0]):x}", f"{self.name}_{column}")
+        return re.sub(r"\W+", "_", name).upper()
 
     def labels(self) -> list[str]:
         """Return the unique label of each step; a segment of its path that varies has the name of its variable."""

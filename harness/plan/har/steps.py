@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
-from urllib.parse import unquote, unquote_plus, urljoin, urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
-from harness.plan.har.page import Form, is_typed, read_page
+from harness.plan.har.page import Form, is_typed, joined_url, read_page
 from harness.plan.har.read import Call, Recording, is_static
 
 _NEW_PAGE_S = 2.0
@@ -160,7 +160,7 @@ def _chain(calls: Sequence[Call], origin: str) -> tuple[Call, ...]:
     """Return the first call with the calls to which the target redirects it."""
     chain = [calls[0]]
     while chain[-1].redirect:
-        goal = urljoin(chain[-1].url, chain[-1].redirect).partition("#")[0]
+        goal = joined_url(chain[-1].url, chain[-1].redirect).partition("#")[0]
         found = next((call for call in calls if call.url == goal and call.start_s >= chain[-1].start_s), None)
         if not goal.startswith(f"{origin}/") or found is None or found in chain or found.method == "POST":
             break
@@ -175,7 +175,7 @@ def _form(call: Call, before: Sequence[Call]) -> Form | None:
         forms = read_page(page.response).forms if "html" in page.response_type else []
         fits = [
             one for one in forms
-            if urlsplit(urljoin(page.url, one.action)).path == path and names and names & one.inputs.keys()
+            if urlsplit(joined_url(page.url, one.action)).path == path and names and names & one.inputs.keys()
         ]  # fmt: skip
         if fits:
             return max(fits, key=lambda one: len(names & one.inputs.keys()))

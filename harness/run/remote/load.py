@@ -11,11 +11,12 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import HOST_NAME, is_loopback
 from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
+from harness.plan.jmx_writer import of_jmx, set_text, written
 from harness.plan.load import ClosedLoad, Load, OpenLoad, Part
 from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
 from harness.plan.plan import effective_jmx
 from harness.plan.spec import Target
-from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads, written
+from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads
 from harness.run.record import GeneratorRecord
 
 REMOTES_MAX = 100
@@ -266,7 +267,7 @@ def shared_plan(jmx: Path, loads: Sequence[GroupLoad], count: int) -> SharedPlan
             name = f"{_PROPERTY}{len(properties[0]) + 1}"
             for own, text in zip(properties, texts, strict=True):
                 own[name] = text
-            elements[0].text = f"${{__P({name},{texts[0]})}}"
+            set_text(elements[0], of_jmx(f"${{__P({name},{texts[0]})}}"))
     return SharedPlan(written(trees[0]), tuple(properties))
 
 

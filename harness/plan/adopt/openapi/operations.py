@@ -12,6 +12,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.plan.adopt.openapi.document import Document, NotMadeError
 from harness.plan.adopt.openapi.samples import Samples
+from harness.plan.har.extract import json_path
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 _SAFE = ("GET", "HEAD")
@@ -35,9 +36,8 @@ class Operation:
 
     @property
     def label(self) -> str:
-        """Return the operationId, else method and path, without what JMeter would evaluate."""
-        text = re.sub(r"\$+\{", "{", str(self.node.get("operationId") or self.title))
-        return "".join(filter(str.isprintable, text))
+        """Return the operationId, else method and path, as people can read it."""
+        return "".join(filter(str.isprintable, str(self.node.get("operationId") or self.title)))
 
     def success(self, document: Document) -> Mapping[str, Any]:
         """Return the response of the first documented success; empty without one."""
@@ -122,11 +122,14 @@ def list_path(samples: Samples, listing: Operation, name: str, kind: str | None)
     try:
         content = listing.success(samples.document).get("content") or {}
         flat = samples.flat(content[json_content(content)].get("schema"))
-        inside = {f"$.{key}": samples.flat(one) for key, one in flat.get("properties", {}).items()}
+        names = (key for key in flat.get("properties", {}) if ";" not in key)  # JMeter takes it for the end of a path
+        inside = {json_path([key]): samples.flat(flat["properties"][key]) for key in names}
         for path, array in {"$": flat, **inside}.items():
             item = samples.flat(array.get("items", {}))
             for key in sorted(item.get("properties", {}), key=len, reverse=True):
-                is_same = len(_bare(key)) > 1 and _bare(name).endswith(_bare(key)) and re.fullmatch(r"\w+", key)
+                is_same = (
+                    len(_bare(key)) > 1 and _bare(name).endswith(_bare(key)) and re.fullmatch(r"\w+", key, re.ASCII)
+                )
                 found = samples.flat(item["properties"][key]).get("type")
                 if is_same and (found == kind or (kind == "string" and found == "integer")):
                     return f"{path}[*].{key}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from harness.base.bounded import bounded
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import Extractor, OneRequest
@@ -17,7 +18,7 @@ from harness.plan.adopt.openapi.document import Document, NotMadeError, read_doc
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
-from harness.plan.headers import OF_JMETER, jmx_text
+from harness.plan.headers import OF_JMETER, literal
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 # Types of which only an example is sent: a schema does not say how such a text is written.
@@ -25,6 +26,7 @@ _AS_WRITTEN = re.compile(r"text/(?!plain$).*|.*[/+]xml(?:;.*)?")
 # Parameters that OpenAPI ignores, since other parts of the file describe them, and those that JMeter sets.
 _IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_NO_DEFAULT = "NOT_FOUND"
 _OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
 
 
@@ -40,13 +42,19 @@ class ApiPlan:
 def plan_of_openapi(path: Path, only: Sequence[str], address: str, name: str) -> ApiPlan:
     """Return requests to an address for the plan `name`, or with the title of the file as its name.
 
-    Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made.
+    Without `only` they are those of all GET and HEAD operations. UsageError for a file of which none can be made, and
+    for one with which a library hangs or crashes.
     """
+    return bounded(path.name, lambda at: _plan(path, only, address, name, at))
+
+
+def _plan(path: Path, only: Sequence[str], address: str, name: str, at: Callable[[str], None]) -> ApiPlan:
+    """Return the requests; `at` is called with the place before each part of the work."""
     document = read_document(path)
     info = document.root.get("info")
     name = name or plan_name_of(str((isinstance(info, Mapping) and info.get("title")) or path.stem))
     maker = _Maker(document, address, choose(document, only), name)
-    requests = maker.requests()
+    requests = maker.requests(at)
     if not requests:
         reason = maker.left_out[0] if maker.left_out else "it has neither GET nor HEAD"
         raise UsageError(f"{path.name}: no operation can be used: {reason}", "name others with --only")
@@ -79,9 +87,10 @@ class _Maker:
     def __post_init__(self) -> None:
         self.samples = Samples(self.document)
 
-    def requests(self) -> list[OneRequest]:
+    def requests(self, at: Callable[[str], None]) -> list[OneRequest]:
         """Return the requests of the chosen operations; the others get a line in `left_out`."""
         for operation in self.choice.chosen:
+            at(operation.title)
             try:
                 self.made[operation.title] = self._request(operation)
             except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
@@ -112,28 +121,28 @@ class _Maker:
             yield f"not asked for: {shown}; to add one: --only 'GET *' --only {others[0]}"
 
     def _request(self, operation: Operation) -> OneRequest:
-        path, query, headers, cookies = _plain(operation.path), [], {}, []
+        path, query, headers, cookies = literal(operation.path), [], {}, []
         if not path.startswith("/") or not path.isprintable():
             raise NotMadeError("its path does not begin with / or is not printable")
         for parameter in operation.parameters:
             name, place = str(parameter["name"]), parameter["in"]
             if place == "path":
-                path = path.replace(f"{{{name}}}", self._in_path(operation, parameter))
+                path = path.replace(literal(f"{{{name}}}"), self._in_path(operation, parameter))
             elif (pair := self._given(parameter)) is None or (place == "header" and name.lower() in _IGNORED_HEADERS):
                 continue
             elif place == "query":
                 query += _query(parameter, pair)
             elif place == "header":
-                headers[name] = _plain(_simple(parameter, pair, str))
+                headers[name] = literal(_simple(parameter, pair, str))
             else:
-                cookies.append(f"{name}={_plain(_simple(parameter, pair, _quoted))}")
+                cookies.append(f"{literal(name)}={literal(_simple(parameter, pair, _quoted))}")
         if "{" in re.sub(r"\$\{\w+\}", "", path):
             raise NotMadeError("a parameter of its path is not described")
         for place, name, value in self._credentials(operation):
             if place == "query":
                 query.append(f"{_quoted(name)}={value}")
             elif place == "cookie":
-                cookies.append(f"{name}={value}")
+                cookies.append(f"{literal(name)}={value}")
             else:
                 headers[name] = value
         if cookies:
@@ -152,14 +161,14 @@ class _Maker:
         parts = urlsplit(self.address)
         origin = f"{parts.scheme}://{parts.netloc}"
         if parts.path.strip("/"):
-            return _plain(origin + parts.path.rstrip("/"))
+            return literal(origin + parts.path.rstrip("/"))
         for server in operation.node.get("servers") or self.document.root.get("servers") or ():
             url = str(server["url"])
             for name, variable in (server.get("variables") or {}).items():
                 url = url.replace(f"{{{name}}}", str(variable["default"]))
             there = urlsplit(url)
             if not there.netloc or f"{there.scheme}://{there.netloc}" == origin:
-                return _plain(f"{origin}/{there.path.strip('/')}".rstrip("/"))
+                return literal(f"{origin}/{there.path.strip('/')}".rstrip("/"))
             self.other_servers[url] = None
         return origin
 
@@ -186,8 +195,6 @@ class _Maker:
         name = str(parameter["name"])
         schema, examples = self._described(parameter)
         value = self.samples.value(schema, examples, name)
-        if not _scalar(value).isprintable():
-            raise NotMadeError(f"{name} has a value that is not printable")
         above, has_list, _ = operation.path.partition(f"/{{{name}}}")
         title = f"GET {above}"
         listing = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
@@ -197,7 +204,9 @@ class _Maker:
                 parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
                 taken = [one.variable.upper() for one in self.extractors.values()]
                 variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
-                self.extractors[title, name] = Extractor(variable, json_path, jmx_text(_plain(_scalar(value))))
+                # JMeter splits defaults at semicolons.
+                default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
+                self.extractors[title, name] = Extractor(variable, json_path, default)
         if extractor := self.extractors.get((title, name)):
             return f"${{{extractor.variable}}}"
         if parameter.get("style", "simple") != "simple":
@@ -219,24 +228,24 @@ class _Maker:
             value = next((one for one in examples if isinstance(one, str)), None)
             if value is None:
                 raise NotMadeError(f"its body is {kind} without an example")
-            return OneRequest("", headers={"Content-Type": kind}, body=_plain(value))
+            return OneRequest("", headers={"Content-Type": literal(kind)}, body=literal(value))
         value = self.samples.value(schema, examples, "body")
         if kind == _MULTIPART:
             for key, one in self.samples.flat(schema).get("properties", {}).items():
                 if self.samples.flat(one).get("format") == "binary":
                     raise NotMadeError(f"its body has the file {key}, which cannot be made")
-            return OneRequest("", form=tuple((key, _plain(_scalar(one))) for key, one in value.items()))
+            return OneRequest("", form=tuple((literal(key), literal(_scalar(one))) for key, one in value.items()))
         if kind == _FORM:
             text = "&".join(pair for key, one in value.items() for pair in _query({"name": key}, one))
         else:
-            text = _plain(value if kind == "text/plain" else json.dumps(value, ensure_ascii=False))
-        return OneRequest("", headers={"Content-Type": kind}, body=text)
+            text = literal(value if kind == "text/plain" else json.dumps(value, ensure_ascii=False))
+        return OneRequest("", headers={"Content-Type": literal(kind)}, body=text)
 
     def _accept(self, operation: Operation) -> dict[str, str]:
         """Return the header Accept for the type of the first documented success, JSON before others."""
         content = operation.success(self.document).get("content") or {}
         kind = json_content(content) or next(iter(content), "")
-        return {"Accept": kind} if kind else {}
+        return {"Accept": literal(kind)} if kind else {}
 
     def _schemes(self) -> Mapping[str, Any]:
         schemes = (self.document.root.get("components") or {}).get("securitySchemes") or {}
@@ -269,11 +278,6 @@ class _Maker:
 
 def _scalar(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _plain(text: str) -> str:
-    """Return a text in which no variable is read."""
-    return text.replace("$", "$$")
 
 
 def _quoted(text: str) -> str:

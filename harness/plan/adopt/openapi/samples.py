@@ -26,6 +26,8 @@ _URI = "urn:openapi"
 _DEPTH = 5
 # The largest public files have a million.
 _NODES_MOST = 20_000_000
+# The largest values that are made.
+_ITEMS_MOST, _SIZE_MOST = 1000, 1_000_000
 # As many texts are made of a pattern.
 _TRIES = 50
 _FORMATS = {
@@ -183,13 +185,28 @@ class Samples:
 
     def _array(self, schema: Mapping[str, Any], name: str, above: tuple[str, ...]) -> list[Any]:
         least = schema.get("minItems", 0)
+        if least > _ITEMS_MOST:
+            raise NotMadeError(f"{name} has at least {least} items, more than {_ITEMS_MOST}")
         try:
-            made = [self._made(schema.get("items", {}), name, above)] * max(1, least)
+            one = self._made(schema.get("items", {}), name, above)
+            if least * _size(one) > _SIZE_MOST:
+                raise NotMadeError(f"{name} would be larger than {_SIZE_MOST} characters")
+            made = [one] * max(1, least)
         except NotMadeError:
             if least:
                 raise
             return []
         return made if self._is_valid(made, schema) or least else []
+
+
+def _size(value: Any) -> int:
+    """Return about how long a value is as JSON; a value that is at several places counts at each."""
+    if isinstance(value, dict):
+        return sum(_size(key) + _size(one) for key, one in value.items()) + 2
+    if isinstance(value, list):
+        # Lists are one value, repeated.
+        return len(value) * _size(value[0]) + 2 if value else 2
+    return len(value) + 2 if isinstance(value, str) else 8
 
 
 def _numbers(schema: Mapping[str, Any], is_integer: bool) -> Iterable[float]:
@@ -207,10 +224,12 @@ def _numbers(schema: Mapping[str, Any], is_integer: bool) -> Iterable[float]:
 
 def _text(schema: Mapping[str, Any], name: str) -> str:
     least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
+    if least > _SIZE_MOST:
+        raise NotMadeError(f"{name} has at least {least} characters, more than {_SIZE_MOST}")
     if pattern := schema.get("pattern"):
         return _of_pattern(pattern, least, most)
     text = _FORMATS.get(schema.get("format", "")) or (f"sample-{name}" if is_secret_name(name) else name) or "text"
-    return text.ljust(least, "x")[: int(min(most, 1_000_000))]
+    return text.ljust(least, "x")[: int(min(most, _SIZE_MOST))]
 
 
 @cache
