@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from threading import Event
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -149,4 +150,4 @@ def test_a_load_within_the_budget_is_run_and_answered_with_its_verdict(tmp_path,
 
 def test_the_run_of_a_plan_that_is_refused_says_why(project):
     with pytest.raises(UsageError, match=r"^absent: did not run: .*absent"):
-        Loads(project, project / "reports", 60).run("absent", 1, "5s")
+        Loads(project, project / "reports", 60).run("absent", 1, "5s", Event())
