@@ -10,6 +10,7 @@ from typing import Any
 from harness import __version__
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
+from harness.base.option_names import spelled
 from harness.mcp.answers import Answer, Answers
 from harness.mcp.files import Loads
 
@@ -41,7 +42,7 @@ def _told(tool: Callable[..., Answer]) -> Callable[..., Any]:
         try:
             return tool(*arguments, **named)
         except HarnessError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(spelled(str(error), "lth")) from None
 
     return told
 

@@ -14,6 +14,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
 # The name of the main thread group: every threadName of the load's samples begins with it.
@@ -135,7 +136,7 @@ def parse(
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
-        tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
+        tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(regular(jmx), parser)
     except FileNotFoundError:
         raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
     except OSError as error:
