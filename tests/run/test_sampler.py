@@ -24,7 +24,7 @@ from harness.report.setup import setup_lines
 from harness.run.connections import agent_option, sampler_option
 from harness.run.jmeter import SAMPLER
 from tests.support.factories import record
-from tests.support.hostile_server import CASES, CLOSE, hostile_server
+from tests.support.hostile_server import CASES, CLOSE, CUT_RECORD, NOTIFY, hostile_server
 from tests.support.paths import FAKE_JMETER, jmeter_home
 
 _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "url", "bytes", "sent_bytes", "encoding")
@@ -63,7 +63,9 @@ _ELSEWHERE = _credentials(url="http://127.0.0.1:${port}/other")
 _TLS = {"HTTPSampler.protocol": "https", "HTTPSampler.port": "${tls_port}"}
 _OVER_TLS = (
     "simple", "torn", "slow body", "too slow", "no response", "large", "chunked", "too short", "gzip", "redirect",
-    "connection close", "closed after 20 bytes", "reset after 20 bytes",
+    "connection close", "closed after 20 bytes", "reset after 20 bytes", "closed with a notice", "no length, closed",
+    "cut record", "cut record, no length", "cut record in the head", "chunk cut", "no last chunk", "header of 1 MB",
+    "no response", "a length of a GB", "continue 5000 times", "trailers, then nothing",
 )  # fmt: skip
 _WITH_BODY = ("GET", "POST", "PUT", "DELETE", "PATCH")
 _FOLLOW = {"HTTPSampler.follow_redirects": "true"}
@@ -311,7 +313,7 @@ def _cases() -> Iterator[_Request]:
     """Yield a request for each case; where the server has closed a connection, its close must have arrived."""
     names = [name for name in CASES if name != "never"]
     for before, name in pairwise(["simple", *names]):
-        is_closed = CASES[before][-1] == CLOSE and not re.fullmatch(r"closed after \d+ bytes", before)
+        is_closed = CASES[before][-1] in (CLOSE, NOTIFY, CUT_RECORD) and not re.fullmatch(r"closed after \d+ bytes", before)
         yield _Request(name, _path(name), pause_ms=100 if is_closed else 0)
 
 
