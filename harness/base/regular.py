@@ -15,7 +15,7 @@ _KINDS = {
     stat.S_IFSOCK: "it is a socket",
     stat.S_IFCHR: "it is a device",
     stat.S_IFBLK: "it is a device",
-    stat.S_IFDIR: "it is a folder",
+    stat.S_IFDIR: "Is a directory",  # as the system calls it
 }
 
 
