@@ -74,7 +74,8 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
     except OSError as error:
         if error.errno not in FULL:
             return _bug(name)
-        print_text(f"{name}: a file cannot be written ({error.strerror}); free disk space", file=sys.stderr)
+        what = f"{error.filename or 'a file'} cannot be written ({error.strerror})"
+        print_text(f"{name}: {what}; free disk space", file=sys.stderr)
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)

@@ -1,12 +1,20 @@
-"""Checks out the commits of an A/B test into worktrees below build/ab/, and builds what the sides run."""
+"""Checks out the commits of an A/B test into worktrees below build/ab/, and builds what the sides run.
+
+The files stay for the next test. The repository knows them as worktrees only while a test uses them: its guardian ends
+that, also when the test is killed.
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from harness.ab.side import ReadySide, SideFiles
+from harness.ab.side import ReadySide, SideFiles, SideText, ready_side
 from harness.base import git
 from harness.base import process as child
 from harness.base.errors import HarnessError, StartError, UsageError
@@ -15,6 +23,8 @@ from harness.base.log import log
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.paths import shown
 from harness.base.writable import writing_into
+from harness.experiment.arguments import equal_load
+from harness.run.request import Names
 from harness.system.supervisor import Supervisor
 
 FOLDER = "ab"
@@ -38,7 +48,7 @@ def files_of(home: Path, commit: str, build: Path) -> SideFiles:
     return SideFiles(folder / "tree" / git.folder_in_checkout(home), folder / "build", commit, commit)
 
 
-def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, str]) -> SideFiles:
+def checked_out(home: Path, commit: str, build: Path, guardian: Guardian) -> SideFiles:
     """Return the files of a commit, checked out now unless they were before; UsageError when git cannot."""
     files = files_of(home, commit, build)
     folder = files.build.parent
@@ -48,11 +58,64 @@ def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, 
             log(f"commit {commit[:_NAME_LENGTH]}: checking it out into {shown(tree)}")
             shutil.rmtree(folder, ignore_errors=True)  # of a check-out that was interrupted
             git.forget_worktree(home, tree)
-            command = ["git", "-C", str(home), "worktree", "add", "--force", "--detach", str(tree), commit]
-            _run("git worktree", command, home, environment, log_path)
+            _join(home, commit, tree, guardian, log_path)
+            _git(tree, ["checkout", "--force", "--detach", commit], guardian, log_path)
             with writing_into(folder):
                 stamp.write_text(commit)
+        elif git.worktree_entry(tree) is None:
+            _join(home, commit, tree, guardian, log_path)
+            _git(tree, ["reset"], guardian, log_path)  # its files are there, the index is not
+        if entry := git.worktree_entry(tree):
+            guardian.remove_at_end(entry)
     return files
+
+
+class KnownLoad(NamedTuple):
+    """The length of the load of each run, s, and its plan."""
+
+    length_s: float
+    plan: str
+
+
+def load_before_checkout(
+    name: str, text: SideText, names: Names, files: SideFiles, options: argparse.Namespace
+) -> KnownLoad | None:
+    """Return the load of a side before its commit is checked out; None when only the commit's own files have it."""
+    commit = git.commit_of(files.home, text.ref) if text.ref else None
+    if text.ref and not (commit and (options.duration or git.has_same(files.home, commit, "plans", "env"))):
+        return None
+    try:
+        plan = ready_side(name, replace(text, ref=None), names, files).request.plan
+        length_s = equal_load(plan, options).duration_s
+    except HarnessError:  # the working copy cannot run it; perhaps the commit can
+        return None
+    return KnownLoad(length_s, plan.name) if length_s else None
+
+
+def _join(home: Path, commit: str, tree: Path, guardian: Guardian, log_path: Path) -> None:
+    """Make a folder a worktree of the repository, without a change of its files.
+
+    git creates worktrees only in empty folders. This one has been one before, or its files are still to be checked out.
+    """
+    empty = tree.with_name("empty")
+    shutil.rmtree(empty, ignore_errors=True)
+    git.forget_worktree(home, empty)  # git was killed within the add
+    _git(home, ["worktree", "add", "--force", "--detach", "--no-checkout", str(empty), commit], guardian, log_path)
+    entry = git.worktree_entry(empty)
+    if entry is None:
+        raise UsageError(f"commit {commit[:_NAME_LENGTH]}: git made no worktree", f"see {shown(log_path)}")
+    guardian.remove_at_end(entry)
+    with writing_into(tree.parent):
+        tree.mkdir(exist_ok=True)
+        (empty / ".git").replace(tree / ".git")
+        empty.rmdir()
+    _git(tree, ["worktree", "repair"], guardian, log_path)
+
+
+def _git(folder: Path, arguments: Sequence[str], guardian: Guardian, log_path: Path) -> None:
+    """Run git in a folder, without the hooks of its repository."""
+    command = ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments]
+    _run(f"git {arguments[0]}", command, folder, guardian.environment, log_path)
 
 
 def build_side(side: ReadySide, guardian: Guardian, run: Callable[[child.Launch], None] = child.run_or_fail) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 
 _DEPTH_MAX = 20
 _WHOLE_MAX = 2**63 - 1
@@ -50,7 +51,7 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
     import tomllib  # here, because a table needs no TOML file
 
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{path.parent.name}/{path.name}: {reason}", "correct the file") from None
@@ -69,7 +70,10 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
 
 def is_suite(path: Path) -> bool:
     """Return whether a TOML file is a nightly suite; suites and profiles share a folder."""
-    return bool(_SUITE_SIGN.search(path.read_text(encoding="utf-8", errors="replace")))
+    try:
+        return bool(_SUITE_SIGN.search(regular(path).read_text(encoding="utf-8", errors="replace")))
+    except OSError:
+        return False
 
 
 def _check_values(value: object, where: str, depth: int = 0) -> None:

@@ -102,6 +102,17 @@ def folder_in_checkout(root: Path) -> str:
     return _git(root, "rev-parse", "--show-prefix") or ""
 
 
+def has_same(root: Path, commit: str, *names: str) -> bool:
+    """Return whether files and folders of `root` are as in a commit."""
+    return _git(root, "diff", "--quiet", commit, "--", *names) is not None
+
+
+def worktree_entry(tree: Path) -> Path | None:
+    """Return the folder in which a repository has its facts about a worktree; None for any other folder."""
+    found = _git(tree, "rev-parse", "--absolute-git-dir") if (tree / ".git").is_file() else None
+    return Path(found) if found and Path(found).parent.name == "worktrees" else None
+
+
 def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, ...]:
     """Return the files with a name that two commits have and that differ, relative to the top folder.
 

@@ -1,6 +1,7 @@
 """Handles Ctrl-C, TERM and HUP: an exception normally, only a counter while results must be saved.
 
-A HUP that is ignored from the start, as under nohup, stays ignored.
+A HUP that is ignored from the start, as under nohup, stays ignored. The end of a starter that gave a pipe (`lifeline`)
+is a TERM.
 """
 
 from __future__ import annotations
@@ -9,11 +10,21 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import FrameType
+from typing import NamedTuple
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# The descriptor of a pipe that only the starter of this process can write to.
+_LIFELINE_VARIABLE = "HARNESS_LIFELINE"
+
+
+class Lifeline(NamedTuple):
+    """The descriptor that a child process inherits, and the environment that names it."""
+
+    descriptor: int
+    environment: Mapping[str, str]
 
 
 class Interrupts:
@@ -33,6 +44,8 @@ class Interrupts:
             signal.signal(number, self._note)
         if signal.SIGHUP in self._before:
             self._stack.enter_context(_terminal_watched())
+        if lifeline := os.environ.pop(_LIFELINE_VARIABLE, ""):
+            self._stack.enter_context(_starter_watched(int(lifeline)))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,16 +112,31 @@ def _terminal_watched() -> Iterator[None]:
     except OSError:  # it has none
         yield
         return
+    with _sending(signal.SIGHUP, terminal):
+        yield
+
+
+@contextmanager
+def _starter_watched(lifeline: int) -> Iterator[None]:
+    """Send this process a TERM when its starter ends, however that ends, or closes its end of the pipe."""
+    os.set_inheritable(lifeline, False)
+    with _sending(signal.SIGTERM, lifeline):
+        yield
+
+
+@contextmanager
+def _sending(number: signal.Signals, watched: int) -> Iterator[None]:
+    """Send this process a signal when a descriptor hangs up within the block, after which it is closed."""
     until, end = os.pipe()
 
     def wait() -> None:
         poll = select.poll()
-        for descriptor in (terminal, until):
+        for descriptor in (watched, until):
             poll.register(descriptor, 0)  # only its end
-        if any(descriptor == terminal for descriptor, _ in poll.poll()):
-            os.kill(os.getpid(), signal.SIGHUP)
+        if any(descriptor == watched for descriptor, _ in poll.poll()):
+            os.kill(os.getpid(), number)
 
-    thread = threading.Thread(target=wait, name="terminal", daemon=True)
+    thread = threading.Thread(target=wait, name="hang-up", daemon=True)
     thread.start()
     try:
         yield
@@ -116,4 +144,15 @@ def _terminal_watched() -> Iterator[None]:
         os.close(end)
         thread.join()
         os.close(until)
-        os.close(terminal)
+        os.close(watched)
+
+
+@contextmanager
+def lifeline() -> Iterator[Lifeline]:
+    """Yield what a child process gets so that it ends, with its results stored, at the end of the block or of us."""
+    read_end, write_end = os.pipe()
+    try:
+        yield Lifeline(read_end, {_LIFELINE_VARIABLE: str(read_end)})
+    finally:
+        os.close(read_end)
+        os.close(write_end)

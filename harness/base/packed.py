@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.base.strict_json import parse_object
 
 PACKED, _INDEX = ".gz", ".packed"
@@ -52,7 +53,7 @@ def beginning_of(path: Path) -> Beginning | None:
         return None
     index = index_path(path)
     try:
-        data = parse_object(index.read_bytes())
+        data = parse_object(regular(index).read_bytes())
         if data["format_version"] != 1:
             raise ValueError("another version")
         return Beginning(packed_path(path), int(data["packed_bytes"]), int(data["text_bytes"]))

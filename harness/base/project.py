@@ -15,6 +15,7 @@ from pathlib import Path
 from harness import __version__
 from harness.base.config import check_keys, did_you_mean
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _ABOVE = PACKAGE.parent
@@ -115,7 +116,7 @@ def read_project(folder: Path) -> Project:
     import tomllib  # here, because a folder without the file does not need it
 
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        data = tomllib.loads(regular(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file}: {error}", "correct the file") from None
     check_keys(data, _KEYS, FILE_NAME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 
 from harness.base.errors import UsageError
 
@@ -82,6 +83,11 @@ def number_text(value: float) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun: 1 user, 2 users."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def first_two(texts: Sequence[str]) -> str:
+    """Return the first two texts, and how many more there are."""
+    return "; ".join([*texts[:2], *([f"{len(texts) - 2} more"] if len(texts) > 2 else [])])
 
 
 def duration_text(seconds: float) -> str:

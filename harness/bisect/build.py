@@ -50,7 +50,7 @@ class Builder:
         """
         files = self.files
         if candidate.commit:
-            files = checked_out(files.home, candidate.commit, files.build, self.guardian.environment)
+            files = checked_out(files.home, candidate.commit, files.build, self.guardian)
         text = SideText(candidate.text, ref=candidate.commit)
         side = ready_side(name, text, replace(self.names, set_values=candidate.settings or None), files)
         load = self.load_of(side.request.plan)

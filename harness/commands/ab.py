@@ -16,7 +16,7 @@ from harness.ab.record import A, AbRecord, B
 from harness.ab.rule import PAIRS_LEAST
 from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.ab.steps import AbTest
-from harness.ab.worktree import build_side, checked_out, working_copy
+from harness.ab.worktree import build_side, checked_out, load_before_checkout, working_copy
 from harness.base import git, units
 from harness.base.before_setup import needs_set_up
 from harness.base.config import is_suite
@@ -32,6 +32,7 @@ from harness.experiment.arguments import (
     equal_load,
     own_arguments,
     record_fields,
+    refuse_short_budget,
 )
 from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
@@ -92,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
     followed = watcher_options(options, "the whole A/B test")
     if not options.a or not options.b:
         raise UsageError("A and B are missing" if not (options.a or options.b) else "one side is missing", _EXAMPLE)
-    budget_of(options)  # a wrong one is named before the sides
+    tests = Experiments(AbRecord, options.reports)
+    _check_budget(options, tests)
     with Interrupts() as interrupts, ExitStack() as stack:
         guardian = Guardian()
         stack.callback(guardian.close)
@@ -101,7 +103,6 @@ def run(options: argparse.Namespace) -> int:
         proposal = _proposal(sides, load, options)
         if proposal and options.pairs:
             load = _checked(sides, options)
-        tests = Experiments(AbRecord, options.reports)
         guess_s = tests.guess_s(sides[A].request.plan.name)
         record = replace(
             _record(options, sides, load, guess_s), proposal=proposal.text if proposal and not options.pairs else ""
@@ -124,9 +125,25 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
 
 
+def _check_budget(options: argparse.Namespace, tests: Experiments[AbRecord]) -> None:
+    """Raise a UsageError for a wrong budget or one that is too short, as far as it is known before a check-out."""
+    if budget_of(options) is None or options.pairs:  # a proposal gives the length
+        return
+    files = working_copy(options.home, options.build)
+    for name, text in ((A, options.a), (B, options.b)):
+        parts = parse_side(name, text, _profiles(options))
+        if load := load_before_checkout(name, parts, names_of(options), files, options):
+            refuse_short_budget(options, load.length_s + tests.guess_s(load.plan), _RUNS_LEAST, f"{PAIRS_LEAST} pairs")
+            return
+
+
+def _profiles(options: argparse.Namespace) -> list[str]:
+    return [path.stem for path in names_in(options.home, "env", "*.toml") if not is_suite(path)]
+
+
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
     """Return a side, checked like scripts/run does; a commit is checked out."""
-    profiles = [path.stem for path in names_in(options.home, "env", "*.toml") if not is_suite(path)]
+    profiles = _profiles(options)
     parts = parse_side(name, text, profiles)
     files = working_copy(options.home, options.build)
     if parts.ref:
@@ -134,7 +151,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
         if commit is None:
             raise unknown_ref(name, parts.ref, profiles)
         needs_set_up()
-        files = checked_out(options.home, commit, options.build, guardian.environment)
+        files = checked_out(options.home, commit, options.build, guardian)
     names = names_of(options)
     return ready_side(name, parts, names, files)
 
@@ -195,15 +212,7 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     a, b = sides[A], sides[B]
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
     fields = record_fields(a.request, load, {"plan": options.plan}, overrun_s, options)
-    each_s, budget_s = fields["planned_s"] + guess_s, fields["budget_s"]
-    needed_s = _RUNS_LEAST * each_s
-    if budget_s is not None and budget_s < needed_s:
-        each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
-        raise UsageError(
-            f"MAX={options.max} is too short for {PAIRS_LEAST} pairs: with the warm-up run they are {_RUNS_LEAST} runs "
-            f"of about {each}, {needed} together",
-            f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
-        )
+    refuse_short_budget(options, fields["planned_s"] + guess_s, _RUNS_LEAST, f"{PAIRS_LEAST} pairs")
     if options.profile:
         fields["arguments"] += ("--profile",)
     names = ("a", "b", "plan", "set", *LENGTH, "max", "env")

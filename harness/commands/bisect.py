@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 from contextlib import ExitStack
+from dataclasses import replace
 
-from harness.ab.side import ReadySide, what_runs
-from harness.ab.worktree import working_copy
+from harness.ab.side import ReadySide, SideFiles, SideText, what_runs
+from harness.ab.worktree import load_before_checkout, working_copy
 from harness.base import git
 from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
@@ -20,7 +21,14 @@ from harness.bisect.noise import noise_of
 from harness.bisect.outcome import Outcome
 from harness.bisect.record import BisectRecord, Candidate
 from harness.bisect.text import headline
-from harness.experiment.arguments import LENGTH, budget_of, equal_load, own_arguments, record_fields
+from harness.experiment.arguments import (
+    LENGTH,
+    budget_of,
+    equal_load,
+    own_arguments,
+    record_fields,
+    refuse_short_budget,
+)
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
@@ -35,6 +43,8 @@ from harness.tune.factors import parse_factors
 
 _METRIC = "p90"
 _SHORT = 7
+# The warm-up run, and each end once.
+_RUNS_LEAST, _ENDS = 3, "a run of both ends"
 _EPILOG = """\
 examples:
   scripts/bisect --good v1.4 --metric p95 --max 3h             which commit since v1.4
@@ -72,19 +82,22 @@ def run(options: argparse.Namespace) -> int:
     metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
     budget_of(options)  # a wrong one is named before the commits
     candidates = _candidates(options)
+    bisections = Experiments(BisectRecord, options.reports)
+    files = working_copy(options.home, options.build)
+    _check_budget(options, candidates[0], files, bisections)
     with Interrupts() as interrupts, ExitStack() as stack:
         guardian = Guardian()
         stack.callback(guardian.close)
         if candidates[0].commit:
             needs_set_up()  # a check-out needs it
-        files = working_copy(options.home, options.build)
         builder = Builder(names_of(options), files, lambda plan: equal_load(plan, options), guardian, interrupts)
         good = builder.side("GOOD", candidates[0])
         ends = [good, builder.side("BAD", candidates[-1], good)]
         if not candidates[0].commit:
             _check_values(builder, candidates, good)
-        bisections = Experiments(BisectRecord, options.reports)
+        guess_s = bisections.guess_s(good.request.plan.name)
         record = _record(options, good, candidates, metric)
+        refuse_short_budget(options, record.planned_s + guess_s, _RUNS_LEAST, _ENDS)
         needs_set_up()
         stack.enter_context(guardian)
         log(f"{len(candidates) - 1} candidates from {candidates[0].text} to {candidates[-1].text}")
@@ -104,9 +117,21 @@ def run(options: argparse.Namespace) -> int:
                     children, own_arguments(options), builder=builder, candidates=record.candidates, good=good
                 ),
                 lambda runner: _close(runner, is_html=options.html),
-                bisections.guess_s(good.request.plan.name),
+                guess_s,
             ),
         )  # fmt: skip
+
+
+def _check_budget(
+    options: argparse.Namespace, first: Candidate, files: SideFiles, bisections: Experiments[BisectRecord]
+) -> None:
+    """Raise a UsageError for a budget that is too short, as far as it is known before a check-out."""
+    if budget_of(options) is None:
+        return
+    names = replace(names_of(options), set_values=first.settings or None)
+    parts = SideText(first.text, ref=first.commit)
+    if load := load_before_checkout("GOOD", parts, names, files, options):
+        refuse_short_budget(options, load.length_s + bisections.guess_s(load.plan), _RUNS_LEAST, _ENDS)
 
 
 def _candidates(options: argparse.Namespace) -> tuple[Candidate, ...]:

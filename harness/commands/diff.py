@@ -6,6 +6,8 @@ import argparse
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import print_text
+from harness.base.regular import MOST_MB
+from harness.base.units import BYTES_PER_MB
 from harness.options import take, take_argument
 from harness.plan.jmx import plan_tree
 from harness.plan.jmx_diff import changes_of
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         text = "\n".join(text_lines(plan_tree(old)))
     except UsageError:
-        if not old.is_file():
+        if not old.is_file() or old.stat().st_size > MOST_MB * BYTES_PER_MB:
             raise
         text = old.read_text(encoding="utf-8", errors="replace")
     print_text(text.removesuffix("\n"))

@@ -17,6 +17,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
+from harness.experiment.arguments import budget_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
 from harness.experiment.record import RUNNING
@@ -82,6 +83,7 @@ def run(options: argparse.Namespace) -> int:
         options.suite = options.home / options.suite
     if options.s3:
         parse_location(options.s3)
+    budget_of(options)  # a wrong one is named before the set-up
     suite = load_suite(options.suite)
     checked = [_checked(run, suite, options) for run in suite.runs]
     loads = tuple(one.load for one in checked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -13,10 +14,10 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.base import units
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError, InvalidRunError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.base.log import log
+from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
@@ -37,11 +38,12 @@ from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
-from harness.report.files import add_comparisons, write_report
+from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
 from harness.report.stored_comparisons import ComparedRun
 from harness.report.summary import RunSummary
+from harness.report.verdict import headline
 from harness.run.arguments import (
     SOAK_DURATION,
     goal_arguments,
@@ -202,7 +204,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             watchers.finish()
             if request.part:
                 return _end_of_part(request.part, directory, context, result)
-            summary = write_report(directory)
+            summary = reported(directory, context.log)
             identity = f"{directory.plan}/{directory.name}"
             previous = _previous(directory, context)
             chosen = references.after(previous, options.reports)
@@ -260,6 +262,16 @@ def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:
     arguments = [f"--{name}={value}" for name, value in given.items() if value]
     arguments += [f"--header={name}: {value}" for name, value in plan.headers.items()]
     return [*arguments, *(["--trace"] if request.is_traced else [])]
+
+
+def reported(directory: RunDirectory, log: Log) -> RunSummary:
+    """Write the report; where that is impossible, at least the terminal gets the verdict."""
+    try:
+        return write_report(directory)
+    except InvalidRunError:
+        with contextlib.suppress(HarnessError):
+            log(f"{directory.plan}/{directory.name}: {headline(summary_of_run(directory).verdict)}")
+        raise
 
 
 def _end_of_part(part: Part, directory: RunDirectory, context: RunContext, result: ResultFile) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 from harness.base.errors import UsageError
 from harness.base.records import read_record
+from harness.base.regular import regular
 from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
 from harness.compare.result import JTL, SUMMARY, LabelResult, RunResult
 from harness.jtl.inputs import Input, opened, resolve
@@ -30,6 +32,7 @@ def read_result(path: Path) -> RunResult:
 
     Raise UsageError when the run is still in progress, or when nothing can be read.
     """
+    _refuse_pipe(path)
     summary = read_summary(path)
     if summary is not None:
         jmx = RunDirectory(path).effective_plan
@@ -121,9 +124,18 @@ def _summary(path: Path, data: dict[str, Any]) -> RunSummary:
     return read_record(RunSummary, data, _short(path))
 
 
+def _refuse_pipe(path: Path) -> None:
+    """Raise UsageError for what is neither a file nor a folder: it would be read twice."""
+    try:
+        if not path.is_dir() and path.exists():
+            regular(path, math.inf)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
+
+
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return regular(path).read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
 

@@ -86,3 +86,16 @@ def own_arguments(options: argparse.Namespace) -> tuple[str, ...]:
 def budget_of(options: argparse.Namespace) -> float | None:
     """Return the time limit of all runs, s; None without one."""
     return units.parse_duration_s(options.max, "MAX") if getattr(options, "max", None) else None
+
+
+def refuse_short_budget(options: argparse.Namespace, each_s: float, run_count: int, purpose: str) -> None:
+    """Raise a UsageError for a budget that does not suffice for `run_count` runs of about `each_s`."""
+    budget_s, needed_s = budget_of(options), run_count * each_s
+    if budget_s is None or budget_s >= needed_s:
+        return
+    each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
+    raise UsageError(
+        f"MAX={options.max} is too short for {purpose}: with the warm-up run they are {run_count} runs of "
+        f"about {each}, {needed} together",
+        f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
+    )

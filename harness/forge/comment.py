@@ -40,6 +40,8 @@ _UNFOLD = "</details>"
 _RELATIVE_LINK = re.compile(r"(?<!\\)\[([^\]\n]+)\]\((?![a-z][a-z0-9+.-]*://)[^)\n]*\)")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _CHANGES_MOST = 30
+_CHANGE_MOST = 300  # characters of one
+_HEAD_LINES = 2  # of a table: the titles, and the line below them
 _FENCE = "```"
 _FENCE_LINE = f"{_FENCE}\n"
 _UNFOLD_LINE = f"\n{_UNFOLD}\n"
@@ -96,7 +98,7 @@ def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, li
     markdown = with_headline(report.markdown, report.result) or f"**{status_of(report, subject).text}**\n"
     # In this order: what is left out must not leave a mention or a command behind.
     body = _ACTIVE.sub(lambda match: _QUIET[match[0]], without_files(markdown))
-    return f"{head}{cut(body, limit - len(head) - len(foot), rest)}{foot}"
+    return f"{head}{cut(body, limit - _units(head) - _units(foot), rest, _units)}{foot}"
 
 
 def stick(forge: Forge, found: PullRequest, context: str, body: str, log: Log) -> str:
@@ -120,8 +122,18 @@ def _plan_changes(lines: Sequence[str]) -> str:
     if not lines:
         return ""
     more = [f"and {len(lines) - _CHANGES_MOST} more"] if len(lines) > _CHANGES_MOST else []
-    text = "\n".join([*map(without_direction, lines[:_CHANGES_MOST]), *more]).replace("`", "\u02cb")
+    shown = [_shortened(without_direction(line)) for line in lines[:_CHANGES_MOST]]
+    text = "\n".join([*shown, *more]).replace("`", "\u02cb")
     return f"\nChanged test plans:\n\n{_FENCE_LINE}{_ACTIVE.sub(lambda match: _QUIET[match[0]], text)}\n{_FENCE_LINE}"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _CHANGE_MOST else f"{line[:_CHANGE_MOST]}…"
+
+
+def _units(text: str) -> int:
+    """Return the length of a text in UTF-16, the longest way in which a forge may count characters."""
+    return len(text.encode("utf-16-le", errors="replace")) // 2
 
 
 def _foot(subject: Subject, newest_sha: str) -> str:
@@ -156,10 +168,18 @@ def _is_fold(line: str) -> bool:
     return _FOLD.fullmatch(line.rstrip("\n")) is not None
 
 
+def _drop_head(lines: list[str]) -> None:
+    """Remove the head of a table at the end of the lines, if no row follows it."""
+    count = next((at for at, line in enumerate(reversed(lines)) if not line.startswith("|")), len(lines))
+    if count <= _HEAD_LINES:
+        del lines[len(lines) - count :]
+
+
 def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> str:
     """Return a text whose `size` (characters) is at most `limit`; a longer one is cut between lines.
 
-    A code block or folded part that is cut is closed. `rest` names where the whole text is.
+    A code block or folded part that is cut is closed, and a table has at least one row. `rest` names where the whole
+    text is.
     """
     if size(text) <= limit:
         return text
@@ -175,6 +195,8 @@ def cut(text: str, limit: int, rest: str, size: Callable[[str], int] = len) -> s
         room -= size(line)
         fitting.append(line)
         is_code = is_code_after
+    if not is_code:
+        _drop_head(fitting)
     end = _CUT.format(left=len(lines) - len(fitting), rest=rest)
     folds = [line for line in fitting if _is_fold(line)]
     is_folded = bool(folds) and not folds[-1].startswith(_UNFOLD)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.base.units import parse_date
 from harness.compare.conditions import Conditions
 from harness.metrics.metric import Metric, parse_metric
@@ -114,7 +115,7 @@ def read_acceptances(path: Path) -> tuple[Acceptance, ...]:
         return ()
     where = f"{path.parent.name}/{path.name}"
     try:
-        return parse_acceptances(path.read_text(encoding="utf-8"), where)
+        return parse_acceptances(regular(path).read_text(encoding="utf-8"), where)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{where}: cannot be read ({error})", "correct the file") from None
 

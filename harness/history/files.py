@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.regular import regular
 from harness.compare.markdown_report import parse_report
 from harness.compare.result import RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, document_kind, result_from_json
@@ -98,6 +99,6 @@ def _result_of(directory: RunDirectory, run: RunRecord | None, where: str) -> Ru
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return regular(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import tomllib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.api import compare
 from harness.base.config import did_you_mean
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
+from harness.base.option_names import spelled
 from harness.base.project import names_in
+from harness.base.regular import regular
 from harness.compare.result import LabelResult, RunResult
 from harness.compare.sources import read_result
 from harness.doubtful_page import TOPIC, topic_text
@@ -21,6 +23,7 @@ from harness.metrics.batch_means import estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE
+from harness.plan.plan import load_plan
 from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths, is_run
@@ -79,20 +82,14 @@ class Answers:
         return {**answer, "metrics": rows}
 
     def plans(self) -> Answer:
-        """List the plans of the project that can run, with the verdict of the newest run of each."""
+        """List the plans of the project with the verdict of the newest run of each; a broken one has its problem."""
         entries = read_catalogue(self.reports).entries if self.reports.is_dir() else ()
         newest = {one.plan: one for one in sorted(entries, key=lambda one: one.order_key)}
         plans = []
         for path in names_in(self.folder, "plans", "*.toml"):
             last = newest.get(path.stem)
             judged = {"run": last.id, **_judged(last.result)} if last and last.result else None
-            plans.append(
-                {
-                    "plan": path.stem,
-                    "title": tomllib.loads(path.read_text(encoding="utf-8")).get("title", ""),
-                    "newest_run": judged,
-                }
-            )
+            plans.append({"plan": path.stem, **_titled(path), "newest_run": judged})
         return {"plans": plans}
 
     def explain_doubt(self, code: str = TOPIC) -> Answer:
@@ -115,10 +112,30 @@ class Answers:
         paths = find_paths([name], self.reports) if name and is_lexically_inside else []
         if not paths or not all(map(self._is_inside, paths)):
             raise UsageError(f"{name or 'no name'}: outside of the project", "name a run of list_runs: shop/run-01_1")
+        for path in paths:
+            _refuse_other_than_file(path)
         return [path.resolve() for path in paths]
 
     def _is_inside(self, path: Path) -> bool:
         return path.resolve().is_relative_to(self.folder.resolve())
+
+
+def _refuse_other_than_file(path: Path) -> None:
+    """Raise UsageError for a pipe, a device or a socket, which would block, and for what cannot be read."""
+    try:
+        if path.exists() and not path.is_dir():  # of a run in git only the report may exist
+            regular(path, math.inf).open("rb").close()
+    except OSError as error:
+        raise UsageError(f"{path.name}: cannot be read ({error.strerror})", "name a run of list_runs") from None
+
+
+def _titled(path: Path) -> Answer:
+    """Return the title of a plan, or why it cannot run."""
+    try:
+        found = load_plan(path.parent, path.stem)
+    except HarnessError as error:
+        return {"title": "", "problem": spelled(str(error), "lth")}
+    return {"title": found.title}
 
 
 def _judged(result: RunResult | None) -> Answer:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from harness.base.regular import regular
 from harness.plan.jmx import Node, enabled_nodes, reads_in
 
 KIND = "CSVDataSet"
@@ -39,7 +41,7 @@ def row_count(node: Node, file: Path | None, most: int) -> int | None:
     if file is None:
         return None
     try:
-        with file.open("rb") as lines:
+        with regular(file, math.inf).open("rb") as lines:
             return sum(1 for _ in islice(filter(bytes.strip, lines), most + has_head(node))) - has_head(node)
     except OSError:
         return None
@@ -60,7 +62,7 @@ def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
     if file is None:
         return None
     try:
-        with file.open(encoding="utf-8", errors="replace", newline="") as lines:
+        with regular(file, math.inf).open(encoding="utf-8", errors="replace", newline="") as lines:
             return list(csv.reader(lines, delimiter=delimiter_of(node)))
     except (OSError, csv.Error):
         return None

@@ -14,6 +14,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
 # The name of the main thread group: every threadName of the load's samples begins with it.
@@ -150,7 +151,7 @@ def parse(
     where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
-        if jmx.stat().st_size > _SIZE_MOST_BYTES:
+        if regular(jmx).stat().st_size > _SIZE_MOST_BYTES:
             most = f"{_SIZE_MOST_BYTES // 1_000_000} MB"
             raise UsageError(f"{where}: is larger than {most}", "put large texts into files that the plan reads")
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)

@@ -11,6 +11,7 @@ from typing import Any
 from harness.base import units
 from harness.base.config import NUMBER, check_keys, did_you_mean, texts, within
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.plan.group_load import TENANT
 from harness.plan.load import DURATION_MAX_S
 
@@ -235,7 +236,7 @@ def _body(start: Mapping[str, Any], where: str, folder: Path) -> str:
     try:
         if name.is_absolute() or ".." in name.parts:
             raise ValueError
-        return (folder / name).read_text(encoding="utf-8")
+        return regular(folder / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):
         todo = "name a text file beside the plan"
         raise UsageError(f"{where}: body_file {start['body_file']!r} cannot be read", todo) from None

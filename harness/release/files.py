@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.records import to_plain
+from harness.base.regular import regular
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
 from harness.metrics.interval import Interval
@@ -223,7 +224,7 @@ def write_published(path: Path) -> Written:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return regular(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as text ({error})", "give a CSV in UTF-8") from None
 

@@ -152,7 +152,7 @@ def other_runs(evidence: Evidence) -> Iterator[Values]:
     """Yield the runs whose load was on at the same time."""
     if runs := evidence.run.other_runs if evidence.run else ():
         tests = "Another load test" if len(runs) == 1 else f"{len(runs)} other load tests"
-        yield {"tests": tests, "runs": "; ".join(runs)}
+        yield {"tests": tests, "runs": units.first_two(runs)}
 
 
 class _Machine(NamedTuple):

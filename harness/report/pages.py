@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.log import print_text
+from harness.base.regular import regular
 from harness.base.units import plural
 from harness.report.notes import rendered_again
 from harness.run.directory import write_whole
@@ -35,7 +36,7 @@ def write_page(path: Path, render: Callable[[str], str], default: str = "") -> N
 
 def _older(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return regular(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
+from harness.base.regular import regular
 from harness.report.tables import cell
 from harness.report.verdict import INTERRUPTED
 from harness.run.directory import json_text, read_object, write_whole
@@ -146,7 +147,7 @@ def stated_result(report: Path) -> Result:
     except (UsageError, ValueError):
         pass
     try:
-        return result_in_markdown(report.read_text(encoding="utf-8", errors="replace"))
+        return result_in_markdown(regular(report).read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return Result()
 

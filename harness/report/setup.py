@@ -43,6 +43,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("samples", _packed_text(run.packed_samples) if run.packed_samples else None),
         ("generator", _generator_text(run)),
         *_hosts(run),
+        ("other load tests", "; ".join(run.other_runs) if len(run.other_runs) > 2 else None),
         ("harness", _commit_text(run)),
         ("started", run.started_at),
         ("auto", _auto_text(run.auto_end) if run.auto_end else None),

@@ -139,9 +139,11 @@ def check_java_variables() -> None:
 
 
 def warn_of(others: Sequence[OtherRun], log: Log) -> None:
-    """Print a line for each other run."""
-    for other in others:
-        log(f"warning: another run is in progress on this machine: {other}; the results of both are unreliable")
+    """Print a line about the other runs; run.json lists all of them."""
+    if others:
+        what = "another run is" if len(others) == 1 else f"{len(others)} other runs are"
+        names = units.first_two([str(one) for one in others])
+        log(f"warning: {what} in progress on this machine: {names}; the results of all are unreliable")
 
 
 @contextmanager

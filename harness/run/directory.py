@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from harness.base.errors import InvalidRunError, UsageError
 from harness.base.packed import packed_path
 from harness.base.records import Record, read_record, to_plain
+from harness.base.regular import regular
 from harness.base.strict_json import parse_object
 from harness.base.units import BYTES_PER_MB
 from harness.base.writable import FULL, TODO, writing_into
@@ -177,7 +178,7 @@ def _indented(value: Any, margin: str) -> str:
 def read_object(path: Path, what: str = "a run") -> dict[str, Any]:
     """Return the object in a JSON file of `what`; UsageError when it cannot be read."""
     try:
-        return parse_object(path.read_bytes())
+        return parse_object(regular(path).read_bytes())
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "name another file") from None
     except ValueError as error:

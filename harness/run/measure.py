@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.base import units
 from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
 from harness.base.log import Log
@@ -40,6 +41,7 @@ from harness.run.recorders import finished, recording, stored
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.request import Request
+from harness.run.reserve import reserved
 from harness.run.telemetry import GENERATOR
 from harness.system.recorder import Started
 from harness.system.supervisor import Supervisor
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 REMOVED = "the run's folder was removed while it ran"
 # A file system without so many free bytes takes no more rows.
 _FULL_BYTES = 64 * 1024
+_PART_BYTES = 1024 * 1024
+_TIME = slice(11, 19)  # of 2026-11-28T19:16:10Z
 _COUNTS_NAME = ".http-requests.json"
 _RAW_OF_GENERATORS = exchanges.generator_exchanges(0).replace("0", "*")
 
@@ -87,8 +91,12 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         tail = _tail(run, context)
         offset = (lambda: tail.offset) if isinstance(tail, JtlTail) else None
         packing_samples = packing(spec, directory.samples, offset, context.log)
-        with packing_samples as packer, recording(run, context) as started:
-            driven = _drive(run, context, others, tail, auto_end)
+        with (
+            packing_samples as packer,
+            reserved(directory.path, context.guardian) as free,
+            recording(run, context) as started,
+        ):
+            driven = _drive(run, context, others, tail, auto_end, free)
         outcome = driven.outcome
         others.new()  # finds a run that started in the last second
     if not directory.path.is_dir():
@@ -107,7 +115,8 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if ended is None:
         generator_count = 0 if outcome.reasons else len(record.generators)
         reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
-        reasons += _reasons_from_log(directory, outcome, are_deaths_known=bool(deaths))
+        known = bool(deaths)
+        reasons += () if driven.was_full else _reasons_from_log(directory, outcome, are_deaths_known=known)
     record = replace(
         record,
         state=FINISHED,
@@ -146,17 +155,26 @@ def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
 
 
 class _Driven(NamedTuple):
-    """The end of a load, what recorded with JMeter, by recorder, and the end of its parts, if it had any."""
+    """The end of a load, what recorded with JMeter, by recorder, and the end of its parts, if it had any.
+
+    `was_full` means that its disk was.
+    """
 
     outcome: Outcome
     recorders: Mapping[str, Started]
     ended: PartsEnd | None
+    was_full: bool
 
 
 def _drive(
-    run: PreparedRun, context: RunContext, others: OtherRuns, tail: JtlTail | Tails, auto_end: AutoEnd | None
+    run: PreparedRun,
+    context: RunContext,
+    others: OtherRuns,
+    tail: JtlTail | Tails,
+    auto_end: AutoEnd | None,
+    free: Callable[[], None],
 ) -> _Driven:
-    """Run JMeter until it ends, and show progress."""
+    """Run JMeter until it ends, and show progress; then `free` the disk for what is written afterwards."""
     spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
     parts, command = context.parts, run.command
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
@@ -185,8 +203,13 @@ def _drive(
         folder = FolderWatch(directory.path, progress.log)
         with recording(run, context, pids) as started, progress:
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
+            folder.failures()  # the disk may have become full in the last second
+            free()
             if context.watch:
                 context.watch(tail.new_rows().samples, 0.0, None)  # what JMeter wrote at its end
+    full = folder.reasons(directory.samples)
+    if full:  # whatever else went wrong follows from it
+        outcome = replace(outcome, reasons=full)
     if generators:
         reasons = generators.end(directory)
         if not outcome.interrupted and not outcome.reasons:
@@ -194,7 +217,7 @@ def _drive(
     ended = parts.end(directory) if parts else None
     if ended and ended.reasons and not outcome.interrupted:
         outcome = replace(outcome, reasons=tuple(dict.fromkeys((*outcome.reasons, *ended.reasons))))
-    return _Driven(outcome, started, ended)
+    return _Driven(outcome, started, ended, bool(full))
 
 
 def _tail(run: PreparedRun, context: RunContext) -> JtlTail | Tails:
@@ -269,7 +292,7 @@ class FolderWatch:
     """Watches the folder of a run; call `failures` about once a second. `log` prints a line."""
 
     def __init__(self, folder: Path, log: Log) -> None:
-        self._folder, self._log, self._was_full = folder, log, False
+        self._folder, self._log, self._full_at = folder, log, ""
 
     def failures(self, problems: Iterable[str] = ()) -> tuple[str, ...]:
         """Return why the run cannot continue, and print once that samples are being lost.
@@ -281,12 +304,27 @@ class FolderWatch:
         except OSError:
             return (REMOVED,)
         problem = next(filter(None, problems), "")
-        if (problem or free_bytes < _FULL_BYTES) and not self._was_full:
-            self._was_full = True
+        if (problem or free_bytes < _FULL_BYTES) and not self._full_at:
+            self._full_at = now()[_TIME]
             why = problem or "its disk is full"
             what = f"{self._folder.name} cannot be written ({why})"
             self._log(f"warning: {what}: samples are being lost; free disk space")
         return ()
+
+    def reasons(self, samples: Path) -> tuple[str, ...]:
+        """Return why the samples of the run are not complete."""
+        if not self._full_at:
+            return ()
+        stored = f"{units.plural(_row_count(samples), 'row')} of samples are stored, " if samples.is_file() else ""
+        return (
+            f"the disk was full at {self._full_at} UTC: {stored}later ones are lost; free disk space, then run again",
+        )
+
+
+def _row_count(samples: Path) -> int:
+    """Return the number of whole rows of a JTL, without its head."""
+    with samples.open("rb") as file:
+        return max(0, sum(part.count(b"\n") for part in iter(lambda: file.read(_PART_BYTES), b"")) - 1)
 
 
 def remove_if_killed(folder: Path, guardian: Guardian) -> None:

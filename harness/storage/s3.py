@@ -25,6 +25,7 @@ from harness.storage.bucket import Storage, again_later, objects
 from harness.storage.download import DamagedError, download
 from harness.storage.stored_runs import (
     FIGURES,
+    MANIFEST_MOST_BYTES,
     MANIFEST_NAME,
     REPORT_FILE,
     RUN_FILE,
@@ -229,7 +230,7 @@ def _read_manifest(storage: Storage, key: RunKey) -> Manifest | None:
         answer = storage.client.get_object(**storage.target(path))
     except storage.client.exceptions.NoSuchKey:
         return None
-    return Manifest.from_text(answer["Body"].read(), key, storage.url(path))
+    return Manifest.from_text(answer["Body"].read(MANIFEST_MOST_BYTES + 1), key, storage.url(path))
 
 
 def _other_run(directory: RunDirectory, key: RunKey, storage: Storage) -> str:
@@ -264,6 +265,7 @@ def _fetch(directory: RunDirectory, storage: Storage, key: RunKey, figures_only:
     missing = [file for file in wanted if not _path(directory, file.name).is_file()]
     if not missing:
         return False
+    _check_space(sum(file.size_bytes for file in missing), directory.path, storage.url(key.folder))
     stage = RunDirectory(directory.path.parent / f".pull-{key.run_id}" / directory.name)
     try:
         stage.path.mkdir(parents=True, exist_ok=True)
@@ -288,6 +290,15 @@ def _fetch(directory: RunDirectory, storage: Storage, key: RunKey, figures_only:
             f"{directory.path.parent}: {error.strerror}", "free some space, then repeat the command"
         ) from None
     return True
+
+
+def _check_space(needed_bytes: int, path: Path, url: str) -> None:
+    """Raise a ManifestError when the files of a run are larger than the disk of their future path."""
+    there = next(parent for parent in path.absolute().parents if parent.exists())
+    free_bytes = shutil.disk_usage(there).free
+    if needed_bytes > free_bytes:
+        what = f"{url}: its files have {mb_text(needed_bytes)} MB, and {mb_text(free_bytes)} MB are free here"
+        raise ManifestError(what, "free some space, or pull with --figures-only")
 
 
 def _discard(stage: RunDirectory) -> None:

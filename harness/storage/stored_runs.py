@@ -41,6 +41,9 @@ _IMAGE = re.compile(r"[^/]*\.svg|profile-[^/]+\.html")
 PACKED = ".zst"
 LOG_FOLDER = "system/"
 FORMAT_VERSION = 1
+# A bucket's contents are untrusted: no run has so many files, so long names or so large a manifest.
+_FILES_MOST, _NAME_MOST = 10_000, 200
+MANIFEST_MOST_BYTES = 16 * 1024 * 1024
 
 _NAME = r"[A-Za-z0-9][\w.-]*"
 _RUN_ID = rf"{RUN_NAME.pattern}-[0-9a-f]+"
@@ -172,12 +175,16 @@ class Manifest:
         Names that lead out of the run's directory are refused, because a bucket's contents are untrusted.
         """
         try:
+            if len(text) > MANIFEST_MOST_BYTES:
+                raise ValueError
             data = parse_object(text)
             files = build(tuple[StoredFile, ...], data["files"])
             objects = {name: build(StoredObject, each) for name, each in data.get("objects", {}).items()}
             is_ours = data["format_version"] == FORMAT_VERSION and data["run_id"] == key.run_id
             is_ours = is_ours and all(_FILE.fullmatch(file.name) and file.size_bytes >= 0 for file in files)
-            is_ours = is_ours and set(FIGURES) <= {file.name for file in files}
+            names = {file.name for file in files}
+            is_ours = is_ours and set(FIGURES) <= names and len(names) == len(files) <= _FILES_MOST
+            is_ours = is_ours and LOG_FOLDER.rstrip("/") not in names and max(map(len, names)) <= _NAME_MOST
         except (ValueError, KeyError, TypeError, AttributeError):
             is_ours = False
         if not is_ours:

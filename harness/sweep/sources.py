@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
+from harness.base.regular import regular
 from harness.compare.sources import read_result
 from harness.experiment.files import find_experiment
 from harness.experiment.record import FINISHED
@@ -107,7 +108,7 @@ def _short(sweep: Sweep) -> Sweep:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return regular(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read as text ({error})", "give a CSV or Markdown file in UTF-8") from None
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from harness.base.config import NUMBER, check_keys
 from harness.base.errors import UsageError
 from harness.base.project import folder_with, names_in
+from harness.base.regular import regular
 from harness.system import system
 from harness.system.system import Limits, Manifest, ProcessSpec, Settings, there_is
 
@@ -53,12 +54,14 @@ def load_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST_NAME
     where = f"{folder.parent.name}/{folder.name}/{MANIFEST_NAME}"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         todo = there_is(folder.name, system_names(folder.parent.parent))
         raise UsageError(f"{folder.parent.name}/ has no system {folder.name!r}", todo) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{where}: {error}", "correct the manifest") from None
+    except OSError as error:
+        raise UsageError(f"{where}: cannot be read ({error.strerror})", "correct the manifest") from None
     if document.get("format_version") != FORMAT_VERSION:
         found = document.get("format_version")
         raise UsageError(f"{where}: format_version is {found!r}", f"this version of the harness reads {FORMAT_VERSION}")

@@ -1,14 +1,32 @@
 """Commits as sides of scripts/ab: built once, refused when their traffic differs."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from harness.ab.worktree import checked_out
 from harness.base.errors import UsageError
+from harness.base.git import Checkout, facts
+from harness.base.guardian import Guardian
+from harness.commands import ab as ab_command
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
+from tests.support.paths import ROOT
+from tests.support.processes import output_until, processes_of, wait_for
+
+# What a test of runs that take no time replaces.
+GUARDIAN = {name: getattr(Guardian, name) for name in ("_begin_once", "_send")}
+
+
+@pytest.fixture
+def guarded(ab, monkeypatch):
+    """scripts/ab with a guardian process."""
+    for name, method in GUARDIAN.items():
+        monkeypatch.setattr(Guardian, name, method)
+    return ab
 
 
 @pytest.fixture
@@ -46,6 +64,79 @@ def test_a_commit_is_run_with_its_own_files_and_built_once(ab, repository, tmp_p
     assert not (a / "built").exists()  # it is not built again
 
 
+def worktrees(repository):
+    """The worktrees that the repository knows, without its own folder."""
+    listed = git(repository, "worktree", "list", "--porcelain")
+    return [line for line in listed.splitlines() if line.startswith("worktree ")][1:]
+
+
+@pytest.mark.real
+def test_a_budget_that_is_too_short_is_refused_before_a_commit_is_checked_out(guarded, repository, tmp_path):
+    ab = guarded
+    system = repository / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text().replace("A file server", "Another file server"))
+    commit(repository, "Second")
+    for sides in (("--a=v1", "--b=HEAD"), ("--a=v1", "--b=delay_ms=5"), ("--a=delay_ms=5", "--b=HEAD")):
+        with pytest.raises(UsageError, match=r"MAX=1m is too short for 4 pairs: .* 9 runs"):
+            ab(*sides, "--max=1m")
+        assert not (tmp_path / "build" / "ab").exists()
+    plan = repository / "plans" / "tiny.toml"
+    plan.write_text(plan.read_text().replace("duration_s = 2", "duration_s = 3"))
+    commit(repository, "A longer load")
+    with pytest.raises(UsageError, match="MAX=1m is too short for 4 pairs"):
+        ab("--a=v1", "--b=HEAD~1", "--duration=9", "--max=1m")
+    assert not (tmp_path / "build" / "ab").exists()
+    with pytest.raises(UsageError, match="MAX=1m is too short for 4 pairs"):
+        ab("--a=v1", "--b=HEAD~1", "--max=1m")  # only the commits have their load
+    assert worktrees(repository) == []
+
+
+@pytest.mark.real
+def test_the_repository_knows_worktrees_only_during_a_test(guarded, repository, tmp_path, monkeypatch):
+    ab = guarded
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+    hook.chmod(0o755)
+    system = repository / "systems" / "tiny" / "system.toml"
+    system.write_text(system.read_text().replace("A file server", "Another file server"))
+    commit(repository, "Second")
+    seen = []
+
+    def build(side, _):
+        seen.append((len(worktrees(repository)), facts(side.files.home)))
+
+    monkeypatch.setattr(ab_command, "build_side", build)
+    commits = [git(repository, "rev-parse", name).strip() for name in ("v1", "HEAD")]
+    for _ in range(2):  # checked out, then found
+        assert ab("--a=v1", "--b=HEAD", "--new") == 0
+        assert worktrees(repository) == []
+    assert seen == [(2, Checkout(one, False)) for one in commits] * 2
+    assert not (tmp_path / "hooked").exists()
+    jmx = repository / "plans" / "tiny.jmx"
+    jmx.write_text(jmx.read_text().replace('testname="Users"', 'testname="People"'))
+    commit(repository, "Other traffic")
+    with pytest.raises(UsageError, match="not the same traffic"):
+        ab("--a=v1", "--b=HEAD")
+    assert worktrees(repository) == []
+
+
+@pytest.mark.real
+def test_a_test_that_is_killed_leaves_no_worktree(repository, tmp_path):
+    profile = repository / "env" / "local.toml"
+    profile.write_text(profile.read_text().replace("printf yes > built", "sleep 60"))
+    commit(repository, "A long build")
+    folders = (f"--home={repository}", f"--reports={tmp_path / 'ab'}", f"--build={tmp_path / 'build'}")
+    arguments = ["--plan=tiny", "--a=HEAD", "--b=HEAD delay_ms=20", *folders]
+    command = [sys.executable, str(ROOT / "scripts" / "ab"), *arguments]
+    killed = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    output_until(killed, "sleep 60", 60)
+    assert len(worktrees(repository)) == 1
+    killed.kill()
+    killed.communicate()
+    wait_for(lambda: worktrees(repository) == [])
+    wait_for(lambda: processes_of(tmp_path) == [])
+
+
 @pytest.mark.real
 def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repository, tmp_path):
     with pytest.raises(UsageError, match="A=HEAD and B=local are the same"):
@@ -59,7 +150,7 @@ def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repositor
 @pytest.mark.real
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_check_out_that_was_killed_is_done_again_and_leaves_no_worktree_behind(repository, tmp_path, is_there):
-    commit_id = git(repository, "rev-parse", "HEAD").stdout.decode().strip()
+    commit_id = git(repository, "rev-parse", "HEAD").strip()
     files = checked_out(repository, commit_id, tmp_path / "build", {})
     tree = files.build.parent / "tree"
     # What git leaves when it is killed: a lock, and a part of the files.
@@ -69,7 +160,7 @@ def test_a_check_out_that_was_killed_is_done_again_and_leaves_no_worktree_behind
     if not is_there:
         shutil.rmtree(files.build.parent)
     checked_out(repository, commit_id, tmp_path / "build", {})
-    listed = git(repository, "worktree", "list", "--porcelain").stdout.decode()
+    listed = git(repository, "worktree", "list", "--porcelain")
     assert (tree / "plans" / "tiny.jmx").is_file()
     assert listed.count(f"worktree {tree}\n") == listed.count("detached\n") == 1
     assert "locked" not in listed

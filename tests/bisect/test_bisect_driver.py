@@ -77,6 +77,17 @@ def test_the_value_that_slows_a_system_is_named_first_with_its_change(bisect, tm
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("candidates", [("--good=c1", "--bad=c12"), (VALUES,)])
+def test_a_budget_that_is_too_short_is_refused_before_anything_is_checked_out(bisect, repository, tmp_path, candidates):
+    assert repository
+    found = refused(bisect, *candidates, "--max=5s")
+    assert found.startswith(
+        "MAX=5s is too short for a run of both ends: with the warm-up run they are 3 runs of about "
+    )
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.real
 def test_good_and_bad_that_are_exchanged_are_said_to_be(bisect, tmp_path):
     assert bisect("--set=delay_ms=30,29,0,1", "--metric=throughput") == 0
     headline = record_of(tmp_path)["headline"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.commands.comment import read_report
-from harness.forge.comment import ComparisonReport, cut, without_direction, without_files
+from harness.forge.comment import ComparisonReport, Subject, comment_text, cut, without_direction, without_files
 from harness.report.results import Result
 
 FOLD = "<details><summary>Set-up</summary>"
@@ -55,6 +55,32 @@ def test_any_text_is_within_the_limit_and_no_code_block_is_open(text: str, limit
         assert size(result) <= limit
         if "cut here" in result:
             assert result.count("```") % 2 == 0
+
+
+def test_a_table_that_is_cut_has_its_head_and_a_row_or_is_left_out() -> None:
+    text = "Before\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n\n| c |\n| --- |\n| 5 |\n" + "end\n" * 20
+    for limit in range(45, len(text)):
+        result = cut(text, limit, "x.md")
+        assert len(result) <= limit
+        for head, rows in (("| a | b |\n", "| --- | --- |\n| 1 | 2 |\n"), ("| c |\n", "| --- |\n| 5 |\n")):
+            assert head not in result or head + rows in result
+    assert cut(text, len(text) - 1, "x.md").count("| --- |") == 2
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("character", ["x", "\U0001f600", "\u00fc", "@a ", "<b>"])
+def test_a_comment_is_never_longer_than_the_limit_of_its_forge(character: str) -> None:
+    table = "| label | p95 |\n| --- | --- |\n" + f"| {character * 30} | 1 |\n" * 5000
+    changes = tuple(f"plans/{number}.jmx: {character * 70_000}" for number in range(40))
+    report = ComparisonReport(f"# Result\n\n{table}", Result("OK", "OK: equal"), changes)
+    for link, rest in (("https://ci.example/1", "[the report](https://ci.example/1)"), ("", "the report")):
+        body = comment_text(report, Subject("performance", "a" * 40, link), "b" * 40, 65_536)
+        assert len(body.encode("utf-16-le")) // 2 <= 65_536
+        assert f"more lines in {rest}" in body
+        last = body[: body.index("\n\u2026 cut here")].splitlines()[-1]
+        assert last.startswith("| ")
+        assert last.endswith(" | 1 |")
+        assert body.count("```") == 2
 
 
 def test_html_and_reference_images_are_shown_as_text_and_not_loaded() -> None:

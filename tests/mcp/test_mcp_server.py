@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import socket
 import sys
+from threading import Event
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -41,9 +44,15 @@ def ask(project, *calls, options=()):
     async def talk():
         server = StdioServerParameters(
             command=sys.executable,
-            args=["-m", "harness", "mcp", f"--home={project}", f"--reports={project / 'reports'}", *options],
+            args=[
+                str(ROOT / "harness" / "__main__.py"),
+                "mcp",
+                f"--home={project}",
+                f"--reports={project / 'reports'}",
+                *options,
+            ],
             env=dict(os.environ),
-            cwd=ROOT,
+            cwd=project,
         )
         async with Client(server) as client:
             tools = await client.list_tools()
@@ -149,4 +158,49 @@ def test_a_load_within_the_budget_is_run_and_answered_with_its_verdict(tmp_path,
 
 def test_the_run_of_a_plan_that_is_refused_says_why(project):
     with pytest.raises(UsageError, match=r"^absent: did not run: .*absent"):
-        Loads(project, project / "reports", 60).run("absent", 1, "5s")
+        Loads(project, project / "reports", 60).run("absent", 1, "5s", Event())
+
+
+def test_what_is_no_file_is_refused_at_once(project):
+    strange = project / "strange"
+    strange.mkdir()
+    os.mkfifo(strange / "pipe.csv")
+    os.mkfifo(strange / "pipe.json")
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(strange):
+        listening.bind("socket.csv")
+    (strange / "empty").mkdir()
+    run = project / "reports" / PLAN / "run-04_1"
+    run.mkdir()
+    os.mkfifo(run / "samples.jtl")
+    os.mkfifo(run / "run.json")
+    os.mkfifo(run.with_suffix(".json"))
+    os.mkfifo(run.with_suffix(".md"))
+    names = ["strange/pipe.csv", "strange/pipe.json", "strange/socket.csv", "strange/empty", "lb-nginx/run-04_1"]
+    calls = [(tool, {"run": name}) for tool in ("run_result", "report") for name in names]
+    calls += [("compare", {"baseline": "lb-nginx/run-01_1", "contender": name}) for name in names]
+    _, answers = ask(project, *calls, ("list_runs", {}), ("plans", {}))
+    for call, answer in zip(calls, answers, strict=False):
+        assert isinstance(answer, str), call
+        assert "\n" not in answer
+        assert len(answer) < 300
+    assert "pipe.csv: cannot be read (it is a pipe; save it as a file)" in answers[0]
+    assert len(answers[-2]["runs"]) >= 3
+    assert len(answers[-1]["plans"]) > 3
+
+
+def test_a_broken_plan_is_listed_with_its_problem_and_the_others_with_their_titles(tmp_path):
+    home = tiny_home(tmp_path)
+    (home / "reports").mkdir()
+    (home / "plans" / "torn.toml").write_text("title = ")
+    (home / "plans" / "unknown.toml").write_text('format_version = 1\ntitle = "Shop"\nshop = 1\n')
+    (home / "plans" / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    (home / "plans" / "number.toml").write_text("format_version = 1\ntitle = 5\n")
+    os.mkfifo(home / "plans" / "pipe.toml")
+    (home / "plans" / "zeros.toml").symlink_to("/dev/zero")
+    _, (found,) = ask(home, ("plans", {}))
+    plans = {one["plan"]: one for one in found["plans"]}
+    assert plans["tiny"] == {"plan": "tiny", "title": "A tiny plan", "newest_run": None}
+    assert plans["lb-nginx"]["title"] == "Netty back-ends behind nginx"
+    for name in ("torn", "unknown", "bytes", "number", "pipe", "zeros"):
+        assert name in plans[name]["problem"]
+        assert "\n" not in plans[name]["problem"]

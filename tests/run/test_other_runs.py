@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from harness.report.charts.run_charts import run_charts
+from harness.report.markdown import report
 from harness.report.verdict import DOUBTFUL
 from harness.report.warnings import WarningCode
-from harness.run.other_runs import OtherRuns, registered
+from harness.run.context import warn_of
+from harness.run.other_runs import OtherRun, OtherRuns, registered
 from tests.support.factories import record, two_users
 from tests.support.paths import ROOT
 from tests.support.processes import output_until
@@ -116,6 +119,24 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
     for name, other in (("run-01_1", "run-01_2"), ("run-01_2", "run-01_1")):
         (text,) = run_json(tmp_path / "reports", name)["other_runs"]
         assert text.startswith(f"tiny/{other}, pid ")
-        report = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
-        assert "Another load test ran on this machine at the same time" in report
-        assert f"They share its cores and memory: tiny/{other}" in report
+        page = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
+        assert "Another load test ran on this machine at the same time" in page
+        assert f"They share its cores and memory: tiny/{other}" in page
+
+
+def test_many_other_runs_are_one_short_line_and_listed_in_the_set_up():
+    others = tuple(f"shop-{number}/run-02_1, pid {number} of ann" for number in range(37))
+    summary = summary_of(two_users(), record(other_runs=others))
+    page = report(summary, run_charts(summary), "", "run-01_1")
+    short = "shop-0/run-02_1, pid 0 of ann; shop-1/run-02_1, pid 1 of ann; 35 more. Run one after the other."
+    assert "37 other load tests ran on this machine at the same time" in page
+    assert short in page
+    screen, _, rest = page.partition("<details>")
+    assert "shop-2/" not in screen
+    assert f"- other load tests: {'; '.join(others)}" in rest
+    lines = []
+    warn_of([OtherRun(f"shop-{number}/run-02_1", number, "ann") for number in range(37)], lines.append)
+    assert lines == [
+        "warning: 37 other runs are in progress on this machine: shop-0/run-02_1, pid 0 of ann; "
+        "shop-1/run-02_1, pid 1 of ann; 35 more; the results of all are unreliable"
+    ]

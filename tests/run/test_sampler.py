@@ -24,12 +24,13 @@ from harness.report.setup import setup_lines
 from harness.run.connections import agent_option, sampler_option
 from harness.run.jmeter import SAMPLER
 from tests.support.factories import record
-from tests.support.hostile_server import CASES, CLOSE, hostile_server
+from tests.support.hostile_server import CASES, CLOSE, CUT_RECORD, NOTIFY, hostile_server
 from tests.support.paths import FAKE_JMETER, jmeter_home
 
 _SAVED = ("response_data", "samplerData", "requestHeaders", "responseHeaders", "url", "bytes", "sent_bytes", "encoding")
 # Times, which differ between any two runs.
 _TIMES = {"t", "it", "lt", "ct", "ts"}
+_CLOSES = (CLOSE, NOTIFY, CUT_RECORD)
 _TRACE = "Non HTTP response code"
 _TIMEOUT_MS = 700
 
@@ -63,7 +64,9 @@ _ELSEWHERE = _credentials(url="http://127.0.0.1:${port}/other")
 _TLS = {"HTTPSampler.protocol": "https", "HTTPSampler.port": "${tls_port}"}
 _OVER_TLS = (
     "simple", "torn", "slow body", "too slow", "no response", "large", "chunked", "too short", "gzip", "redirect",
-    "connection close", "closed after 20 bytes", "reset after 20 bytes",
+    "connection close", "closed after 20 bytes", "reset after 20 bytes", "closed with a notice", "no length, closed",
+    "cut record", "cut record, no length", "cut record in the head", "chunk cut", "no last chunk", "header of 1 MB",
+    "no response", "a length of a GB", "continue 5000 times", "trailers, then nothing",
 )  # fmt: skip
 _WITH_BODY = ("GET", "POST", "PUT", "DELETE", "PATCH")
 _FOLLOW = {"HTTPSampler.follow_redirects": "true"}
@@ -311,15 +314,25 @@ def _cases() -> Iterator[_Request]:
     """Yield a request for each case; where the server has closed a connection, its close must have arrived."""
     names = [name for name in CASES if name != "never"]
     for before, name in pairwise(["simple", *names]):
-        is_closed = CASES[before][-1] == CLOSE and not re.fullmatch(r"closed after \d+ bytes", before)
+        is_closed = CASES[before][-1] in _CLOSES and not re.fullmatch(r"closed after \d+ bytes", before)
         yield _Request(name, _path(name), pause_ms=100 if is_closed else 0)
+
+
+def bad_certificate(folder: Path) -> Path:
+    """Return a certificate, with its key, that is self-signed, of another host and expired: JMeter trusts all."""
+    certificate, request = folder / "tls.pem", folder / "request.pem"
+    new = ["openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other.example"]
+    subprocess.run([*new, "-keyout", certificate, "-out", request], check=True, capture_output=True)
+    sign = ["openssl", "x509", "-req", "-in", request, "-signkey", certificate, "-days", "-1"]
+    signed = subprocess.run(sign, check=True, capture_output=True)
+    with certificate.open("ab") as out:
+        out.write(signed.stdout)
+    return certificate
 
 
 @pytest.mark.real
 def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tmp_path):
-    certificate = tmp_path / "tls.pem"
-    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1"]
-    subprocess.run([*new, "-keyout", certificate, "-out", certificate], check=True, capture_output=True)
+    certificate = bad_certificate(tmp_path)
     requests = [
         *_cases(),
         *_SPECIAL,
@@ -341,6 +354,7 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         assert max(timed_out) < 2 * _TIMEOUT_MS, timed_out
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
+        assert next(result for result in side.results if result.get("lb") == "simple, TLS").get("s") == "true"
     counts = _counts(tmp_path)
     assert counts["lean"] > len(CASES)
     assert 5 < counts["jmeter"] < 40  # one of each kind that the lean sampler does not send, and two of some

@@ -16,12 +16,15 @@ from pathlib import Path
 import pytest
 
 from harness.base import toolchain
+from harness.base.errors import InvalidRunError
 from harness.base.guardian import RUNS_VARIABLE
 from harness.base.interrupts import Interrupts
+from harness.commands.run import reported
 from harness.run.measure import FolderWatch
 from harness.run.telemetry_writer import TelemetryWriter
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
+from tests.support.report_folder import add_run
 from tests.support.tiny import DUMMY_JMX, SWEEP, is_whole, report, run_json, samples_under_way, sweep_json
 
 SUITE = """format_version = 1
@@ -274,6 +277,34 @@ def test_a_disk_that_fills_during_the_load_is_said_once(small_disk):
         assert watch.failures() == ()
     wanted = "reports cannot be written (its disk is full): samples are being lost; free disk space"
     assert lines == [f"warning: {wanted}"]
+
+
+@pytest.mark.real
+def test_a_disk_that_fills_during_the_load_leaves_an_invalid_report(start_run, target, tmp_path, small_disk):
+    process = start_run("--target", target, "--duration", "5", "--users", "50")
+    samples = samples_under_way(tmp_path)
+    fill(small_disk)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "")
+    for text in (out, report(small_disk)):
+        assert re.search(r"INVALID: the disk was full at \d\d:\d\d:\d\d UTC", text)
+        (found,) = set(re.findall(r"the disk was full at \S+ UTC: (\d+) rows? of samples are stored, later ones", text))
+        assert int(found) == samples.read_text().count("\n") - 1
+    facts = run_json(small_disk)
+    assert (facts["state"], len(facts["stop_reasons"])) == ("finished", 1)
+    assert not list(samples.parent.glob(".*"))  # what kept the space
+
+
+@pytest.mark.real
+def test_a_disk_without_space_for_the_report_leaves_the_verdict_on_the_terminal(small_disk):
+    directory = add_run(small_disk, "tiny/run-01_1")
+    for path in (directory.report, directory.summary_json):
+        path.unlink()
+    fill(small_disk)
+    lines: list[str] = []
+    with pytest.raises(InvalidRunError, match=r"run-01_1\.json cannot be written .* the samples so far are saved"):
+        reported(directory, lines.append)
+    assert lines == ["tiny/run-01_1: VALID. 2 of 2 goals met."]
 
 
 @pytest.mark.real

@@ -184,6 +184,15 @@ def bad_manifests(good: dict) -> dict[str, str]:
         "no number": '{"files": 1e999}',
         "no files": json.dumps({**good, "files": []}),
         "names that lead out": json.dumps({**good, "files": [*good["files"], {**first, "name": "../../x"}]}),
+        "a name with a line end": json.dumps({**good, "files": [*good["files"], {**first, "name": "x\ny"}]}),
+        "an absolute name": json.dumps({**good, "files": [*good["files"], {**first, "name": "/tmp/x"}]}),
+        "a long name": json.dumps({**good, "files": [*good["files"], {**first, "name": "x" * 300}]}),
+        "a name twice": json.dumps({**good, "files": [*good["files"], first]}),
+        "a file that is a folder": json.dumps({**good, "files": [*good["files"], {**first, "name": "system"}]}),
+        "20,000 files": json.dumps(
+            {**good, "files": [*good["files"], *({**first, "name": f"{number}.svg"} for number in range(20_000))]}
+        ),
+        "20 MB": json.dumps({**good, "more": "x" * 20_000_000}),
         "a size that is a text": json.dumps({**good, "files": [*others, {**first, "sha256": 5}]}),
     }
 
@@ -207,6 +216,23 @@ def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_pa
         assert "1 run pulled, 0 already present" in out
         assert (there / "tiny" / "run-07_2.md").is_file()
         assert not (there / "tiny" / "run-07_1").exists()
+
+
+def test_a_run_that_is_larger_than_the_disk_is_refused_before_its_download(storage, tmp_path, capsys):
+    push(a_run(tmp_path / "here"), storage, print_text)
+    push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, print_text)
+    client, target = boto3.client("s3"), {"Bucket": "kept", "Key": f"{FOLDER}/manifest.json"}
+    good = json.loads(client.get_object(**target)["Body"].read())
+    files = [{**file, "size_bytes": 10**15} if file["name"] == "samples.jtl" else file for file in good["files"]]
+    client.put_object(**target, Body=json.dumps({**good, "files": files}))
+    there = tmp_path / "there"
+    assert main(["pull", storage.location.url, "--reports", str(there)]) == EXIT_INVALID
+    out, err = capsys.readouterr()
+    (line,) = err.strip().splitlines()
+    assert f"s3://kept/{FOLDER}: its files have 953674316 MB, and " in line
+    assert "1 run pulled, 0 already present" in out
+    assert not (there / "tiny" / "run-07_1").exists()
+    assert main(["pull", storage.location.url, "--reports", str(there), "--figures-only"]) == 0
 
 
 def test_samples_removed_by_a_lifecycle_rule_are_reported_and_the_metrics_can_be_pulled(storage, tmp_path, capsys):

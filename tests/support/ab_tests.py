@@ -37,9 +37,11 @@ def finished_record(**changes: Any) -> AbRecord:
     return replace(record, **changes)
 
 
-def git(home: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def git(home: Path, *arguments: str) -> str:
+    """Run git and return its output."""
     identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
-    return subprocess.run(["git", "-C", str(home), *identity, *arguments], check=True, capture_output=True)
+    done = subprocess.run(["git", "-C", str(home), *identity, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
 
 
 def commit(home: Path, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import socket
 import ssl
@@ -17,6 +18,8 @@ from pathlib import Path
 # What a server does with a connection: bytes are sent, a number is a pause in seconds, a text is the last action.
 Script = Sequence[bytes | float | str]
 CLOSE, RESET, KEEP = "close", "reset", "keep"
+# Over TLS: the end is announced (close_notify), and a record is cut. Without TLS both are a close.
+NOTIFY, CUT_RECORD = "notify", "cut record"
 _SIMPLE = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello"
 _CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
 _PACKED = gzip.compress(b"a packed body " * 40, mtime=0)
@@ -84,6 +87,19 @@ _CASES: dict[str, Script] = {
     "negative length": [b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello", CLOSE],
     "length of letters": [b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", CLOSE],
     "continue first": [b"HTTP/1.1 100 Continue\r\n\r\n" + _SIMPLE],
+    "continue 5000 times": [b"HTTP/1.1 100 Continue\r\nX-Number: 1\r\n\r\n" * 5000, _SIMPLE],
+    "continue, then the end": [b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, CLOSE],
+    "continue, then nothing": [b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, 1.5, CLOSE],
+    "headers, then nothing": [b"HTTP/1.1 200 OK\r\n" + b"X-More: 1\r\n" * 5000, 1.5, CLOSE],
+    "header of 1 MB": [_sized(b"hello", b"X-Huge: " + b"h" * 1_000_000)],
+    "status line of 1 MB": [b"HTTP/1.1 200 " + b"O" * 1_000_000 + b"\r\nContent-Length: 5\r\n\r\nhello"],
+    "trailers": [_CHUNKED + b"5\r\nhello\r\n0\r\n" + b"X-More: 1\r\n" * 5000 + b"\r\n"],
+    "trailers, then the end": [_CHUNKED + b"5\r\nhello\r\n0\r\n" + b"X-More: 1\r\n" * 5000, CLOSE],
+    "trailers, then nothing": [_CHUNKED + b"5\r\nhello\r\n0\r\n" + b"X-More: 1\r\n" * 5000, 1.5, CLOSE],
+    "a chunk's note of 1 MB": [_CHUNKED + b"5;" + b"n" * 1_000_000 + b"\r\nhello\r\n0\r\n\r\n"],
+    "a chunk's size of 1 MB": [_CHUNKED + b"0" * 1_000_000 + b"5\r\nhello\r\n0\r\n\r\n", CLOSE],
+    "a body of 8 MB": [_sized(b"0123456789" * 800_000)],
+    "a length of a GB": [b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\nhello", CLOSE],
     "hints first": [b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n", 0.05, _SIMPLE],
     "status 204": [b"HTTP/1.1 204 No Content\r\n\r\n"],
     "status 204 with a body": [_sized(b"hello", status=b"204 No Content"), CLOSE],
@@ -138,6 +154,10 @@ _CASES: dict[str, Script] = {
     "unknown encoding": [_sized(b"hello", b"Content-Encoding: zap")],
     "identity encoding": [_sized(b"hello", b"Content-Encoding: identity")],
     "html": [_sized(b'<meta http-equiv="content-type" content="text/html; charset=x">', b"Content-Type: text/html")],
+    "closed with a notice": [b"HTTP/1.1 200 OK\r\n\r\nuntil the end", NOTIFY],
+    "cut record": [_SIMPLE[:-3], CUT_RECORD],
+    "cut record, no length": [b"HTTP/1.1 200 OK\r\n\r\nuntil the end", CUT_RECORD],
+    "cut record in the head": [_SIMPLE[:20], CUT_RECORD],
     "binary": [_sized(bytes(range(256)), b"Content-Type: image/png")],
     "bad type": [_sized(b"hello", b"Content-Type: ;;charset=none")],
 }  # fmt: skip
@@ -185,7 +205,15 @@ def _play(connection: socket.socket, script: Script) -> bool:
         elif isinstance(step, float):
             time.sleep(step)
         else:
-            if step == RESET:
+            is_tls = isinstance(connection, ssl.SSLSocket)
+            if step == NOTIFY and is_tls:
+                connection.settimeout(2)
+                with suppress(OSError):
+                    connection.unwrap()
+            elif step == CUT_RECORD and is_tls:
+                with socket.socket(fileno=os.dup(connection.fileno())) as plain:
+                    plain.sendall(b"\x17\x03\x03\x10\x00half of a record")
+            elif step == RESET:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return step == KEEP
     return True

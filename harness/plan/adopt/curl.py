@@ -11,6 +11,7 @@ from typing import NamedTuple
 from urllib.parse import quote_plus
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.plan.headers import OF_JMETER, literal, merged, resolved, variables_in
 
 _SHORT = {
@@ -185,7 +186,7 @@ def _data(name: str, value: str) -> str:
 
 def _file(name: str) -> str:
     try:
-        return literal(Path(_plain(name)).read_bytes().decode())
+        return literal(regular(Path(_plain(name))).read_bytes().decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise UsageError(f"--curl: the file {name} of its data cannot be read ({reason})", "name a text file") from None

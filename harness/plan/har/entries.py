@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 from harness.jtl.file_progress import ReadingProgress
 
 TODO = "export the HAR again, with content"
@@ -25,7 +27,7 @@ def entries_of(path: Path) -> Iterator[Any]:
     The memory is a few times the largest entry. Progress goes to standard error.
     """
     count = 0
-    with path.open("rb") as file, ReadingProgress(path.stat().st_size, path.name) as progress:
+    with _opened(path) as file, ReadingProgress(path.stat().st_size, path.name) as progress:
         text = _Text(io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace"))
         try:
             if text.enter("log") != "{" or text.enter("entries") != "[":
@@ -46,6 +48,13 @@ def entries_of(path: Path) -> Iterator[Any]:
                 error, "msg", "a number is too large" if isinstance(error, ValueError) else "nested too deeply"
             )
             raise UsageError(f"{path.name}: no JSON {where} ({why})", TODO) from None
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return regular(path, math.inf).open("rb")
+    except OSError as error:
+        raise UsageError(f"{path.name}: cannot be read ({error.strerror})", "name a HAR file") from None
 
 
 class _Text:

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 import yaml
 
 from harness.base.errors import UsageError
+from harness.base.regular import regular
 
 _VERSIONS = ("3.0", "3.1")
 # The key of the other files in the document.
@@ -122,7 +123,7 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
 
 def _parsed(path: Path) -> Any:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = regular(path).read_text(encoding="utf-8-sig")
         return json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
