@@ -47,8 +47,8 @@ def checked_out(home: Path, commit: str, build: Path, environment: Mapping[str, 
         if not (has_stamp(stamp, commit) and tree.is_dir()):
             log(f"commit {commit[:_NAME_LENGTH]}: checking it out into {shown(tree)}")
             shutil.rmtree(folder, ignore_errors=True)  # of a check-out that was interrupted
-            command = ["git", "-C", str(home), "worktree", "add", "--force", "--detach", str(tree), commit]
-            _run("git worktree", command, home, environment, log_path)
+            command = git.safe_command(home, "worktree", "add", "--force", "--detach", str(tree), commit)
+            _run("git worktree", command, home, {**git.safe_environment(), **environment}, log_path)
             with writing_into(folder):
                 stamp.write_text(commit)
     return files

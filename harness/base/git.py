@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,24 @@ from harness import __version__
 from harness.base.project import CHECKOUT, NAME
 
 _TIMEOUT_S = 10
+# A repository's own configuration and hooks may name programs; a folder that somebody else packed starts none of them.
+_SAFE = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=",
+    "core.pager=cat", "core.editor=false", "core.alternateRefsCommand=false", "core.attributesFile=/dev/null",
+    "diff.external=", "credential.helper=", "gpg.program=false", "gpg.ssh.program=false", "gpg.x509.program=false",
+    "log.showSignature=false", "maintenance.auto=false", "gc.auto=0", "submodule.recurse=false",
+    "safe.bareRepository=explicit", "protocol.allow=never",
+)  # fmt: skip
+# It does not write the index, asks nothing, and fetches nothing that is missing, whatever a remote's address would run.
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
+}  # fmt: skip
+# Programs of a repository that change its files: a filter of .gitattributes, and how it shows a kind of files.
+_DRIVER = re.compile(r"((?:filter|diff|merge)\..+)\.(clean|smudge|process|textconv|command|driver|required)")
+
+
+_STATUS = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True)
@@ -63,7 +84,7 @@ def facts(root: Path) -> Checkout:
     if commit is None:
         return Checkout(None, None)
     return Checkout(
-        commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)reports"))
+        commit, bool(_git(root, *_STATUS, "--", ".", ":(exclude)reports"))
     )
 
 
@@ -106,7 +127,7 @@ def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, 
 
     `pattern` is that of their names. Empty when git does not know a commit.
     """
-    options = ("--name-only", "-z", "--no-renames", "--diff-filter=M", "--end-of-options")
+    options = ("--no-ext-diff", "--no-textconv", "--name-only", "-z", "--no-renames", "--diff-filter=M", "--end-of-options")
     found = _git(root, "diff", *options, base, head, "--", f":(top,glob)**/{pattern}")
     return tuple(filter(None, (found or "").split("\0")))
 
@@ -119,8 +140,10 @@ def merge_base(root: Path, one: str, other: str) -> str | None:
 def write_version(root: Path, commit: str, name: str, file: Path) -> None:
     """Write the version of a file in a commit to another file; an empty one when git does not know it."""
     with file.open("wb") as out, suppress(OSError, subprocess.TimeoutExpired):
-        command = ["git", "-C", str(root), "cat-file", "blob", f"{commit}:{name}"]
-        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False)
+        command = safe_command(root, "cat-file", "blob", f"{commit}:{name}")
+        subprocess.run(
+            command, stdout=out, stderr=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False, env=safe_environment()
+        )
 
 
 def set_local(root: Path, name: str, value: str) -> bool:
@@ -128,11 +151,38 @@ def set_local(root: Path, name: str, value: str) -> bool:
     return _git(root, "config", "--local", name, value) is not None
 
 
+def safe_command(root: Path, *arguments: str) -> list[str]:
+    """Return a command of git that runs no program of the repository in `root`; use it with `safe_environment`."""
+    settings = (*_SAFE, *_without_drivers(root))
+    return ["git", "-C", str(root), "--no-pager", *(word for one in settings for word in ("-c", one)), *arguments]
+
+
+def safe_environment() -> Mapping[str, str]:
+    """Return the environment in which a `safe_command` runs."""
+    return {**os.environ, **_ENVIRONMENT}
+
+
+def _without_drivers(root: Path) -> list[str]:
+    """Return the settings that switch off the drivers of the repository itself; those of the user stay."""
+    found = dict[str, str]()
+    for scope in ("--local", "--worktree"):
+        listed = _output(["git", "-C", str(root), "config", scope, "--includes", "--name-only", "-z", "--list"]) or ""
+        for name in listed.split("\0"):
+            if match := _DRIVER.fullmatch(name):
+                found[name] = "false" if match[2] == "required" else ""
+    return [f"{name}={value}" for name, value in found.items()]
+
+
 def _git(root: Path, *arguments: str) -> str | None:
+    output = _output(safe_command(root, *arguments))
+    return None if output is None else output.strip()
+
+
+def _output(command: list[str]) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=safe_environment()
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
