@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
 from harness.base.interrupts import held
+from harness.base.credentials import is_of_the_machine
 from harness.base.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30
@@ -31,7 +32,10 @@ _PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 @dataclass(frozen=True)
 class Launch:
-    """A command to start: its arguments, folder, environment and log file."""
+    """A command to start: its arguments, folder, environment and log file.
+
+    `is_jmeter` is true for a JVM that runs a plan: it gets no credentials of this machine (`base/credentials.py`).
+    """
 
     name: str
     argv: Sequence[str]
@@ -39,6 +43,7 @@ class Launch:
     environment: Mapping[str, str]
     log: Path
     cpu_count: int = 0
+    is_jmeter: bool = False
 
 
 def start(launch: Launch) -> subprocess.Popen[bytes]:
@@ -49,7 +54,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
-                env={**inherited(), **launch.environment},
+                env=_environment(launch),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -60,6 +65,13 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             raise UsageError(
                 f"{launch.name}: cannot start {launch.argv[0]} ({error.strerror})", "install it or put it on PATH"
             ) from None
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    given = inherited()
+    if launch.is_jmeter:
+        given = {name: value for name, value in given.items() if not is_of_the_machine(name)}
+    return {**given, **launch.environment}
 
 
 def _ending_with_us() -> Callable[[], None] | None:

@@ -34,7 +34,7 @@ from harness.plan.spec import Profile
 from harness.run.arguments import refuse_empty
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
-from harness.run.jmeter_command import environment
+from harness.run.jmeter_command import environment, settings_options
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
 _PERIOD_S, _STOP_S = 0.2, 5.0
@@ -96,7 +96,8 @@ def run(options: argparse.Namespace) -> int:
             **guardian.environment,
         }
         command = gui_arguments(jmeter, opened.jmx, folder, opened.properties or {})
-        process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, folder / _CONSOLE_NAME))
+        console = folder / _CONSOLE_NAME
+        process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, console, is_jmeter=True))
         log(f"{shown(opened.jmx)}: opened in JMeter {jmeter.versions()['jmeter']}; Ctrl-C closes it without saving")
         try:
             with interrupts.deferred():
@@ -124,7 +125,7 @@ def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mappi
     settings = SHIPPED / "jmeter" / "jmeter.properties"
     command = [str(jmeter.path / "bin" / "jmeter"), "-t", str(jmx), "-j", str(folder / _LOG_NAME), "-q", str(settings)]
     # The window stays open when a test has ended.
-    command += [*jmeter.options, "-Jjmeterengine.force.system.exit=false"]
+    command += [*settings_options(jmeter.path, folder), *jmeter.options, "-Jjmeterengine.force.system.exit=false"]
     return [*command, *(f"-J{name}={value}" for name, value in properties.items())]
 
 

@@ -12,6 +12,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
+from harness.run.jmeter_command import SETTINGS_NAME
 
 # The agent's list: the allowed hosts, then a line for each refused attempt. While JMeter runs it is in a folder with a
 # random name, where no listener of the plan can overwrite it; then it is moved into the run directory.
@@ -79,6 +80,7 @@ def take_list(listed: Path, directory: RunDirectory) -> int:
     with contextlib.suppress(OSError):
         left_out.unlink(missing_ok=True)
         listed.with_name(ACTIVE_USERS_NAME).unlink(missing_ok=True)
+        listed.with_name(SETTINGS_NAME).unlink(missing_ok=True)
         copy.unlink(missing_ok=True)
         if listed.is_file():
             _copy(listed, copy)

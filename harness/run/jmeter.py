@@ -119,7 +119,8 @@ class JMeter:
         self._active_users: int | None = None
         self.teardown = TearDown(directory / LOG_NAME)
         console = directory / CONSOLE_NAME
-        self._process = child.start(child.Launch("JMeter", command.arguments, directory, command.environment, console))
+        launch = child.Launch("JMeter", command.arguments, directory, command.environment, console, is_jmeter=True)
+        self._process = child.start(launch)
 
     @property
     def pid(self) -> int:
