@@ -83,9 +83,7 @@ def facts(root: Path) -> Checkout:
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
         return Checkout(None, None)
-    return Checkout(
-        commit, bool(_git(root, *_STATUS, "--", ".", ":(exclude)reports"))
-    )
+    return Checkout(commit, bool(_git(root, *_STATUS, "--", ".", ":(exclude)reports")))
 
 
 def commits_since(root: Path, commit: str, most: int) -> Commits | None:
@@ -127,7 +125,15 @@ def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, 
 
     `pattern` is that of their names. Empty when git does not know a commit.
     """
-    options = ("--no-ext-diff", "--no-textconv", "--name-only", "-z", "--no-renames", "--diff-filter=M", "--end-of-options")
+    options = (
+        "--no-ext-diff",
+        "--no-textconv",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        "--diff-filter=M",
+        "--end-of-options",
+    )
     found = _git(root, "diff", *options, base, head, "--", f":(top,glob)**/{pattern}")
     return tuple(filter(None, (found or "").split("\0")))
 

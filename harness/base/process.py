@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.credentials import is_of_the_machine
 from harness.base.errors import StartError, UsageError
 from harness.base.interrupts import held
-from harness.base.credentials import is_of_the_machine
 from harness.base.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30

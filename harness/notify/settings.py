@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness.base.credentials import check_variables
 from harness.base.config import check_keys, did_you_mean, texts
+from harness.base.credentials import check_variables
 from harness.base.errors import UsageError
 from harness.notify.message import CHATS
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from harness.base.credentials import credentials_in, refusal
+from harness.base.errors import UsageError
 from harness.plan.allowances import Allowances
 from harness.plan.data_files import data_files
 from harness.plan.finding import Finding, Rule
@@ -62,7 +63,9 @@ def guard_findings(
     names = (*data_files(plan.jmx_path), *plan.own_files)
     for name in dict.fromkeys(name for name in names if is_read_by_jmeter(name)):
         todo = f"give it another name, or move it into a folder such as data/{PurePosixPath(name).name}"
-        yield Finding(Rule.JMETER_FILE, "", f"its data file {name} has the name of a file that JMeter reads itself", todo)
+        yield Finding(
+            Rule.JMETER_FILE, "", f"its data file {name} has the name of a file that JMeter reads itself", todo
+        )
     of_loads = (name for load in plan.load.loads for name in load.properties)
     for name in dict.fromkeys((*properties, *of_loads)):
         yield from _of_property(name, plan.allow)
@@ -77,6 +80,12 @@ def _of_property(name: str, allow: Allowances) -> Iterator[Finding]:
     elif is_code(name) and not allow.scripts:
         todo = "leave it out, or add scripts = true under [allow] in the plan's TOML"
         yield Finding(Rule.SCRIPT, "", f"sets the property {name}, which names code that JMeter loads", todo)
+
+
+def check_property(name: str, allow: Allowances) -> None:
+    """Raise a UsageError for a property that only the harness may set, or that is code and not permitted."""
+    for finding in _of_property(name, allow):
+        raise UsageError(f"PROPERTIES: the plan {finding.what}", finding.todo)
 
 
 def is_of_harness(name: str) -> bool:

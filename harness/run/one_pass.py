@@ -75,8 +75,8 @@ class _Stop:
 def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext, limit_s: float) -> Pass:
     """Run one iteration of one user in a folder of its own, with the system or target of the request.
 
-    A pass that takes longer than `limit_s` is stopped, and so is an interrupted one. UsageError for a plan that must not
-    run, before anything starts; InvalidRunError when JMeter ended without a sample.
+    A pass that takes longer than `limit_s` is stopped, and so is an interrupted one. UsageError, before anything
+    starts, for a plan that must not run; InvalidRunError when JMeter ended without a sample.
     """
     check_safe(request, spec.load)
     directory = RunDirectory(folder / "check" / "pass")

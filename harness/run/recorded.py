@@ -25,6 +25,7 @@ from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
 from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import load_profile, parse_target
+from harness.run.consent import trust_made
 from harness.run.replay import USERS, Proof, prove
 from harness.run.request import Names, Request, resolve_request
 
@@ -55,6 +56,7 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         _print_table(recorded, None)
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
+    trust_made(options.home, name)
     request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
     return _proven(recorded, request, plans, target, options)
 

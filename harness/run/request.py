@@ -21,7 +21,9 @@ from harness.plan.load import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
+from harness.run.consent import check_consent
 from harness.run.parts.places import Place, parse_places
+from harness.run.powers import Subject
 from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
@@ -32,7 +34,8 @@ from harness.system.system import Manifest, Settings
 class Names:
     """Plan, profile, target, load generators, -J properties, SET, headers and part of a command line, not resolved yet.
 
-    `plan` may be an address, and `curl` a command, of which a plan with one request is made.
+    `plan` may be an address, and `curl` a command, of which a plan with one request is made. With `is_from_file` a suite names
+    all this, and nobody typed it.
     """
 
     plan: str
@@ -50,6 +53,7 @@ class Names:
     curl: str | None = None
     on: str | None = None
     part: str | None = None
+    is_from_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,16 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
     own_secrets = {} if target else plan.embedded_secrets
     secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
+    is_request = bool(names.curl) or is_address(names.plan)
+    is_plan_typed = is_request or is_jmx_path(names.plan, folder_with(home, "plans", names.plan))
+    typed = plan.secrets if is_request else variables_in(*names.headers)
+    is_target_typed = (
+        bool(names.target)
+        and not names.is_from_file
+        and names.target not in project.targets
+        and names.target != project.target
+    )
+    check_consent(Subject(project, plan, profile, manifest, target, typed, is_plan_typed, is_target_typed))
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
     return Request(

@@ -18,8 +18,10 @@ DOORS = (
     "-Djava.rmi.server.codebase=http://127.0.0.1/", "-Djava.system.class.loader=a", "-Djava.class.path=a",
     "-Djava.library.path=a", "-Djava.ext.dirs=a", "-Djava.endorsed.dirs=a", "-Djava.protocol.handler.pkgs=a",
     "-Djava.naming.factory.initial=a", "-Djava.util.logging.config.class=a", "-Djava.io.tmpdir=a",
-    "-Djava.net.preferIPv4Stack.proxy=a", "-Djava.util.prefs.PreferencesFactory=a", "-Djavax.xml.parsers.DocumentBuilderFactory=a",
-    "-Djmeter.home=a", "-Duser.dir=a", "-Duser.home=a", "-Dharness.sampler=a", "-Dshop.amount=1", "-Dgroovy.source.encoding=a",
+    "-Djava.net.preferIPv4Stack.proxy=a", "-Djava.util.prefs.PreferencesFactory=a",
+    "-Djavax.xml.parsers.DocumentBuilderFactory=a",
+    "-Djmeter.home=a", "-Duser.dir=a", "-Duser.home=a", "-Dharness.sampler=a", "-Dshop.amount=1",
+    "-Dgroovy.source.encoding=a",
     "-XX:CompileCommandFile=a", "-XX:CompilerDirectivesFile=a", "-XX:SharedArchiveFile=a", "-XX:AOTCache=a",
     "-XX:ArchiveClassesAtExit=a", "-XX:CRaCRestoreFrom=a", "-XX:+UseJVMCICompiler", "-XX:+EnableJVMCI",
     "-XX:+LogVMOutput", "-XX:LogFile=a", "-XX:HeapDumpPath=/etc/a.hprof",
@@ -47,7 +49,10 @@ def test_an_option_that_is_not_known_is_refused_with_its_name_and_what_to_do(doo
     with pytest.raises(UsageError) as caught:
         check_jvm_options(f"-Xmx1g {door}", "env/local.toml [generator] jvm_args", is_quoted=False)
     word = door.split()[0]
-    assert caught.value.what == f"env/local.toml [generator] jvm_args: {word} is not one of the options that JMeter's JVM may get"
+    assert (
+        caught.value.what
+        == f"env/local.toml [generator] jvm_args: {word} is not one of the options that JMeter's JVM may get"
+    )
     assert caught.value.todo.startswith("remove it; heap, collector")
 
 

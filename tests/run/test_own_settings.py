@@ -34,7 +34,9 @@ def _markers(folder: Path, options: tuple[str, ...]) -> set[str]:
     properties = {"users": "1", "loops": "1", "duration_s": "0"}
     command = jmeter_arguments(home, SHIPPED / "jmeter" / "jmeter.properties", properties, free_udp_port(), options)
     environment = {**os.environ, **QUICK_JAVA, "HEAP": "-Xmx256m"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     if (folder / "marker-system").is_file() and (folder / "marker-system").read_text() != "true":
         (folder / "marker-system").unlink()
