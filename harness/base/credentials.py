@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 
@@ -48,10 +49,19 @@ def credentials_in(names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if is_of_the_machine(name)]
 
 
-def refusal(name: str) -> tuple[str, str]:
+class Refusal(NamedTuple):
+    """What is refused, and what to do."""
+
+    what: str
+    todo: str
+
+
+def refusal(name: str) -> Refusal:
     """Return why a request may not carry a variable, and what to do."""
     what = f"reads {name}: it is a credential of this machine or of its accounts, which no request may carry"
-    return what, f"if the system needs this value, set another variable to it and name that one: SHOP_TOKEN=${name}"
+    return Refusal(
+        what, f"if the system needs this value, set another variable to it and name that one: SHOP_TOKEN=${name}"
+    )
 
 
 def check_variables(names: Iterable[str], who: str) -> None:

@@ -80,7 +80,7 @@ def trust_made(home: Path, name: str, *, is_new_project: bool = False) -> None:
 
 def _ask(folder: Path, new: Sequence[Power], own: set[Power]) -> None:
     """Ask in a terminal; UsageError without one, or for another answer than yes."""
-    name = shown(folder)
+    name = str(folder.resolve()) if shown(folder) == "." else shown(folder)
     lines = list(_lines(new, own))
     head = f"{name} has changed, and may now" if own else f"{name} was not made on this machine. Its plan may"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -34,8 +34,8 @@ from harness.system.system import Manifest, Settings
 class Names:
     """Plan, profile, target, load generators, -J properties, SET, headers and part of a command line, not resolved yet.
 
-    `plan` may be an address, and `curl` a command, of which a plan with one request is made. With `is_from_file` a suite names
-    all this, and nobody typed it.
+    `plan` may be an address, and `curl` a command, of which a plan with one request is made. With `is_from_file`
+    a suite names all this, and nobody typed it.
     """
 
     plan: str
@@ -141,19 +141,9 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
     own_secrets = {} if target else plan.embedded_secrets
     secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
-    is_request = bool(names.curl) or is_address(names.plan)
-    is_plan_typed = is_request or is_jmx_path(names.plan, folder_with(home, "plans", names.plan))
-    typed = plan.secrets if is_request else variables_in(*names.headers)
-    is_target_typed = (
-        bool(names.target)
-        and not names.is_from_file
-        and names.target not in project.targets
-        and names.target != project.target
-    )
-    check_consent(Subject(project, plan, profile, manifest, target, typed, is_plan_typed, is_target_typed))
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
-    return Request(
+    request = Request(
         plan=plan,
         profile=profile,
         target=target,
@@ -171,6 +161,25 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         is_traced=is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
         is_soak=names.is_soak,
+    )
+    check_consent(_subject(request, names, home))
+    return request
+
+
+def _subject(request: Request, names: Names, home: Path) -> Subject:
+    """Return what a command is about to use; `names` are those of its command line, or of a suite."""
+    project, plan = read_project(home), request.plan
+    is_request = bool(names.curl) or is_address(names.plan)
+    is_given = bool(names.target) and names.target not in project.targets and names.target != project.target
+    return Subject(
+        project=project,
+        plan=plan,
+        profile=request.profile,
+        manifest=request.manifest,
+        target=request.target,
+        typed_variables=plan.secrets if is_request else variables_in(*names.headers),
+        is_plan_typed=is_request or is_jmx_path(names.plan, folder_with(home, "plans", names.plan)),
+        is_target_typed=is_given and not names.is_from_file,
     )
 
 

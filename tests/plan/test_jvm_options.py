@@ -57,7 +57,7 @@ def test_an_option_that_is_not_known_is_refused_with_its_name_and_what_to_do(doo
 
 
 @pytest.mark.parametrize("door", ["-Dcom.sun.management.jmxremote", "-javaagent:/a.jar"])
-def test_in_a_profile_it_ends_the_command(refused, home, door):
+def test_an_option_of_the_profile_that_opens_a_door_is_one_line(refused, home, door):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("[generator]", f'[generator]\njvm_args = "-Xmx1g {door}"'))
     assert refused().startswith(f"scripts/run: env/local.toml [generator] jvm_args: {door} is not one of the options")
