@@ -49,11 +49,12 @@ def check_powers(folder: Path, powers: Sequence[Power]) -> None:
     new = [power for power in powers if power not in own]
     if given != ACCEPTED:
         _ask(folder, new, own)
-    accept(folder, powers)
+    if not accept(folder, powers):
+        os.environ[TRUST_VARIABLE] = TRUSTED  # the processes of this command cannot find the answer elsewhere
 
 
-def accept(folder: Path, powers: Iterable[Power]) -> None:
-    """Remember that a project may have these powers besides those that it has."""
+def accept(folder: Path, powers: Iterable[Power]) -> bool:
+    """Remember that a project may have these powers besides those that it has; return whether that was possible."""
     known = _accepted()
     known.setdefault(str(folder.resolve()), set()).update(powers)
     projects = {name: sorted(own) for name, own in known.items()}
@@ -64,8 +65,10 @@ def accept(folder: Path, powers: Iterable[Power]) -> None:
         draft.write_text(json.dumps({"format_version": _VERSION, "projects": projects}, indent=1), encoding="utf-8")
         draft.chmod(0o600)
         draft.replace(path)
+        return True
     except (OSError, RuntimeError) as error:  # a user without a home
         log(f"the answer is not remembered: {error}")
+        return False
 
 
 def trust_made(home: Path, name: str, *, is_new_project: bool = False) -> None:

@@ -174,8 +174,8 @@ def _files_outside(nodes: Sequence[Node], values: Values, plan: Plan, home: Path
     given = [prop.text or "" for node in nodes for prop in file_names_of(node)]
     given += [name for node in nodes for text in texts_of(node.element) for name in names_in_functions(text)]
     for raw in given:
-        name = values.known(raw) or raw
-        if name.startswith(("/", "~", "\\")) or ".." in Path(name).parts:
+        name = values.known(raw) or raw  # one that begins with a variable may be any file
+        if name.startswith(("/", "~", "\\", "${")) or ".." in Path(name).parts:
             yield name
     for name in (*data_files(plan.jmx_path), *plan.own_files):
         real = (folder / name).resolve()

@@ -110,8 +110,6 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plan, target_text, moved_secrets = _found_plan(names, home, build, profile)
     names = replace(names, target=target_text)
-    if project.goal and plan.goal == Goal():
-        plan = replace(plan, goal=parse_goal(project.goal, "goal in loadtest.toml"))
     if names.properties:
         plan = with_properties(plan, names.properties)
     is_traced = names.is_traced or profile.is_traced
@@ -212,6 +210,8 @@ def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _Fou
 
         plans, name = first_look(Path(name), build)
     plan = load_plan(plans, name, profile.plan_changes.get(name))
+    if (goal := read_project(home).goal) and plan.goal == Goal():
+        plan = replace(plan, goal=parse_goal(goal, "goal in loadtest.toml"))
     headers = merged(checked_headers(headers, f"{FILE_NAME} [headers]"), plan.headers, parse_headers(names.headers))
     all_secrets = dict.fromkeys((*plan.secrets, *variables_in(*headers.values())))
     return _FoundPlan(replace(plan, headers=headers, secrets=tuple(all_secrets)), target, secrets)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
+from harness.run.one_pass import run_once
 from harness.run.preflight import check_request
 from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request, text
@@ -130,3 +131,13 @@ def test_nor_does_the_list_of_secrets_name_one(checked, monkeypatch):
 def test_a_variable_of_the_system_under_test_may_be_sent(checked, monkeypatch):
     monkeypatch.setenv("SHOP_TOKEN", "a-long-secret-value-4711")
     assert checked(request(), '[headers]\nX-Key = "Bearer $SHOP_TOKEN"') == ""
+
+
+def test_one_pass_of_a_check_or_a_replay_goes_through_the_same_check(checked, home, tmp_path):
+    """Nothing of a context is touched: the plan is refused first."""
+    assert checked(request() + data_set("user.properties"), files=("user.properties",))
+    found = resolve_request(Names("tiny", "local", "http://127.0.0.1:8098"), home, home)
+    spec = found.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command="lth check tiny")
+    with pytest.raises(UsageError, match="has the name of a file that JMeter reads itself"):
+        run_once(spec, found, tmp_path / "pass", None, 1.0)  # type: ignore[arg-type]
+    assert not (tmp_path / "pass").exists()

@@ -106,6 +106,10 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
         "read the file /etc/passwd",
         lambda one: one.write(request() + element("CSVDataSet", "R", text("filename", "/etc/passwd"))),
     ),
+    "file that a variable names": (
+        "read the file ${name}",
+        lambda one: one.write(request(path="/${__FileToString(${name})}")),
+    ),
     "file of a property": (
         "read the file /etc/passwd",
         lambda one: one.write(request(path="/${__FileToString(${__P(f,)})}"), more='[properties]\nf = "/etc/passwd"'),
