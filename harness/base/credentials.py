@@ -60,7 +60,7 @@ def refusal(name: str) -> Refusal:
     """Return why a request may not carry a variable, and what to do."""
     what = f"reads {name}: it is a credential of this machine or of its accounts, which no request may carry"
     return Refusal(
-        what, f"if the system needs this value, set another variable to it and name that one: SHOP_TOKEN=${name}"
+        what, f"if the system needs this value, set another variable, such as SHOP_TOKEN, to ${name}, and name that one"
     )
 
 
