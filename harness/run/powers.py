@@ -92,12 +92,19 @@ def _tops(path: Path) -> Iterator[Path]:
     """Yield the folders of the tool's own files: where it is, and the work trees of its clone."""
     yield SHIPPED.resolve()
     for folder in (path, *path.parents) if CHECKOUT else ():
-        link = folder / ".git"
-        if link.is_file():
-            target = link.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
-            if CHECKOUT and Path(target).resolve().is_relative_to((CHECKOUT / ".git" / "worktrees").resolve()):
+        if work_tree := _work_tree(folder):
+            if CHECKOUT and work_tree.parent == (_work_tree(CHECKOUT) or CHECKOUT / ".git" / "worktrees" / "-").parent:
                 yield folder
             return
+
+
+def _work_tree(folder: Path) -> Path | None:
+    """Return the folder in .git/worktrees of the clone that a work tree belongs to; None for anything else."""
+    link = folder / ".git"
+    if not link.is_file():
+        return None
+    text = link.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+    return (folder / text).resolve()
 
 
 def _of_project(subject: Subject) -> Iterator[Power]:

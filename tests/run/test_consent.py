@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from harness import entry
 from harness.base.errors import UsageError
+from harness.run import powers
 from harness.run.consent import _file
 from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request, script, text
@@ -223,6 +225,26 @@ def test_what_the_user_types_needs_no_consent(tmp_path):
 def test_the_plans_of_the_tool_itself_need_none(tmp_path):
     assert resolve_request(Names("lb-nginx", "local"), ROOT, tmp_path).manifest
     assert resolve_request(Names("lb-nginx", "local"), tmp_path, tmp_path).manifest  # an installed tool, any folder
+
+
+def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
+    def git(folder: Path, *words: str) -> None:
+        subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True)
+
+    for name in ("tool", "project"):
+        (tmp_path / name / "plans").mkdir(parents=True)
+        (tmp_path / name / "plans" / "shop.toml").touch()
+        git(tmp_path / name, "init", "--quiet")
+        git(tmp_path / name, "add", ".")
+        git(tmp_path / name, "commit", "--quiet", "-m", "first")
+        git(tmp_path / name, "worktree", "add", "--quiet", "--detach", str(tmp_path / f"tree of {name}"), "HEAD")
+    for clone in ("tool", "tree of tool"):
+        monkeypatch.setattr(powers, "CHECKOUT", tmp_path / clone)
+        monkeypatch.setattr(powers, "SHIPPED", tmp_path / clone)
+        assert powers.is_shipped(tmp_path / "tree of tool" / "plans" / "shop.toml")
+        assert powers.is_shipped(tmp_path / "tree of tool")
+        assert not powers.is_shipped(tmp_path / "tree of project" / "plans" / "shop.toml")
+        assert not powers.is_shipped(tmp_path / clone / "build" / "plans" / "shop.toml")
 
 
 def test_a_terminal_shows_at_most_five_lines_and_asks(project, monkeypatch, capsys):
