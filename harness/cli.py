@@ -161,6 +161,8 @@ class _Parsed(NamedTuple):
 
     def run(self) -> int:
         """Run the command and return its exit code."""
+        if getattr(self.options, "yes", False):
+            os.environ.setdefault("LTH_TRUST", "yes")  # for the processes that it starts, too
         return self.module.run(self.options)
 
 

@@ -276,6 +276,7 @@ OPTIONS = {
     "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
     "all": Option("everything that any command needs"),
     "all/trust": Option("write a page over all plans with a history, which are noisy and why; run nothing"),
+    "yes": Option("run a project that was not made on this machine without the question (LTH_TRUST=1)"),
     # For processes of the tool itself.
     "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
     "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),
@@ -286,7 +287,7 @@ OPTIONS = {
 FOLLOWED = "live metrics otlp"
 LIMITS = " ".join(one.name for one in option_metrics())
 GOALS = f"goal {LIMITS}"
-FOLDERS = "reports home build"
+FOLDERS = "yes reports home build"
 LENGTH = "ramp duration loops requests"
 SWEEPS = (
     f"plan env {LENGTH} target header port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note "

@@ -150,6 +150,15 @@ def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _trusted_projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Trust the projects that tests make; tests/run/test_consent.py and others take this back."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LTH_TRUST", "1")
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _names_without_ids() -> Iterator[None]:
     """Give new runs and experiments the names that tests expect: run-01_1 without a random id."""
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,6 @@ that, also when the test is killed.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -113,9 +112,9 @@ def _join(home: Path, commit: str, tree: Path, guardian: Guardian, log_path: Pat
 
 
 def _git(folder: Path, arguments: Sequence[str], guardian: Guardian, log_path: Path) -> None:
-    """Run git in a folder, without the hooks of its repository."""
-    command = ["git", "-C", str(folder), "-c", f"core.hooksPath={os.devnull}", *arguments]
-    _run(f"git {arguments[0]}", command, folder, guardian.environment, log_path)
+    """Run git in a folder, without the programs that its repository names."""
+    environment = {**git.safe_environment(), **guardian.environment}
+    _run(f"git {arguments[0]}", git.safe_command(folder, *arguments), folder, environment, log_path)
 
 
 def build_side(side: ReadySide, guardian: Guardian, run: Callable[[child.Launch], None] = child.run_or_fail) -> None:

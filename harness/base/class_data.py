@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.base import setup_step
+from harness.base import integrity, setup_step
 from harness.base.errors import HarnessError, StartError
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path
@@ -88,7 +88,7 @@ def start_jar(jars: Sequence[str]) -> bytes:
     manifest = ["Manifest-Version: 1.0", "Main-Class: org.apache.jmeter.NewDriver", *lines, "", ""]
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as jar:
-        jar.writestr("META-INF/MANIFEST.MF", "\r\n".join(manifest))
+        jar.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF"), "\r\n".join(manifest))  # the same bytes each time
     return file.getvalue()
 
 
@@ -110,7 +110,9 @@ def _store(home: Path, agent: Path, jars: Sequence[Path]) -> None:
     for name in (_STAMP, _DATA):
         (folder / name).unlink(missing_ok=True)
     draft = (folder / _JAR).with_suffix(".new")
-    draft.write_bytes(start_jar([os.path.relpath(jar, folder) for jar in jars]))
+    jar = start_jar([os.path.relpath(one, folder) for one in jars])
+    draft.write_bytes(jar)
+    integrity.store_sum(folder / _JAR, jar)
     draft.replace(folder / _JAR)  # a JMeter of another harness may be about to open the jar: there is always one
     try:
         try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +15,24 @@ from harness import __version__
 from harness.base.project import CHECKOUT, NAME
 
 _TIMEOUT_S = 10
+# A repository's own configuration and hooks may name programs; a folder that somebody else packed starts none of them.
+_SAFE = (
+    "core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=",
+    "core.pager=cat", "core.editor=false", "core.alternateRefsCommand=false", "core.attributesFile=/dev/null",
+    "diff.external=", "credential.helper=", "gpg.program=false", "gpg.ssh.program=false", "gpg.x509.program=false",
+    "log.showSignature=false", "maintenance.auto=false", "gc.auto=0", "submodule.recurse=false",
+    "safe.bareRepository=explicit", "protocol.allow=never",
+)  # fmt: skip
+# It does not write the index, asks nothing, and fetches nothing that is missing, whatever a remote's address would run.
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
+}  # fmt: skip
+# Programs of a repository that change its files: a filter of .gitattributes, and how it shows a kind of files.
+_DRIVER = re.compile(r"((?:filter|diff|merge)\..+)\.(clean|smudge|process|textconv|command|driver|required)")
+
+
+_STATUS = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True)
@@ -62,9 +83,7 @@ def facts(root: Path) -> Checkout:
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
         return Checkout(None, None)
-    return Checkout(
-        commit, bool(_git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)reports"))
-    )
+    return Checkout(commit, bool(_git(root, *_STATUS, "--", ".", ":(exclude)reports")))
 
 
 def commits_since(root: Path, commit: str, most: int) -> Commits | None:
@@ -104,7 +123,7 @@ def folder_in_checkout(root: Path) -> str:
 
 def has_same(root: Path, commit: str, *names: str) -> bool:
     """Return whether files and folders of `root` are as in a commit."""
-    return _git(root, "diff", "--quiet", commit, "--", *names) is not None
+    return _git(root, "diff", "--no-ext-diff", "--quiet", names=(commit, "--", *names)) is not None
 
 
 def worktree_entry(tree: Path) -> Path | None:
@@ -118,7 +137,8 @@ def changed_files(root: Path, base: str, head: str, pattern: str) -> tuple[str, 
 
     `pattern` is that of their names. Empty when git does not know a commit.
     """
-    options = ("--name-only", "-z", "--no-renames", "--diff-filter=M")
+    drivers = ("--no-ext-diff", "--no-textconv")
+    options = (*drivers, "--name-only", "-z", "--no-renames", "--diff-filter=M")
     found = _git(root, "diff", *options, names=(base, head, "--", f":(top,glob)**/{pattern}"))
     return tuple(filter(None, (found or "").split("\0")))
 
@@ -133,8 +153,9 @@ def write_version(root: Path, commit: str, name: str, file: Path) -> None:
     with file.open("wb") as out, suppress(OSError, subprocess.TimeoutExpired):
         if commit.startswith("-"):  # an option; cat-file has no end of them
             return
-        command = ["git", "-C", str(root), "cat-file", "blob", f"{commit}:{name}"]
-        subprocess.run(command, stdout=out, stderr=subprocess.DEVNULL, timeout=_TIMEOUT_S, check=False)
+        command, environment = safe_command(root, "cat-file", "blob", f"{commit}:{name}"), safe_environment()
+        quiet = subprocess.DEVNULL
+        subprocess.run(command, stdout=out, stderr=quiet, timeout=_TIMEOUT_S, check=False, env=environment)
 
 
 def set_local(root: Path, name: str, value: str) -> bool:
@@ -147,17 +168,40 @@ def forget_worktree(root: Path, tree: Path) -> None:
     _git(root, "worktree", "remove", "--force", "--force", names=(str(tree),))
 
 
+def safe_command(root: Path, *arguments: str) -> list[str]:
+    """Return a command of git that runs no program of the repository in `root`; use it with `safe_environment`."""
+    settings = (*_SAFE, *_without_drivers(root))
+    return ["git", "-C", str(root), "--no-pager", *(word for one in settings for word in ("-c", one)), *arguments]
+
+
+def safe_environment() -> Mapping[str, str]:
+    """Return the environment in which a `safe_command` runs."""
+    return {**os.environ, **_ENVIRONMENT}
+
+
+def _without_drivers(root: Path) -> list[str]:
+    """Return the settings that switch off the drivers of the repository itself; those of the user stay."""
+    found = dict[str, str]()
+    for scope in ("--local", "--worktree"):
+        listed = _output(["git", "-C", str(root), "config", scope, "--includes", "--name-only", "-z", "--list"]) or ""
+        for name in listed.split("\0"):
+            if match := _DRIVER.fullmatch(name):
+                found[name] = "false" if match[2] == "required" else ""
+    return [f"{name}={value}" for name, value in found.items()]
+
+
 def _git(root: Path, *arguments: str, names: tuple[str, ...] = ()) -> str | None:
     """Return what git prints, None when it fails. `names` are foreign texts: none of them is read as an option."""
     end = ("--end-of-options",) if names else ()
+    output = _output(safe_command(root, *arguments, *end, *names))
+    return None if output is None else output.strip()
+
+
+def _output(command: list[str]) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments, *end, *names],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=safe_environment()
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

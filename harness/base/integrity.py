@@ -64,6 +64,20 @@ def differences(folder: Path, lock: str) -> list[str]:
     return found
 
 
+def store_sum(file: Path, content: bytes) -> None:
+    """Store the SHA-256 of a file that is about to be made here, beside its folder, for `has_sum`."""
+    _sum_of(file).write_text(hashlib.sha256(content).hexdigest(), encoding="ascii")
+
+
+def has_sum(file: Path) -> bool:
+    """Return whether a file is as it was when its sum was stored."""
+    return has_stamp(_sum_of(file), _hash(file))
+
+
+def _sum_of(file: Path) -> Path:
+    return file.parent.with_name(f".{file.name}.sha256")
+
+
 def locked(folder: Path) -> str:
     """Return the text of a lock file for all code in a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and _is_code(path))

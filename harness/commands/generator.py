@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
                 (folder / log).touch()  # the server does not treat files that exist at its start as files of a plan
             variables = {**_secrets(options.home), **guardian.environment}
             console = folder / _CONSOLE_NAME
-            process = child.start(child.Launch("generator", command, folder, variables, console))
+            process = child.start(child.Launch("generator", command, folder, variables, console, is_jmeter=True))
             try:
                 _follow(process, console, address, interrupts)
             finally:

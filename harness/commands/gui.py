@@ -21,20 +21,23 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import SHIPPED, folder_with
+from harness.base.project import SHIPPED, folder_with, read_project
 from harness.base.secrets import find_secrets, mask_secrets
 from harness.base.units import MS_PER_S
 from harness.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
+from harness.plan.guard import check_property
 from harness.plan.load import LoadRequest, resolve_load
 from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
 from harness.plan.spec import Profile
 from harness.run.arguments import refuse_empty
+from harness.run.consent import check_consent
 from harness.run.java_classes import check_classes
 from harness.run.jmeter import JMeterHome
-from harness.run.jmeter_command import environment
+from harness.run.jmeter_command import environment, settings_options
+from harness.run.powers import Subject
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
 _PERIOD_S, _STOP_S = 0.2, 5.0
@@ -71,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/gui`."""
     parser.description = "Open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."
     parser.epilog = _EPILOG
-    take(parser, "plan env properties target home")
+    take(parser, "plan env properties target yes home")
     take_argument(parser, "plan", "?")
 
 
@@ -96,7 +99,8 @@ def run(options: argparse.Namespace) -> int:
             **guardian.environment,
         }
         command = gui_arguments(jmeter, opened.jmx, folder, opened.properties or {})
-        process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, folder / _CONSOLE_NAME))
+        console = folder / _CONSOLE_NAME
+        process = child.start(child.Launch("JMeter", command, opened.jmx.parent, variables, console, is_jmeter=True))
         log(f"{shown(opened.jmx)}: opened in JMeter {jmeter.versions()['jmeter']}; Ctrl-C closes it without saving")
         try:
             with interrupts.deferred():
@@ -124,7 +128,7 @@ def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mappi
     settings = SHIPPED / "jmeter" / "jmeter.properties"
     command = [str(jmeter.path / "bin" / "jmeter"), "-t", str(jmx), "-j", str(folder / _LOG_NAME), "-q", str(settings)]
     # The window stays open when a test has ended.
-    command += [*jmeter.options, "-Jjmeterengine.force.system.exit=false"]
+    command += [*settings_options(jmeter.path, folder), *jmeter.options, "-Jjmeterengine.force.system.exit=false"]
     return [*command, *(f"-J{name}={value}" for name, value in properties.items())]
 
 
@@ -144,6 +148,9 @@ def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
     plan = load_plan(plans, options.plan, profile.plan_changes.get(options.plan))
     if options.properties:
         plan = with_properties(plan, options.properties)
+    for name in plan.own_properties(is_embedded=False):
+        check_property(name, plan.allow)
+    check_consent(Subject(read_project(options.home), plan, profile, is_target_typed=True))
     properties = {
         **plan.own_properties(is_embedded=False),
         **load_properties(resolve_load(LoadRequest(), plan.load)),

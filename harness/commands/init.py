@@ -41,6 +41,7 @@ from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import is_address, load_plan
 from harness.plan.spec import Target
+from harness.run.consent import trust_made
 from harness.run.preflight import run_files
 from harness.run.recorded import make_har_plan
 
@@ -77,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take(
         parser,
         "plan/new header curl openapi only/operations jmx har target static no-replay max/check fix force "
-        "from-clone git home build",
+        "from-clone git yes home build",
     )
 
 
@@ -100,11 +101,14 @@ def run(options: argparse.Namespace) -> int:
     name = options.plan or (given.name if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
     try:
-        return _make_plan(options, name, given)
+        code = _make_plan(options, name, given)
+        trust_made(options.home, name)
+        return code
     finally:  # a plan whose replay failed is kept, and needs its project
         if is_new and (options.home / "plans" / f"{name}.jmx").is_file():
             for written in write_project(options.home, name, targets):
                 log(f"{written}: written")
+            trust_made(options.home, name, is_new_project=True)
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,9 @@ def _of_clone(clone: Path, folder: Path) -> int:
     copied = copy_of_clone(clone, folder)
     for path in (*copied, *write_project(folder, "", {})):
         log(path)
+    for path in copied:
+        if Path(path).parent.name == "plans" and Path(path).suffix == ".toml":
+            trust_made(folder, Path(path).stem, is_new_project=True)
     log("\nnext: set the default plan in loadtest.toml, then lth check")
     return EXIT_OK
 

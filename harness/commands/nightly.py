@@ -36,6 +36,8 @@ from harness.plan.load import LoadArguments, load_record, parse_load, resolve_lo
 from harness.plan.stop import parse_stop
 from harness.run import kinds
 from harness.run.arguments import refuse_empty
+from harness.run.consent import check_powers
+from harness.run.powers import is_shipped, of_notify
 from harness.run.preflight import check_request
 from harness.run.request import Names, Request, resolve_request
 from harness.site.html_option import publish
@@ -85,6 +87,8 @@ def run(options: argparse.Namespace) -> int:
         parse_location(options.s3)
     budget_of(options)  # a wrong one is named before the set-up
     suite = load_suite(options.suite)
+    if not is_shipped(options.suite):
+        check_powers(options.home, tuple(of_notify(suite.notify)))
     checked = [_checked(run, suite, options) for run in suite.runs]
     loads = tuple(one.load for one in checked)
     hidden = [secret for one in checked for secret in one.request.hidden]
@@ -171,7 +175,12 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
     where = f"{options.suite.name}: {run.title}"
     try:
         names = Names(
-            run.plan, run.profile, given.get("target"), is_profiled=run.is_profiled, set_values=given.get("set")
+            run.plan,
+            run.profile,
+            given.get("target"),
+            is_profiled=run.is_profiled,
+            set_values=given.get("set"),
+            is_from_file=True,
         )
         request = resolve_request(names, options.home, options.build)
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}

@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, context.guardian, hidden))
         names = ("plan", "env", "goal", "target")
         arguments = tuple(f"--{name}={value}" for name in names if (value := getattr(options, name)))
-        folders = {name: getattr(options, name) for name in FOLDERS.split()}
+        folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
 
         def prepare(_: ExperimentFiles, record: OverloadRecord) -> OverloadRecord:
             if capacity is None or record.capacity_per_s is not None:

@@ -10,10 +10,12 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.log import print_text
-from harness.base.project import BUILD, default_plan, folder_with
+from harness.base.project import BUILD, default_plan, folder_with, read_project
 from harness.options import take
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
+from harness.run.consent import check_consent
+from harness.run.powers import Subject
 from harness.run.request import configured_system
 from harness.system.supervisor import Supervisor
 
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/system`."""
     parser.description = "Start a plan's system, print its address, and keep it running until Ctrl-C."
     parser.epilog = _EPILOG
-    take(parser, "plan/systems env port prepare-only logs home")
+    take(parser, "plan/systems env port prepare-only logs yes home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,6 +60,7 @@ def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
     plan = load_plan(folder_with(options.home, "plans", plan_name), plan_name)
     profile = load_profile(folder_with(options.home, "env", options.env), options.env)
     found = configured_system(options.home, plan, profile)
+    check_consent(Subject(read_project(options.home), plan, profile, found.manifest))
     ports = {"http": parse_port(options.port)} if options.port else {}
     return Supervisor(found.manifest, found.settings, build_dir=BUILD, log_dir=options.logs, fixed_ports=ports)
 

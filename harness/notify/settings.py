@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, did_you_mean, texts
+from harness.base.credentials import check_variables
 from harness.base.errors import UsageError
 from harness.notify.message import CHATS
 
@@ -95,6 +96,7 @@ def _variable(value: object, where: str, key: str) -> str:
         example = f"{key}_webhook".upper() if key in CHATS else "SMTP_PASSWORD"
         what = f"{where}: {key} must name an environment variable: its value is a secret, and this file is in git"
         raise UsageError(what, f'write {key} = "${example}", and set {example}')
+    check_variables([name], f"{where} {key}")
     return name
 
 
@@ -125,6 +127,7 @@ def _mail(table: Mapping[str, Any], where: str) -> MailSettings:
     password_name = _variable(password, where, "password") if password else ""
     if password_name and security == NO_TLS and not _is_here(host):
         raise UsageError(f"{where}: the password would be sent unencrypted", f'use security = "{STARTTLS}" or "{TLS}"')
+    check_variables(filter(None, [variable_name(user)]), f"{where} user")
     return MailSettings(to, table["from"], host, port or _PORTS[security], security, user, password_name)
 
 

@@ -15,6 +15,7 @@ from harness.plan.csv_data import KIND as CSV
 from harness.plan.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.finding import Finding, Rule
 from harness.plan.goal import Goal, GoalRule
+from harness.plan.guard import guard_findings, is_read_by_jmeter
 from harness.plan.jmx import CODE, LOAD_GROUP, Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.jmx_values import UnknownValueError, Values, functions_in
 from harness.plan.load import ClosedLoad, Load
@@ -79,7 +80,8 @@ def refusals(
     run = {**properties, **target_properties(target), **load_properties(load)}
     # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
-    findings = [*Reach(values, target, plan.allow).findings(nodes), *_data(nodes, values)]
+    findings = [*Reach(values, target, plan.allow).findings(nodes), *guard_findings(plan, nodes, values, properties)]
+    findings += _data(nodes, values)
     read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
     has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
     if has_http and target.base_path and "base_path" not in read:
@@ -220,6 +222,8 @@ def _problem(output: _Output, values: Values, run_files: Collection[str]) -> str
         return f"writes to the file {name}, outside of the run's folder"
     if unknown and (name.startswith("/") or name.endswith("/") or not name):
         return unknown
+    if is_read_by_jmeter(name):
+        return f"writes to {name}, which has the name of a file that JMeter reads itself"
     is_open_ended = output.is_prefix or bool(unknown)
     for part, own in product(path.parts, run_files):
         if _is_same(part, own, is_open_ended and part == path.name):

@@ -13,6 +13,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
+from harness.run.jmeter_command import SETTINGS_NAME
 from harness.run.network.watch import ASKED_NAME, KNOWN_NAME, MADE, OUTSIDE_NAME, WATCHED
 from harness.run.record import DeathRecord, RowsRecord
 
@@ -113,7 +114,7 @@ def take_list(listed: Path, directory: RunDirectory) -> Noted:
     rows = listed.with_name(ROWS_NAME)
     noted = Noted(left_out_count, deaths, _rows(_text(rows)))
     with contextlib.suppress(OSError):
-        for path in (left_out, rows, *dead, listed.with_name(ACTIVE_USERS_NAME), copy):
+        for path in (left_out, rows, *dead, listed.with_name(ACTIVE_USERS_NAME), listed.with_name(SETTINGS_NAME), copy):
             path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():

@@ -123,7 +123,9 @@ class JMeter:
         console = directory / CONSOLE_NAME
         self._watch = Watch(command.connections, command.allowed_connections, command.group)
         environment = {**command.environment, RUN_VARIABLE: command.connections.parent.name}
-        launch = child.Launch("JMeter", command.arguments, directory, environment, console, before=self._watch.before)
+        launch = child.Launch(
+            "JMeter", command.arguments, directory, environment, console, before=self._watch.before, is_jmeter=True
+        )
         try:
             self._process = child.start(launch)
         except BaseException:

@@ -17,6 +17,8 @@ from harness.plan.spec import Profile
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
 PLAN_NAME = "effective.jmx"
+# Beside the list of connections: the settings of JMeter's home, with the paths of further ones.
+SETTINGS_NAME = "jmeter.properties"
 # What JMeter obeys on its UDP port: it finishes its running samples, or breaks them off, which makes them fail.
 STOP_GRACEFULLY, STOP_NOW = "Shutdown", "StopTestNow"
 DUMP_DIR = "."
@@ -71,6 +73,30 @@ def jmeter_arguments(
     command += ["-q", str(settings), f"-L{_QUIET}"]
     command += [*more, *(f"-J{name}={value}" for name, value in properties.items())]
     return [*command, f"-Jjmeterengine.nongui.port={stop_port}", f"-Jjmeterengine.nongui.maxport={stop_port}"]
+
+
+def settings_options(home: Path, folder: Path) -> tuple[str, ...]:
+    """Return the options with which JMeter takes its settings from its home alone; write a file into `folder`.
+
+    JMeter looks for user.properties, system.properties and log4j2.xml in its working directory first, where files of
+    the plan are: they could name code to run.
+    """
+    own = home / "bin" / "jmeter.properties"
+    if not own.is_file():
+        return ()
+    names = ("user.properties", "system.properties")
+    lines = (f"{name}={_escaped(str((home / 'bin' / name).resolve()))}\n" for name in names)
+    copy = folder / SETTINGS_NAME
+    copy.write_bytes(own.read_bytes() + b"\n" + "".join(lines).encode("ascii"))
+    logging = home / "bin" / "log4j2.xml"
+    return ("-p", str(copy), *(("-i", str(logging)) if logging.is_file() else ()))
+
+
+def _escaped(text: str) -> str:
+    """Return a value as a file of properties has it: ASCII, two bytes of UTF-16 per escape."""
+    units = text.encode("utf-16-be")
+    codes = [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
+    return "".join(chr(code) if chr(code).isalnum() and code < 0x80 else f"\\u{code:04x}" for code in codes)
 
 
 def environment(profile: Profile) -> dict[str, str]:

@@ -24,6 +24,7 @@ from harness.run.directory import RunDirectory
 from harness.run.exchanges import RAW_NAME, STORE_ALL, Exchange, masked_exchanges, parse_exchanges, progress_at
 from harness.run.jmeter import JMeter, StopLimits, plan_messages, reason_from_logs
 from harness.run.jmeter_command import LOG_NAME, STOP_NOW
+from harness.run.preflight import check_safe
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, prepare
 from harness.run.request import Request
 
@@ -75,9 +76,10 @@ class _Stop:
 def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext, limit_s: float) -> Pass:
     """Run one iteration of one user in a folder of its own, with the system or target of the request.
 
-    A pass that takes longer than `limit_s` is stopped, and so is an interrupted one. InvalidRunError when JMeter ended
-    without a sample.
+    A pass that takes longer than `limit_s` is stopped, and so is an interrupted one. UsageError, before anything
+    starts, for a plan that must not run; InvalidRunError when JMeter ended without a sample.
     """
+    check_safe(request, spec.load)
     directory = RunDirectory(folder / "check" / "pass")
     directory.path.mkdir(parents=True)
     with ExitStack() as stack:

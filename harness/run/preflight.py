@@ -49,6 +49,17 @@ def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:
     return refusals(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
 
 
+def check_safe(request: Request, load: Load) -> None:
+    """Raise a UsageError with the first finding, unless a plan may run at all: no finding concerns more than its load.
+
+    Everything that starts JMeter with a plan goes through `refusals`: runs by `check_request`, one pass by this.
+    """
+    for finding in refusals_of(request, load):
+        if not finding.rule.is_about_load:
+            where = f"{request.plan.jmx_path.parent.name}/{request.plan.jmx_path.name}"
+            raise UsageError(finding.text_in(where), finding.todo)
+
+
 def run_files() -> frozenset[str]:
     """Return the names of the files and folders of a run."""
     run = RunDirectory(Path())

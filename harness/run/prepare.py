@@ -46,7 +46,14 @@ from harness.run.context import RunContext
 from harness.run.directory import RunDirectory
 from harness.run.exchanges import STORE_FAILURES
 from harness.run.jmeter import free_udp_port
-from harness.run.jmeter_command import DUMP_DIR, JMeterCommand, environment, jmeter_arguments, stop_word
+from harness.run.jmeter_command import (
+    DUMP_DIR,
+    JMeterCommand,
+    environment,
+    jmeter_arguments,
+    settings_options,
+    stop_word,
+)
 from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
@@ -142,12 +149,13 @@ def _command(
     given, more = {**properties, **columns}, context.jmeter.options
     if generators:
         given, more = columns, tuple(generators.controller_options(properties, spec.plan.jmx_path))
-    arguments = jmeter_arguments(context.jmeter.path, settings, given, port, more)
     connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
     context.guardian.remove_at_end(connections.parent)
     group = group_path(f"lth-{connections.parent.name}")
     if group:
         context.guardian.remove_at_end(group)
+    more = (*settings_options(context.jmeter.path, connections.parent), *more)
+    arguments = jmeter_arguments(context.jmeter.path, settings, given, port, more)
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES} {NO_NATIVE}"
     if most := _users_most(spec, context):
         own += f" -Dharness.users_most={most}"

@@ -28,6 +28,7 @@ from harness.plan.jmx import LOAD_GROUP
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import load_profile, parse_target
+from harness.run.consent import trust_made
 from harness.run.preflight import check_request
 from harness.run.replay import USERS, Proof, prove
 from harness.run.request import Names, Request, resolve_request
@@ -59,6 +60,7 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         _print_table(recorded, None)
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
+    trust_made(options.home, name)
     request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
     check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))  # as lth check and lth run do
     return _proven(recorded, request, plans, target, options)

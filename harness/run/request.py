@@ -21,7 +21,9 @@ from harness.plan.load import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import with_properties
 from harness.plan.spec import Profile, RunSpec, Target
+from harness.run.consent import check_consent
 from harness.run.parts.places import Place, parse_places
+from harness.run.powers import Subject
 from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
@@ -32,7 +34,8 @@ from harness.system.system import Manifest, Settings
 class Names:
     """Plan, profile, target, load generators, -J properties, SET, headers and part of a command line, not resolved yet.
 
-    `plan` may be an address, and `curl` a command, of which a plan with one request is made.
+    `plan` may be an address, and `curl` a command, of which a plan with one request is made. With `is_from_file`
+    a suite names all this, and nobody typed it.
     """
 
     plan: str
@@ -50,6 +53,7 @@ class Names:
     curl: str | None = None
     on: str | None = None
     part: str | None = None
+    is_from_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,6 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plan, target_text, moved_secrets = _found_plan(names, home, build, profile)
     names = replace(names, target=target_text)
-    if project.goal and plan.goal == Goal():
-        plan = replace(plan, goal=parse_goal(project.goal, "goal in loadtest.toml"))
     if names.properties:
         plan = with_properties(plan, names.properties)
     is_traced = names.is_traced or profile.is_traced
@@ -139,7 +141,7 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
     public = manifest.settings if manifest else {}
     own_settings = [(name, value) for name, value in settings.items() if value != public[name]]
-    return Request(
+    request = Request(
         plan=plan,
         profile=profile,
         target=target,
@@ -157,6 +159,25 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         is_traced=is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
         is_soak=names.is_soak,
+    )
+    check_consent(_subject(request, names, home))
+    return request
+
+
+def _subject(request: Request, names: Names, home: Path) -> Subject:
+    """Return what a command is about to use; `names` are those of its command line, or of a suite."""
+    project, plan = read_project(home), request.plan
+    is_request = bool(names.curl) or is_address(names.plan)
+    is_given = bool(names.target) and names.target not in project.targets and names.target != project.target
+    return Subject(
+        project=project,
+        plan=plan,
+        profile=request.profile,
+        manifest=request.manifest,
+        target=request.target,
+        typed_variables=plan.secrets if is_request else variables_in(*names.headers),
+        is_plan_typed=is_request or is_jmx_path(names.plan, folder_with(home, "plans", names.plan)),
+        is_target_typed=is_given and not names.is_from_file,
     )
 
 
@@ -189,6 +210,8 @@ def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _Fou
 
         plans, name = first_look(Path(name), build)
     plan = load_plan(plans, name, profile.plan_changes.get(name))
+    if (goal := read_project(home).goal) and plan.goal == Goal():
+        plan = replace(plan, goal=parse_goal(goal, "goal in loadtest.toml"))
     headers = merged(checked_headers(headers, f"{FILE_NAME} [headers]"), plan.headers, parse_headers(names.headers))
     all_secrets = dict.fromkeys((*plan.secrets, *variables_in(*headers.values())))
     return _FoundPlan(replace(plan, headers=headers, secrets=tuple(all_secrets)), target, secrets)

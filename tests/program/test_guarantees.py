@@ -1,4 +1,4 @@
-"""docs/guarantees.md promises only what a test holds."""
+"""docs/guarantees.md and docs/safety.md promise only what a test holds."""
 
 import ast
 import re
@@ -8,10 +8,14 @@ import pytest
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^- (.+) (`tests/.+`)$", PAGE, flags=re.MULTILINE)
+SAFETY = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^- (.+) (`tests/.+`)$", flags=re.MULTILINE)
+ROWS = ROW.findall(PAGE)
 
 
-@pytest.mark.parametrize("promise", ROWS, ids=lambda row: row[1].strip("`").rpartition("::")[2])
+@pytest.mark.parametrize(
+    "promise", [*ROWS, *ROW.findall(SAFETY)], ids=lambda row: row[1].strip("`").rpartition("::")[2]
+)
 def test_every_promise_names_a_test_that_exists(promise):
     path, _, name = promise[1].strip("`").partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
@@ -20,3 +24,7 @@ def test_every_promise_names_a_test_that_exists(promise):
 
 def test_every_row_of_the_page_is_parsed():
     assert len(ROWS) == len([line for line in PAGE.splitlines() if line.startswith("- ")]) > 100
+
+
+def test_safety_names_many_tests():
+    assert len(ROW.findall(SAFETY)) >= 25

@@ -114,6 +114,7 @@ MAY_ACT = {
     "harness.report.pages",
     "harness.report.screen",
     "harness.run.child",
+    "harness.run.consent",
     "harness.run.context",
     "harness.run.counters",
     "harness.run.directory",

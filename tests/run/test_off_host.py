@@ -188,8 +188,8 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
 def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_the_user_are_passed_on(
     drive, foreign, monkeypatch
 ):
-    monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Dshop.answer=42")
-    answer = script("JSR223Sampler", "Answer", 'System.getProperty("shop.answer") == "42" ?: 1 / 0')
+    monkeypatch.setitem(os.environ, "JDK_JAVA_OPTIONS", "-Duser.timezone=Etc/GMT-7")
+    answer = script("JSR223Sampler", "Answer", 'System.getProperty("user.timezone") == "Etc/GMT-7" ?: 1 / 0')
     port = foreign.server_address[1]
     allowed = f'"{ALIAS}:{port}"'
     code, output, directory = drive(

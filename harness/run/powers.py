@@ -1,0 +1,225 @@
+"""Lists what a project may do besides sending requests to the target that its user names: what a person decides about.
+
+A load, a goal or a request is not listed: a change of it needs no new consent. The text of scripts, programs and
+settings is part of a power as a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.base.project import CHECKOUT, SHIPPED, Project
+from harness.notify.settings import NotifySettings
+from harness.plan.data_files import data_files, file_names_of, names_in_functions
+from harness.plan.elements import Effect, effect_of
+from harness.plan.guard import is_code, variables_read
+from harness.plan.headers import variables_in
+from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, texts_of
+from harness.plan.jmx_values import Values
+from harness.plan.plan import Plan
+from harness.plan.reach import functions_with_code, has_code_as_condition
+from harness.plan.spec import Profile, Target
+from harness.system.system import Manifest
+
+# The kinds of powers, each one line of the question.
+LOADS, READS, RUNS, ADDS, SENDS = "load", "read", "run", "let JMeter load", "send results to"
+KINDS = (LOADS, READS, RUNS, ADDS, SENDS)
+# A target that is typed is no power of the project, but a project that loads something at all is asked about once.
+TYPED = "the target that you name"
+_GETENV = re.compile(r"(?:getenv\s*\(\s*|getenv\(\)\s*\.?(?:get)?[(\[]\s*|__env\s*\()\s*[\"']?([A-Za-z_]\w*)")
+
+
+class Power(NamedTuple):
+    """One thing that a project may do; `stamp` is the hash of what does it, empty where the text says everything."""
+
+    kind: str
+    text: str
+    stamp: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a command is about to use: a project, a plan, a profile, a system, and a target.
+
+    `typed_variables` are those of headers that the user typed; with `is_plan_typed` the user named the plan's file or
+    its address, and with `is_target_typed` the target's address.
+    """
+
+    project: Project
+    plan: Plan
+    profile: Profile
+    manifest: Manifest | None = None
+    target: Target | None = None
+    typed_variables: Sequence[str] = ()
+    is_plan_typed: bool = False
+    is_target_typed: bool = False
+
+
+def powers_of(subject: Subject) -> tuple[Power, ...]:
+    """Return the powers of the parts that neither the tool has brought nor its user has typed; empty without any."""
+    is_own_project = subject.project.file is None or is_shipped(subject.project.folder)
+    found = list[Power]()
+    if not is_own_project:
+        found += _of_project(subject)
+    if not is_shipped(subject.plan.jmx_path):
+        own = list(of_plan(subject.plan, subject.project.folder, subject.typed_variables))
+        if not subject.is_plan_typed:
+            own.append(Power(LOADS, TYPED))
+        found += own
+    if subject.profile.path and not is_shipped(subject.profile.path):
+        found += _of_profile(subject.profile)
+    if subject.manifest and not is_shipped(subject.manifest.folder):
+        name = subject.manifest.folder.name
+        found.append(Power(RUNS, f"the programs of systems/{name}", _stamp_of_folder(subject.manifest.folder)))
+    return tuple(dict.fromkeys(found))
+
+
+def is_shipped(path: Path) -> bool:
+    """Return whether a file is one of the tool itself, of its clone, or of a commit of it in a work tree."""
+    path = path.resolve()
+    return any(
+        path == top or any(path.is_relative_to((top / kind).resolve()) for kind in ("plans", "env", "systems"))
+        for top in _tops(path)
+    )
+
+
+def _tops(path: Path) -> Iterator[Path]:
+    """Yield the folders of the tool's own files: where it is, and the work trees of its clone."""
+    yield SHIPPED.resolve()
+    for folder in (path, *path.parents) if CHECKOUT else ():
+        if work_tree := _work_tree(folder):
+            if CHECKOUT and work_tree.parent == (_work_tree(CHECKOUT) or CHECKOUT / ".git" / "worktrees" / "-").parent:
+                yield folder
+            return
+
+
+def _work_tree(folder: Path) -> Path | None:
+    """Return the folder in .git/worktrees of the clone that a work tree belongs to; None for anything else."""
+    link = folder / ".git"
+    if not link.is_file():
+        return None
+    text = link.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+    return (folder / text).resolve()
+
+
+def _of_project(subject: Subject) -> Iterator[Power]:
+    project = subject.project
+    if subject.target and not subject.is_target_typed:
+        yield Power(LOADS, subject.target.origin)
+    for name in variables_in(*project.headers.values()):
+        if name not in subject.typed_variables and name in subject.plan.secrets:
+            yield _variable(name)
+
+
+def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power]:
+    """Yield the powers of a plan in a project's folder; variables that the user typed are none."""
+    nodes = enabled_nodes(plan_tree(plan.jmx_path))
+    values = Values.of(nodes, plan.own_properties(is_embedded=False), plan.jmx_path.parent)
+    texts = [text for node in nodes for text in texts_of(node.element)]
+    names = [*plan.secrets, *(name for node in nodes for name in variables_read(node))]
+    names += [name for text in texts for name in _GETENV.findall(text)]
+    for name in dict.fromkeys(names):
+        if name not in typed and name not in plan.embedded_secrets:
+            yield _variable(name)
+    for name in dict.fromkeys(_files_outside(nodes, values, plan, home)):
+        yield Power(READS, f"the file {name}")
+    for host in plan.allow.hosts:
+        yield Power(LOADS, host)
+    if plan.allow.embedded_resources:
+        yield Power(LOADS, "embedded resources")
+    if plan.allow.scripts:
+        scripts = [node for node in nodes if _is_script(node, values)]
+        if scripts:
+            yield Power(RUNS, f"{len(scripts)} script elements of {plan.jmx_path.name}", _stamp(scripts, plan))
+    for name, value in {**plan.properties, **plan.embedded_properties}.items():
+        if is_code(name):
+            yield Power(ADDS, f"{name}={value}", _stamp_of_file(plan.jmx_path.parent / value))
+    if plan.allow.other_protocols:
+        kinds = {node.kind.rpartition(".")[2] for node in nodes if effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)}
+        yield from (Power(RUNS, f"elements of other protocols: {kind}") for kind in sorted(kinds))
+    yield from (Power(ADDS, f"the plugin {plugin}") for plugin in plan.plugins)
+
+
+def _of_profile(profile: Profile) -> Iterator[Power]:
+    if profile.build:
+        yield Power(RUNS, f"{' '.join(profile.build)} (to build a commit)")
+    if profile.database:
+        password = f", with ${profile.database.password_name}" if profile.database.password_name else ""
+        yield Power(LOADS, f"the database {profile.database.url}{password}")
+    if profile.storage:
+        yield Power(SENDS, " at ".join(filter(None, (profile.storage.get("s3"), profile.storage.get("endpoint_url")))))
+    yield from of_notify(profile.notify)
+    if profile.kubernetes.get("image"):
+        yield Power(RUNS, f"the image {profile.kubernetes['image']} in pods")
+
+
+def of_notify(notify: NotifySettings | None) -> Iterator[Power]:
+    """Yield who gets the results of a profile or a suite, and with which login."""
+    if notify:
+        yield from (Power(SENDS, f"{chat} (${name})") for chat, name in notify.chats)
+    if notify and (mail := notify.mail):
+        logins = [
+            mail.user if mail.user.startswith("$") else "",
+            f"${mail.password_name}" if mail.password_name else "",
+        ]
+        login = ", ".join(filter(None, logins))
+        yield Power(SENDS, f"{', '.join(mail.to)} by {mail.host}:{mail.port}{f', with {login}' if login else ''}")
+
+
+def _variable(name: str) -> Power:
+    return Power(READS, f"${name}")
+
+
+def _files_outside(nodes: Sequence[Node], values: Values, plan: Plan, home: Path) -> Iterator[str]:
+    """Yield the files that a plan reads outside of its project, also through a link."""
+    top, folder = home.resolve(), plan.jmx_path.parent
+    given = [prop.text or "" for node in nodes for prop in file_names_of(node)]
+    given += [name for node in nodes for text in texts_of(node.element) for name in names_in_functions(text)]
+    for raw in given:
+        name = values.known(raw) or raw  # one that begins with a variable may be any file
+        if name.startswith(("/", "~", "\\", "${")) or ".." in Path(name).parts:
+            yield name
+    for name in (*data_files(plan.jmx_path), *plan.own_files):
+        real = (folder / name).resolve()
+        if not real.is_relative_to(folder.resolve()) and not real.is_relative_to(top):
+            yield str(real)
+
+
+def _is_script(node: Node, values: Values) -> bool:
+    has_path = bool(node.value("TestPlan.user_define_classpath"))
+    is_code_itself = effect_of(node) in (Effect.SCRIPTS, Effect.INCLUDE) or bool(CODE.match(node.kind)) or has_path
+    return is_code_itself or any(functions_with_code(node, values)) or has_code_as_condition(node, values)
+
+
+def _stamp(scripts: Iterable[Node], plan: Plan) -> str:
+    """Return the hash of the texts of scripts, and of the files that they are in."""
+    digest = hashlib.sha256()
+    for node in scripts:
+        for text in texts_of(node.element):
+            digest.update(text.encode() + b"\0")
+        for prop in file_names_of(node):
+            digest.update(_stamp_of_file(plan.jmx_path.parent / (prop.text or "")).encode())
+    return digest.hexdigest()
+
+
+def _stamp_of_file(path: Path) -> str:
+    """Return the hash of a file's content; empty for anything else."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _stamp_of_folder(folder: Path) -> str:
+    """Return the hash of the names, modes and contents of a folder's files."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.parent.name != "__pycache__":
+            digest.update(f"{path.relative_to(folder)}\0{_stamp_of_file(path)}\0".encode())
+    return digest.hexdigest()

@@ -1,0 +1,302 @@
+"""A project that was not made on this machine says once what it may do, and asks; later only about what is new."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import entry
+from harness.base.errors import UsageError
+from harness.run import powers
+from harness.run.consent import _file
+from harness.run.request import Names, resolve_request
+from tests.support.off_host import element, jmx, request, script, text
+from tests.support.paths import ROOT
+
+PLAN = 'format_version = 1\ntitle = "Shop"\nshape = "shop.jmx"\n{keys}\n[load]\nusers = 1\nloops = 1\n{more}\n'
+TARGET = "http://127.0.0.1:8098"
+ALLOW = "[allow]\nscripts = true"
+
+
+@pytest.fixture(autouse=True)
+def _user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user who has accepted nothing yet."""
+    monkeypatch.delenv("LTH_TRUST")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("SHOP_TOKEN", "long-secret-token")
+
+
+class Project:
+    """A folder that somebody else has written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("plans", "env"):
+            (folder / name).mkdir(parents=True)
+        (folder / "loadtest.toml").write_text("format_version = 1\n")
+        (folder / "env" / "local.toml").write_text('format_version = 1\ntitle = "Local"\n')
+        self.write()
+
+    def write(self, in_group: str = "", keys: str = "", more: str = "") -> None:
+        (self.folder / "plans" / "shop.jmx").write_text(jmx(in_group or request()))
+        (self.folder / "plans" / "shop.toml").write_text(PLAN.format(keys=keys, more=more))
+
+    def project(self, text: str) -> None:
+        (self.folder / "loadtest.toml").write_text(f"format_version = 1\n{text}\n")
+        from harness.base.project import read_project
+
+        read_project.cache_clear()
+
+    def refusal(self, target: str | None = TARGET, **names: object) -> str:
+        """Return what resolving a run says, empty when it may go on."""
+        try:
+            resolve_request(Names("shop", "local", target, **names), self.folder, self.folder / "build")  # type: ignore[arg-type]
+        except UsageError as error:
+            return str(error)
+        return ""
+
+    def accept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with monkeypatch.context() as patch:
+            patch.setenv("LTH_TRUST", "yes")
+            assert self.refusal(None if "target" in (self.folder / "loadtest.toml").read_text() else TARGET) == ""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "shop")
+
+
+def test_without_a_terminal_it_is_refused_in_one_line_that_says_what_to_do(project):
+    project.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:8098"\n[headers]\nX = "Bearer $SHOP_TOKEN"')
+    said = project.refusal(None)
+    assert "was not made on this machine. Its plan may load http://127.0.0.1:8098, the target that you name; " in said
+    assert "read $SHOP_TOKEN; read it, then give --yes or set LTH_TRUST=1" in said
+    assert "\n" not in said
+
+
+def test_ci_alone_is_no_consent(project, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    assert "was not made on this machine" in project.refusal()
+    monkeypatch.setenv("LTH_TRUST", "1")
+    assert project.refusal() == ""
+    monkeypatch.delenv("LTH_TRUST")
+    assert "was not made on this machine" in project.refusal()  # nothing was remembered
+
+
+POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
+    "variable": ("read $SHOP_TOKEN", lambda one: one.write(keys='secrets = ["SHOP_TOKEN"]')),
+    "header of the plan": ("read $SHOP_TOKEN", lambda one: one.write(more='[headers]\nX = "$SHOP_TOKEN"')),
+    "variable in the JMX": (
+        "read $SHOP_TOKEN", lambda one: one.write(request(path='/${__groovy(System.getenv("SHOP_TOKEN"))}')),
+    ),
+    "script": (
+        "run 1 script elements of shop.jmx",
+        lambda one: one.write(script("JSR223Sampler", "A", "1"), more=ALLOW),
+    ),
+    "function": (
+        "run 1 script elements",
+        lambda one: one.write(request(path="/${__groovy(new Date(1).getTime())}"), more=ALLOW),
+    ),
+    "file": ("read the file /etc/passwd", lambda one: one.write(request(path="/${__FileToString(/etc/passwd)}"))),
+    "file of a data set": (
+        "read the file /etc/passwd",
+        lambda one: one.write(request() + element("CSVDataSet", "R", text("filename", "/etc/passwd"))),
+    ),
+    "file that a variable names": (
+        "read the file ${name}",
+        lambda one: one.write(request(path="/${__FileToString(${name})}")),
+    ),
+    "file of a property": (
+        "read the file /etc/passwd",
+        lambda one: one.write(request(path="/${__FileToString(${__P(f,)})}"), more='[properties]\nf = "/etc/passwd"'),
+    ),
+    "plugin": (
+        "let JMeter load the plugin a:b:1", lambda one: one.write(more='[jmeter]\nplugins = ["a:b:1"]'),
+    ),
+    "embedded resources": (
+        "load embedded resources", lambda one: one.write(more="[allow]\nembedded_resources = true"),
+    ),
+    "host": ("load 127.0.0.1:99", lambda one: one.write(more='[allow]\nhosts = ["127.0.0.1:99"]')),
+    "code": (
+        "let JMeter load user.classpath=x.jar",
+        lambda one: one.write(
+            request(path="/x${__P(user.classpath,)}"), more=f'[properties]\n"user.classpath" = "x.jar"\n{ALLOW}'
+        ),
+    ),
+    "target": (
+        "load http://127.0.0.1:7777",
+        lambda one: one.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:7777"'),
+    ),
+    "profile": (
+        "send results to s3://bucket at http://127.0.0.1:9",
+        lambda one: (one.folder / "env" / "local.toml").write_text(
+            'format_version = 1\ntitle = "L"\n[storage]\ns3 = "s3://bucket"\nendpoint_url = "http://127.0.0.1:9"\n'
+        ) and None,
+    ),
+    "mail": (
+        "send results to a@example.org by smtp.example.org:587, with $SHOP_TOKEN",
+        lambda one: (one.folder / "env" / "local.toml").write_text(
+            'format_version = 1\ntitle = "L"\n[notify.mail]\nto = "a@example.org"\nfrom = "b@example.org"\n'
+            'server = "smtp.example.org:587"\nuser = "x"\npassword = "$SHOP_TOKEN"\n'
+        ) and None,
+    ),
+    "build": (
+        "run make all (to build a commit)",
+        lambda one: (one.folder / "env" / "local.toml").write_text(
+            'format_version = 1\ntitle = "L"\nbuild = ["make", "all"]\n'
+        ) and None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", POWERS)
+def test_each_power_is_named_first_and_asked_about_again_when_it_is_new(project, monkeypatch, kind):
+    what, change = POWERS[kind]
+    target = None if kind == "target" else TARGET
+    project.accept(monkeypatch)
+    assert project.refusal() == ""
+    change(project)
+    said = project.refusal(target)
+    assert f"{project.folder.name} has changed, and may now {what}" in said
+    project.accept(monkeypatch)
+    assert project.refusal(target) == ""
+
+
+def test_a_changed_script_is_asked_about_and_a_changed_load_is_not(project, monkeypatch):
+    allow = "[allow]\nscripts = true"
+    project.write(request() + script("JSR223Sampler", "A", "1"), more=allow)
+    project.accept(monkeypatch)
+    project.write(
+        request(path="/other") + script("JSR223Sampler", "A", "1"), more=f"{allow}\n[goal]\nerror_ratio = 0.1"
+    )
+    assert project.refusal() == ""
+    project.write(request() + script("JSR223Sampler", "A", "2"), more=allow)
+    assert "may now run 1 script elements of shop.jmx, which changed; " in project.refusal()
+    project.write(request())
+    assert project.refusal() == ""  # fewer powers
+
+
+def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch):
+    def run() -> None:
+        resolve_request(Names("tiny", "local"), home, home)
+
+    with pytest.raises(UsageError, match="run the programs of systems/tiny"):
+        run()
+    monkeypatch.setenv("LTH_TRUST", "yes")
+    run()
+    monkeypatch.delenv("LTH_TRUST")
+    run()
+    (home / "systems" / "tiny" / "start.sh").write_text("true")
+    with pytest.raises(UsageError, match="run the programs of systems/tiny, which changed"):
+        run()
+
+
+def test_a_copy_of_an_accepted_project_is_accepted_and_a_mixture_of_two_is_not(project, tmp_path, monkeypatch):
+    project.write(keys='secrets = ["SHOP_TOKEN"]')
+    project.accept(monkeypatch)
+    copy = Project(tmp_path / "copy")
+    copy.write(keys='secrets = ["SHOP_TOKEN"]')
+    assert copy.refusal() == ""
+    other = Project(tmp_path / "other")
+    other.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:7777"')
+    other.accept(monkeypatch)
+    copy.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:7777"')
+    assert "was not made on this machine" in copy.refusal(None)
+
+
+def test_what_the_user_types_needs_no_consent(tmp_path):
+    assert resolve_request(Names(TARGET, "local"), ROOT, tmp_path / "build").target
+    typed = Names("", "local", curl=f"curl {TARGET}/ -H 'Authorization: Bearer abcdefgh'")
+    assert resolve_request(typed, ROOT, tmp_path / "build").secrets
+    alone = tmp_path / "alone.jmx"
+    alone.write_text(jmx(request()))
+    assert resolve_request(Names(str(alone), "local", TARGET), ROOT, tmp_path / "build").target
+    alone.write_text(jmx(request(path='/${__groovy(System.getenv("SHOP_TOKEN"))}')))
+    with pytest.raises(UsageError, match=r"read \$SHOP_TOKEN"):
+        resolve_request(Names(str(alone), "local", TARGET), ROOT, tmp_path / "build")
+
+
+def test_the_plans_of_the_tool_itself_need_none(tmp_path):
+    assert resolve_request(Names("lb-nginx", "local"), ROOT, tmp_path).manifest
+    assert resolve_request(Names("lb-nginx", "local"), tmp_path, tmp_path).manifest  # an installed tool, any folder
+
+
+def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
+    def git(folder: Path, *words: str) -> None:
+        subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True)
+
+    for name in ("tool", "project"):
+        (tmp_path / name / "plans").mkdir(parents=True)
+        (tmp_path / name / "plans" / "shop.toml").touch()
+        git(tmp_path / name, "init", "--quiet")
+        git(tmp_path / name, "add", ".")
+        git(tmp_path / name, "commit", "--quiet", "-m", "first")
+        git(tmp_path / name, "worktree", "add", "--quiet", "--detach", str(tmp_path / f"tree of {name}"), "HEAD")
+    for clone in ("tool", "tree of tool"):
+        monkeypatch.setattr(powers, "CHECKOUT", tmp_path / clone)
+        monkeypatch.setattr(powers, "SHIPPED", tmp_path / clone)
+        assert powers.is_shipped(tmp_path / "tree of tool" / "plans" / "shop.toml")
+        assert powers.is_shipped(tmp_path / "tree of tool")
+        assert not powers.is_shipped(tmp_path / "tree of project" / "plans" / "shop.toml")
+        assert not powers.is_shipped(tmp_path / clone / "build" / "plans" / "shop.toml")
+
+
+def test_a_terminal_shows_at_most_five_lines_and_asks(project, monkeypatch, capsys):
+    project.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:8098"\n[headers]\nX = "\\u001b$SHOP_TOKEN"')
+    project.project('target = "shop"\n[targets]\nshop = "http://127.0.0.1:8098"\n[headers]\nX = "$SHOP_TOKEN"')
+    project.write(script("JSR223Sampler", "A", "1"), more='[allow]\nscripts = true\n[jmeter]\nplugins = ["a:b:1"]')
+    for answer, is_accepted in (("\n", False), ("n\n", False), ("y\n", True)):
+        terminal = io.StringIO(answer)
+        terminal.isatty = lambda: True  # type: ignore[method-assign]
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        assert ("" if is_accepted else "is not trusted; nothing was started") in (said := project.refusal(None))
+        shown = capsys.readouterr()
+        assert bool(said) != is_accepted
+        assert len([line for line in shown.out.splitlines() if line.startswith("  ")]) <= 5
+        assert shown.err.endswith("Run it? [y/N] ")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    assert project.refusal(None) == ""
+
+
+def test_an_answer_that_others_could_have_written_does_not_count(project, monkeypatch):
+    project.accept(monkeypatch)
+    assert _file().stat().st_mode & 0o077 == 0
+    assert json.loads(_file().read_text())["format_version"] == 1
+    _file().chmod(0o666)
+    assert "was not made on this machine" in project.refusal()
+    _file().chmod(0o600)
+    assert project.refusal() == ""
+    _file().write_text("{")
+    assert "was not made on this machine" in project.refusal()
+
+
+def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_by_it(tmp_path, monkeypatch, project):
+    def init(folder: Path, *words: str) -> None:
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        from harness.base.project import current_project, read_project
+
+        current_project.cache_clear()
+        read_project.cache_clear()
+        monkeypatch.setattr(sys, "argv", ["lth", "init", *words])
+        assert entry.code_of("lth") == 0
+
+    init(tmp_path / "mine", TARGET, "shop")
+    for target in (None, "local", TARGET):
+        if target:
+            resolve_request(Names("shop", "local", target), tmp_path / "mine", tmp_path)
+    foreign = jmx(request() + script("JSR223Sampler", "A", "1"))
+    (tmp_path / "foreign.jmx").write_text(foreign)
+    init(tmp_path / "theirs", str(tmp_path / "foreign.jmx"))
+    assert resolve_request(Names("foreign", "local", TARGET), tmp_path / "theirs", tmp_path).plan.allow.scripts
+    project.project('[headers]\nX = "$SHOP_TOKEN"')
+    init(project.folder, f"{TARGET}/more", "more")
+    with pytest.raises(UsageError, match=r"read \$SHOP_TOKEN"):
+        resolve_request(Names("more", "local", TARGET), project.folder, tmp_path)
