@@ -28,7 +28,7 @@ from harness.nightly.record import Load, NightlyRecord, order_of
 from harness.nightly.steps import NightlyRun, NightlyStorage, new_record
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, take
+from harness.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.job import latest_end_s
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
@@ -36,7 +36,7 @@ from harness.plan.stop import parse_stop
 from harness.run import kinds
 from harness.run.arguments import refuse_empty
 from harness.run.preflight import check_request
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
     parser.epilog = _EPILOG
-    take(parser, f"suite sure dry-run max note s3 endpoint-url html {FOLLOWED} summary {FOLDERS}")
+    take(parser, f"suite sure dry-run max note s3/suite endpoint-url html {FOLLOWED} summary {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
 
 
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
         options.suite = options.home / options.suite
     if options.s3:
         parse_location(options.s3)
-    suite = load_suite(options.suite)
+    suite = load_suite(options.suite, kinds_of_runs())
     checked = [_checked(run, suite, options) for run in suite.runs]
     loads = tuple(one.load for one in checked)
     hidden = [secret for one in checked for secret in one.request.hidden]
@@ -168,10 +168,8 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        names = Names(
-            run.plan, run.profile, given.get("target"), is_profiled=run.is_profiled, set_values=given.get("set")
-        )
-        request = resolve_request(names, options.home, options.build)
+        words = (*run.arguments, f"--home={options.home}", f"--build={options.build}")
+        request = resolve_request(_run_parser().parse_args(words))
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
         goal = resolve_goal({name: given.get(name) for name in goal_names()}, request.plan.goal)
@@ -201,6 +199,14 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
         thresholds=thresholds,
     )
     return _CheckedLoad(nightly_load, request)
+
+
+def _run_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of a run that a suite may set."""
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(verb="run")
+    take(parser, f"{of_runs('curl part remotes soak base jfr')} home build")
+    return parser
 
 
 def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:

@@ -26,7 +26,7 @@ from harness.plan.jmx import LOAD_GROUP
 from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import load_profile, parse_target
 from harness.run.replay import USERS, Proof, prove
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request, resolve_request
 
 _SHOWN_MOST = 16
 _PROFILE = "local"
@@ -55,7 +55,9 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         _print_table(recorded, None)
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
-    request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
+    request = resolve_request(
+        argparse.Namespace(verb="init", plan=name, env=_PROFILE, target=target, home=options.home, build=options.build)
+    )
     return _proven(recorded, request, plans, target, options)
 
 
