@@ -125,9 +125,9 @@ OPTIONS = {
     "set": Option(
         "settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE", of=RUN,
     ),
-    "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE"),
-    "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
-    "set/bisect": Option("one setting with its values in order instead of commits; also fixed settings", "NAME=A,B"),
+    "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE", of=RUN),
+    "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B", of=RUN),
+    "set/bisect": Option("one setting with values in order, instead of commits; also fixed settings", "NAME=A,B", of=RUN),
     "properties": Option(
         "JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE", of=LOAD,
         may_be_secret=True,
@@ -348,7 +348,7 @@ FOLDERS = "reports home build"
 
 def of_runs(without: str = "") -> str:
     """Return the keys of all options of a run but those in `without`, separated by blanks."""
-    own = (key for key, one in OPTIONS.items() if one.of in (LOAD, RUN))
+    own = (key for key, one in OPTIONS.items() if one.of in (LOAD, RUN) and "/" not in key)
     return " ".join(key for key in own if key not in without.split())
 
 

@@ -191,7 +191,8 @@ def test_a_run_without_a_goal_for_errors_misses_the_default_goal(run, home, targ
     assert "| errors ≤ 1 % (the default) | 0.00 % | met |" in text
     assert "| Pay: p95 ≤ 1 ms | 20 ms | **missed** |" in text
     assert "| throughput ≥ 1 req/s |" in text
-    assert f"command: make run PLAN=tiny DURATION=1 GOAL='Pay: p95<1ms, throughput>1/s' TARGET={target} -->" in text
+    goal = "'--goal=Pay: p95<1ms, throughput>1/s'"
+    assert f"command: lth run --plan=tiny --target={target} --duration=1 {goal} -->" in text
 
 
 @pytest.mark.real

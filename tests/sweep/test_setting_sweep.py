@@ -309,7 +309,7 @@ def test_each_value_runs_on_a_system_with_that_setting(finished, tmp_path):
     runs = [run_json(tmp_path / "reports", name) for name in ("run-01_1", "run-01_2")]
     assert [run["system_settings"]["delay_ms"] for run in runs] == [10, 20]
     assert [run["load"]["users"] for run in runs] == [2, 2]  # those of the plan
-    assert runs[1]["command"] == "lth run --plan=tiny '--set=kind=odd delay_ms=20' --duration=1 --users=2"
+    assert runs[1]["command"] == "lth run --plan=tiny --duration=1 '--set=kind=odd delay_ms=20' --users=2"
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
     assert "- SET: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
     code, out = finished("sweep", "--resume", "01")

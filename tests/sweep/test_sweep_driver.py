@@ -80,7 +80,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
     assert sweep_json(tmp_path)["state"] == "finished"
     assert len(list(reports.glob("run-*.md"))) == 3  # the warm-ups left none
     last = run_json(tmp_path / "reports", "run-01_3")
-    assert (last["load"]["users"], last["command"]) == (2, "lth run --plan=tiny --users=2 --duration=2")
+    assert (last["load"]["users"], last["command"]) == (2, "lth run --plan=tiny --duration=2 --users=2")
     assert ["warm-up", "1 s before the first level of the sweep"] in last["system_facts"]
     assert last["kept_up"] is True
     assert (reports / "run-01_3" / "system" / "web.log").read_text() == ""  # its start was before the run
@@ -110,8 +110,8 @@ def test_goal_stop_conditions_and_headers_of_the_command_line_are_those_of_each_
         assert run["stopped_early"].startswith("errors above 50 % for 1 s")
         assert (run["goal"]["p95_ms"], run["goal"]["p90_ms"], run["goal"]["error_ratio"]) == (700, None, 0.2)
         assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
-        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=60 {goal} {stop} {headers}"
-    command = f"lth sweep --plan=tiny --users=1,2 {goal} --duration=60 {stop} --warmup=1 {headers}"
+        assert run["command"] == f"lth run --plan=tiny {headers} --duration=60 {goal} {stop} --users={users}"
+    command = f"lth sweep --users=1,2 --plan=tiny {headers} --duration=60 {goal} {stop} --warmup=1"
     assert sweep_json(tmp_path)["command"] == command
     report = (reports / "tiny" / "sweep-01.md").read_text()
     assert "\nGoal: p95 ≤ 700 ms, errors ≤ 20 %.\n" in report
