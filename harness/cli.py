@@ -210,6 +210,7 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     # Files on both sides of an option are accepted, except behind "--", which argparse cannot combine with that.
     is_plain = "--" in words or target in DEVELOPMENT
     options = parser.parse_args(words) if is_plain else parser.parse_intermixed_args(words)
+    options.implied = [word.lstrip("-") for word in (*verb.first, *first)]
     _complete(options, parser, name, target)
     return _Parsed(name, _module(verb.module), options)
 
@@ -267,7 +268,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
     if hasattr(options, "plan"):
         options.plan = files.folder.parent.name
     if hasattr(options, "find"):
-        is_search = command.split()[1:2] == ["capacity"]
+        is_search = record.get("kind") == "capacity"
         if options.find and not is_search:
             raise UsageError(f"{files.name} is no capacity search", "resume it with make sweep")
         options.find = is_search

@@ -1,6 +1,9 @@
 """The table of all options: argparse, make's variables, shell completion and docs/reference.md are made of it.
 
 An option means the same in each verb that takes it. A key such as plan/filter is --plan where it only filters.
+
+To add an option of all runs, add an entry with `of=LOAD` or `of=RUN`: each verb that runs loads takes it, its command
+is stored with it, and child processes and parts get it. What it does is one line in `harness/run/request.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from harness.base.project import BUILD, current_project
 from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
 from harness.plan.goal import option_metrics
+from harness.run.arguments import Scope, Taken
 from harness.run.kinds import LAST
 
 KEYS_FOLDER = "generator-keys"
@@ -22,6 +26,8 @@ _METRICS = ", ".join(metric.name for metric in compared_metrics())
 _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
 _HIDDEN = argparse.SUPPRESS
+Kind = type[list[str]] | type[str] | type[bool]
+LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = Scope
 
 
 def folder(text: str) -> Path:
@@ -34,7 +40,8 @@ class Option:
     """An option; without `metavar` it is on or off. `default` may be a function, which is called for each command.
     `const` is the value of an option whose value was left out, where `nargs` is ?.
 
-    `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name.
+    `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name. `of` is what
+    the option is for, see `Scope`.
     """
 
     help: str
@@ -49,14 +56,16 @@ class Option:
     is_required: bool = False
     other: tuple[str, ...] = ()
     dest: str | None = None
+    of: Scope = KIND
+    may_be_secret: bool = False
 
-    def add_to(self, parser: argparse._ActionsContainer, name: str) -> None:
-        """Add the option to a parser or group."""
+    def add_to(self, parser: argparse._ActionsContainer, name: str) -> Taken:
+        """Add the option to a parser or group, and return what a command takes."""
         flags = [*([f"-{self.short}"] if self.short else []), f"--{name}", *(f"--{other}" for other in self.other)]
         more: dict[str, Any] = {"help": self.help, "dest": self.dest or name.replace("-", "_")}
         if not self.metavar:
             parser.add_argument(*flags, action="store_true", **more)
-            return
+            return self._taken(name, more["dest"], default=False)
         more["default"] = self.default() if callable(self.default) else self.default
         more |= {"type": self.type, "required": self.is_required, "metavar": self.metavar}
         if self.choices:
@@ -66,11 +75,20 @@ class Option:
         elif self.nargs:
             more |= {"nargs": self.nargs, "const": self.const}
         parser.add_argument(*flags, **more)
+        return self._taken(name, more["dest"], more["default"])
+
+    def _taken(self, name: str, dest: str, default: Any) -> Taken:
+        return Taken(name, self.other, dest, default, self.of, self.may_be_secret)
+
+    @property
+    def kind(self) -> Kind:
+        """What a value is in TOML: text, on or off, or several."""
+        return list if self.is_repeated else str if self.metavar else bool
 
 
 OPTIONS = {
     # What runs, and where.
-    "plan": Option("plan plans/<PLAN>.toml, or the path of a JMX (the project's plan)", "PLAN", "p"),
+    "plan": Option("plan plans/<PLAN>.toml, or the path of a JMX (the project's plan)", "PLAN", "p", of=RUN),
     "plan/filter": Option("plan of runs that are given without one, such as run-07_1", "PLAN", "p"),
     "plan/named": Option("name of the plan", "PLAN", "p"),
     "plan/required": Option("name of the plan", "PLAN", "p", is_required=True),
@@ -81,37 +99,48 @@ OPTIONS = {
     ),
     "env": Option(
         "profile env/<ENV>.toml: heap sizes and settings (the project's, else local)", "ENV", "e",
-        default=lambda: current_project().profile,
+        default=lambda: current_project().profile, of=RUN,
     ),
     "env/filter": Option("only for this profile", "ENV", "e"),
     "env/metrics": Option("use [cloudwatch] of this profile instead of the run's own", "ENV", "e"),
     "env/notify": Option("profile whose [notify] lists the recipients (of an A/B test: its own)", "ENV", "e"),
     "env/storage": Option("profile whose [storage] names the bucket when s3://… is missing", "ENV", "e"),
-    "target": Option("a running system: http://host:8080, or a name in [targets]; no system is started", "URL", "t"),
+    "target": Option(
+        "a running system: http://host:8080, or a name in [targets]; no system is started", "URL", "t", of=RUN,
+    ),
     "header": Option(
         "header of all requests, 'Name: value', repeatable; $NAME is a secret of the environment", "HEADER", "H",
-        default=list, is_repeated=True,
+        default=list, is_repeated=True, of=LOAD, may_be_secret=True,
     ),
-    "curl": Option("a curl command as a browser copies it: its request is the plan", "COMMAND"),
+    "curl": Option(
+        "a curl command as a browser copies it: its request is the plan", "COMMAND", of=RUN, may_be_secret=True,
+    ),
     "openapi": Option("an OpenAPI file (YAML or JSON): its operations are the plan", "FILE", type=Path),
     "only/operations": Option(
         "operation to choose, 'GET /pets*' or an operationId, repeatable (all GET and HEAD)", "OPERATION",
         default=list, is_repeated=True,
     ),
-    "port": Option("port of the system that is started (a free one)", "PORT"),
+    "port": Option("port of the system that is started (a free one)", "PORT", of=RUN),
     "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
-    "set": Option("settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE"),
-    "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE"),
-    "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B"),
-    "set/bisect": Option("one setting with its values in order instead of commits; also fixed settings", "NAME=A,B"),
-    "properties": Option("JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE"),
-    "on": Option("what shares the load: local:2, ssh:gen1,gen2, k8s:NAMESPACE/8 (docs/generators.md)", "PLACES"),
-    "part": Option("drive only this part of the load, such as 3/8", "K/N"),
-    "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME"),
-    "remotes": Option("JMeter servers that share the load by RMI; make generator starts one", "HOST:PORT,…"),
+    "set": Option(
+        "settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE", of=RUN,
+    ),
+    "set/levels": Option("settings and properties; several values of one of them are the levels", "NAME=VALUE", of=RUN),
+    "set/values": Option("settings and properties with the values to try, the baseline first", "NAME=A,B", of=RUN),
+    "set/bisect": Option("one setting with values in order, for commits; also fixed settings", "NAME=A,B", of=RUN),
+    "properties": Option(
+        "JMeter properties (-J), separated by blanks: 'amount=25 currency=EUR'", "NAME=VALUE", of=LOAD,
+        may_be_secret=True,
+    ),
+    "on": Option(
+        "what shares the load: local:2, ssh:gen1,gen2, k8s:NAMESPACE/8 (docs/generators.md)", "PLACES", of=RUN,
+    ),
+    "part": Option("drive only this part of the load, such as 3/8", "K/N", of=RUN),
+    "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME", of=FOLLOW),
+    "remotes": Option("JMeter servers that share the load by RMI; make generator starts one", "HOST:PORT,…", of=RUN),
     "keys": Option(
         f"folder of the load generators' keys ({KEYS_FOLDER}/)", "DIR", type=Path,
-        default=lambda: current_project().folder / KEYS_FOLDER,
+        default=lambda: current_project().folder / KEYS_FOLDER, of=PLACE,
     ),
     "host": Option(
         "name or IPv4 address of this machine for the other machines (127.0.0.1: this machine only)", "HOST",
@@ -127,20 +156,32 @@ OPTIONS = {
     ),
     "suite/notify": Option("suite whose [notify] lists the recipients (env/nightly.toml)", "FILE", type=Path),
     # How much.
-    "users": Option("concurrent users, closed model; several loads are scaled in proportion (the plan's)", "N", "u"),
+    "users": Option(
+        "concurrent users, closed model; several loads are scaled in proportion (the plan's)", "N", "u", of=LOAD,
+    ),
     "users/levels": Option("the levels, such as 1,5,10,25,50; one number for levels of --set", "N,N,…", "u"),
     "users/filter": Option("only runs with N users", "N", "u"),
-    "rate": Option("new users per second, open model, instead of --users; of several loads the open ones", "N", "r"),
+    "rate": Option(
+        "new users per second, open model, instead of --users; of several loads the open ones", "N", "r", of=LOAD,
+    ),
     "rate/full": Option("new users per second that are 100 %% (those of the plan's last capacity search)", "N", "r"),
-    "ramp": Option("ramp-up, part of the duration: 25, 25s, 2m (the plan's)", "TIME"),
+    "ramp": Option("ramp-up, part of the duration: 25, 25s, 2m (the plan's)", "TIME", of=LOAD),
     "duration": Option(
         "duration with its ramp-up: 100, 100s, 5m, 4h; for one run also auto (the plan's)", "TIME", "d",
-        other=("level-duration",),
+        other=("level-duration",), of=LOAD,
     ),
-    "loops": Option("loops per user, instead of --duration", "N"),
-    "requests": Option("end the load after about this many samples (the plan's)", "N", other=("level-requests",)),
+    "duration/level": Option(
+        "duration of a level, a whole number of seconds (30s)", "TIME", "d", other=("level-duration",)
+    ),
+    "loops": Option("loops per user, instead of --duration", "N", of=LOAD),
+    "think": Option("think time: mean pause before each request, such as 2s or 500ms (the plan's)", "TIME", of=LOAD),
+    "requests": Option(
+        "end the load after about this many samples (the plan's)", "N", other=("level-requests",), of=LOAD,
+    ),
     "allow-run": Option("let the client start loads of allowed targets, for this time in all, such as 30m", "TIME"),
-    "max": Option("time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME"),
+    "max": Option(
+        "time limit of all runs, such as 30m (none); of one run with --duration auto (10m)", "TIME", of=SERIES,
+    ),
     "max/check": Option("the longest time of the pass: 300, 5m, 1h (5m)", "TIME", default="5m", other=("limit",)),
     "detect": Option("smallest change that must be seen (5%%)", "PERCENT", default="5%"),
     "repeat": Option("runs of each level or combination (sweep 1; tune 2, more when there are few)", "N"),
@@ -148,24 +189,26 @@ OPTIONS = {
     "fresh": Option("restart the system before each level, each time with a warm-up"),
     "from": Option("users of the first run (the fewest that the plan allows)", "N"),
     "most": Option("the largest number of users to try (400)", "N"),
-    "soak": Option("look for leaks: heap histograms, 8h without another length (docs/soak.md)"),
+    "soak": Option("look for leaks: heap histograms, 8h without another length (docs/soak.md)", of=RUN),
     "find": Option("search for the largest number of users within the goal"),
     # Goals and verdicts.
-    "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g"),
+    "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g", of=RUN),
     **{
-        one.name: Option(f"goal: {one.name} of at most this many ms", "MS")
+        one.name: Option(f"goal: {one.name} of at most this many ms", "MS", of=RUN)
         if one.is_time
-        else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT")
+        else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT", of=RUN)
         for one in option_metrics()
     },
-    "stop": Option("end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES"),
-    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL"),
-    "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN"),
+    "stop": Option(
+        "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,
+    ),
+    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL", of=FOLLOW),
+    "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN", of=RUN),
     "base/runs": Option("runs of the baseline, instead of the first argument", "RUN", nargs="+"),
     "base/sweep": Option("an earlier release, the last one first: as SWEEP; repeatable", "SWEEP", is_repeated=True),
     "contender/runs": Option("runs of the contender, instead of the second argument", "RUN", nargs="+", other=("new",)),
     "contender/sweep": Option("the release, as SWEEP; repeatable", "SWEEP", is_repeated=True, other=("new",)),
-    "compare": Option("0: compare the run with nothing", "0|1", choices=("0", "1")),
+    "compare": Option("0: compare the run with nothing", "0|1", choices=("0", "1"), of=FOLLOW),
     "anyway": Option("also judge runs that are DOUBTFUL or differ in load"),
     "threshold": Option(
         f"smallest relevant change of a metric, p95=20%%; repeatable; the metrics are {_METRICS}", "METRIC=PERCENT",
@@ -178,47 +221,61 @@ OPTIONS = {
     "since": Option("only runs since this day, such as 2026-11-01", "DATE"),
     "since/accept": Option("date of the first nightly run with the change, such as 2026-11-20", "DATE"),
     "reason": Option("why the change is intended; the nightly report quotes it", "TEXT"),
-    "list": Option("print the accepted changes"),
+    "list": Option("print the accepted changes", of=FOLLOW),
     "remove": Option("remove this pin", "NAME"),
     "remove/accept": Option("remove an accepted change"),
     "as": Option("name of the pin (baseline)", "NAME", dest="pin"),
     "file": Option(
         "default: env/nightly-accepted.csv", "FILE", type=Path,
-        default=lambda: current_project().folder / "env" / "nightly-accepted.csv",
+        default=lambda: current_project().folder / "env" / "nightly-accepted.csv", of=PLACE,
     ),
     # What is recorded and followed.
-    "profile": Option("profile the system's JVMs: methods, locks, allocations (docs/profile.md)"),
-    "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report"),
-    "sampler": Option("what sends HTTP requests: lean, or jmeter, JMeter's own (the profile's, else lean)", "NAME"),
-    "jfr": Option("with --target: flight recording of its JVM, for heap, pauses and CPU", "FILE.jfr", type=Path),
-    "live": Option("a page with the current values: 1 or a port; host:port for all who have its token", "ADDRESS"),
-    "metrics": Option("metrics for Prometheus while runs last: 1 (port 9464), a port, or IP:port", "ADDRESS"),
-    "otlp": Option("send metrics, and spans of traced runs, to an OpenTelemetry receiver: http://host:4318", "URL"),
-    "series": Option("series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)", "N"),
-    "note": Option("text for the notes in the report", "TEXT", "n", default=""),
-    "s3": Option("s3://bucket/prefix for upload, or for download (the profile's [storage])", "S3"),
+    "profile": Option("profile the system's JVMs: methods, locks, allocations (docs/profile.md)", of=RUN),
+    "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report", of=LOAD),
+    "sampler": Option(
+        "what sends HTTP requests: lean, or jmeter, JMeter's own (the profile's, else lean)", "NAME", of=LOAD,
+    ),
+    "jfr": Option(
+        "with --target: flight recording of its JVM, for heap, pauses and CPU", "FILE.jfr", type=Path, of=RUN,
+    ),
+    "live": Option(
+        "a page with the current values: 1 or a port; host:port for all who have its token", "ADDRESS", of=FOLLOW,
+    ),
+    "metrics": Option(
+        "metrics for Prometheus while runs last: 1 (port 9464), a port, or IP:port", "ADDRESS", of=FOLLOW,
+    ),
+    "otlp": Option(
+        "send metrics, and spans of traced runs, to an OpenTelemetry receiver: http://host:4318", "URL", of=FOLLOW,
+    ),
+    "series": Option(
+        "series in the run's name: 7 gives run-07_1, run-07_2, … (the last series, or 01)", "N", of=FOLLOW,
+    ),
+    "note": Option("text for the notes in the report", "TEXT", "n", default="", of=FOLLOW),
+    "s3/suite": Option("s3://bucket/prefix of all runs, for upload and download (none)", "S3", of=SERIES),
+    "s3": Option("s3://bucket/prefix for upload, or for download (the profile's [storage])", "S3", of=FOLLOW),
     "endpoint-url": Option(
-        "address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL", type=parse_endpoint_url
+        "address of an S3 server other than AWS, such as MinIO (AWS_ENDPOINT_URL)", "URL", type=parse_endpoint_url,
+        of=FOLLOW,
     ),
     # Many runs.
     "resume": Option(
         "resume the last unfinished one, or one by name (07, ab-01, <plan>/sweep-07), with its settings; the same "
-        "command does so while the code is unchanged", "NAME", nargs="?", const=LAST,
+        "command does so while the code is unchanged", "NAME", nargs="?", const=LAST, of=FOLLOW,
     ),
-    "new": Option("start a new one although one with these settings is unfinished"),
-    "dry-run": Option("check everything and print what would be done; start and send nothing"),
-    "summary": Option("append the nightly report to this file ($GITHUB_STEP_SUMMARY)", "FILE", type=Path),
+    "new": Option("start a new one although one with these settings is unfinished", of=FOLLOW),
+    "dry-run": Option("check everything and print what would be done; start and send nothing", of=FOLLOW),
+    "summary": Option("append the nightly report to this file ($GITHUB_STEP_SUMMARY)", "FILE", type=Path, of=FOLLOW),
     # What is written and printed.
     "reports": Option(
-        "folder of the results (reports/)", "DIR", type=folder, default=lambda: current_project().reports
+        "folder of the results (reports/)", "DIR", type=folder, default=lambda: current_project().reports, of=PLACE,
     ),
-    "html": Option("also write the report as one HTML file beside it: for mail; it loads nothing"),
-    "html/file": Option("also write everything to this HTML file", "FILE", type=Path),
-    "output": Option("write this file, and preserve its notes", "FILE", "o", type=Path),
+    "html": Option("also write the report as one HTML file beside it: for mail; it loads nothing", of=FOLLOW),
+    "html/file": Option("also write everything to this HTML file", "FILE", type=Path, of=FOLLOW),
+    "output": Option("write this file, and preserve its notes", "FILE", "o", type=Path, of=PLACE),
     "output/tally": Option("the file to write", "NAME.tally", "o", type=Path, is_required=True),
     "output/site": Option("folder to write (build/site)", "DIR", "o", type=Path, default=BUILD / "site"),
-    "save": Option("write the report beside the runs, and print the verdict"),
-    "into": Option("folder of what is written (beside the run)", "DIR", type=Path),
+    "save": Option("write the report beside the runs, and print the verdict", of=FOLLOW),
+    "into": Option("folder of what is written (beside the run)", "DIR", type=Path, of=PLACE),
     "format/compare": Option("how the result is printed", "F", choices=("markdown", "json"), default="markdown"),
     "format/sweep": Option("print the result instead of writing a report", "F", choices=("markdown", "csv", "json")),
     "format/history": Option("how to print it", "F", choices=("markdown", "csv", "json", "otava"), default="markdown"),
@@ -278,21 +335,40 @@ OPTIONS = {
     "all/trust": Option("write a page over all plans with a history, which are noisy and why; run nothing"),
     "yes": Option("run a project that was not made on this machine without the question (LTH_TRUST=1)"),
     # For processes of the tool itself.
-    "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder),
-    "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD),
-    "result": Option(_HIDDEN, "FILE", type=Path),
-    "overload": Option(_HIDDEN, "CAPACITY_PER_S,LEVEL_S,COMMAND"),
+    "home": Option(_HIDDEN, "DIR", type=folder, default=lambda: current_project().folder, of=PLACE),
+    "build": Option(_HIDDEN, "DIR", type=folder, default=BUILD, of=PLACE),
+    "result": Option(_HIDDEN, "FILE", type=Path, of=PLACE),
+    "overload": Option(_HIDDEN, "CAPACITY_PER_S,LEVEL_S,COMMAND", of=PLACE),
 }  # fmt: skip
 # Options of several verbs that belong together.
 FOLLOWED = "live metrics otlp"
 LIMITS = " ".join(one.name for one in option_metrics())
 GOALS = f"goal {LIMITS}"
 FOLDERS = "yes reports home build"
-LENGTH = "ramp duration loops requests"
-SWEEPS = (
-    f"plan env {LENGTH} target header port {GOALS} stop set/levels properties profile warmup fresh max jfr sure note "
-    f"html {FOLLOWED} {FOLDERS}"
-)
+
+
+def of_runs(without: str = "") -> str:
+    """Return the keys of all options of a run but those in `without`, separated by blanks."""
+    own = (key for key, one in OPTIONS.items() if one.of in (LOAD, RUN) and "/" not in key)
+    return " ".join(key for key in own if key not in without.split())
+
+
+def kinds_of_runs() -> dict[str, Kind]:
+    """Return what the value of each option of a run is in TOML, by name: text, on or off, or several."""
+    own = OPTIONS.items()
+    return {name: one.kind for name, one in own if one.of in (LOAD, RUN) and "/" not in name}
+
+
+def of_equal_runs() -> str:
+    """Return the keys for experiments whose runs have one length and no goal; each run has its value of --set."""
+    return of_runs(f"set target loops curl port {GOALS} stop part remotes soak base jfr")
+
+
+def of_sweeps() -> str:
+    """Return the keys for sweeps, whose levels are numbers of users or values of --set."""
+    return f"{of_runs('set users rate curl on part soak base')} set/levels warmup fresh max sure note html"
+
+
 # Arguments without a name; the variable of make is the name.
 ARGUMENTS = {
     "plan": Option("the plan, as with --plan", "PLAN"),
@@ -324,8 +400,8 @@ ARGUMENTS = {
 
 def take(parser: argparse._ActionsContainer, names: str) -> None:
     """Add the options with these keys of OPTIONS, separated by blanks, to a parser or group."""
-    for key in names.split():
-        OPTIONS[key].add_to(parser, key.partition("/")[0])
+    taken = [OPTIONS[key].add_to(parser, key.partition("/")[0]) for key in names.split()]
+    parser.set_defaults(taken=(*(parser.get_default("taken") or ()), *taken))
 
 
 def take_argument(parser: argparse.ArgumentParser, key: str, nargs: str | None = None) -> None:

@@ -10,6 +10,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 
 from harness.base import standard_streams
+from harness.base.command import print_for
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_text, spell_with
@@ -56,6 +57,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
                 _check_first(arguments, caller)
                 called = verb_and_options(arguments, caller)
                 enter_venv(file, called.verb, called.arguments)
+        print_for(caller)
         if caller == "lth":
             spell_with(lambda text: spelled(text, caller))
         with _prepared(arguments):

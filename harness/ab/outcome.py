@@ -11,6 +11,7 @@ from harness.ab.pairs import Pair, series_of
 from harness.ab.record import A, AbRecord, AbRun, B
 from harness.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
 from harness.base import units
+from harness.base.command import Command, changed_command
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import to_plain
 from harness.compare.answer import Row, changes_text, seen_text
@@ -24,7 +25,6 @@ from harness.metrics.figures import TOTAL
 from harness.report.first_screen import brief
 from harness.report.results import NextStep, Result
 from harness.report.verdict import INTERRUPTED
-from harness.run.arguments import changed_command, make_command
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.
 _FAILED_IN_A_ROW = 2
@@ -153,14 +153,14 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
     elif outcome.verdict == CANNOT_TELL and record.proposal:
         yield NextStep(f"Let the runs be as long as needed, with PAIRS=auto instead of a DURATION: {record.proposal}")
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < PAIRS_MOST:
-        yield NextStep("Continue the test with more time", changed_command(record.resume_command, {"max": "2h"}))
+        yield NextStep("Continue the test with more time", changed_command(record.resume_command, max="2h"))
     elif outcome.verdict == CANNOT_TELL:
-        yield NextStep("Repeat it with longer runs", changed_command(record.command, {"duration": "10m"}))
-        yield NextStep("Or measure first how long they must be", make_command("trust", {"plan": record.plan}))
+        yield NextStep("Repeat it with longer runs", changed_command(record.command, duration="10m"))
+        yield NextStep("Or measure first how long they must be", str(Command.of("trust", plan=record.plan)))
     elif outcome.verdict == REGRESSED and outcome.causes:
         yield NextStep("See below what grew inside the system")
     elif outcome.verdict == REGRESSED and "profile" not in record.command.lower():
-        yield NextStep("Find the cause: profile both sides", changed_command(record.command, {"profile": "1"}))
+        yield NextStep("Find the cause: profile both sides", changed_command(record.command, profile=None))
 
 
 def _pairs(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> Iterator[Pair]:

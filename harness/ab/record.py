@@ -66,9 +66,9 @@ class AbRecord(EqualRuns):
     not_read: ClassVar = ("verdict", "headline", "result", "pairs", "metrics", "causes")
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume."""
-        return self.plan, self.a, self.b, self.arguments, self.load, self.thresholds, self.properties, self.headers
+    def resolved(self) -> tuple[object, ...]:
+        """What the sides and the plan of its command are."""
+        return self.plan, self.a, self.b, self.load, self.thresholds
 
     @property
     def has_warmed_up(self) -> bool:

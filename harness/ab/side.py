@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import filecmp
 import re
 import shlex
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.ab.record import Side
@@ -14,7 +15,8 @@ from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.plan.data_files import data_files
 from harness.plan.load import LOAD_TITLES, Load, load_record
-from harness.run.request import Names, Request, resolve_request
+from harness.run.arguments import changed
+from harness.run.request import Request, resolve_request
 from harness.run.set_values import split_text
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -87,17 +89,17 @@ def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
     return UsageError(f"{name}={word}: neither a profile nor a commit that git knows here", todo)
 
 
-def ready_side(name: str, text: SideText, names: Names, files: SideFiles) -> ReadySide:
-    """Return a side resolved in its files; `names` are plan, profile, SET and PROFILE for what its text omits.
+def ready_side(name: str, text: SideText, options: argparse.Namespace, files: SideFiles) -> ReadySide:
+    """Return a side resolved in its files; `options` are those of the command, for what its text omits.
 
     UsageError, starting with the side, for an unknown name or a value that neither the system nor the plan has.
     """
-    profile = text.profile or names.profile
-    common = split_text(names.set_values) if names.set_values else []
+    profile = text.profile or options.env
+    common = split_text(options.set) if options.set else []
     given = shlex.join([*common, *text.changes])
     try:
-        of_side = replace(names, profile=profile, target=text.target, set_values=given or None)
-        request = resolve_request(of_side, files.home, files.build)
+        folders = {"home": files.home, "build": files.build}
+        request = resolve_request(changed(options, env=profile, target=text.target, set=given or None, **folders))
     except HarnessError as error:
         raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
     target, values = request.target.url if request.target else None, request.set_values

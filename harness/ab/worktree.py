@@ -23,7 +23,6 @@ from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.paths import shown
 from harness.base.writable import writing_into
 from harness.experiment.arguments import equal_load
-from harness.run.request import Names
 from harness.system.supervisor import Supervisor
 
 FOLDER = "ab"
@@ -76,15 +75,13 @@ class KnownLoad(NamedTuple):
     plan: str
 
 
-def load_before_checkout(
-    name: str, text: SideText, names: Names, files: SideFiles, options: argparse.Namespace
-) -> KnownLoad | None:
+def load_before_checkout(name: str, text: SideText, files: SideFiles, options: argparse.Namespace) -> KnownLoad | None:
     """Return the load of a side before its commit is checked out; None when only the commit's own files have it."""
     commit = git.commit_of(files.home, text.ref) if text.ref else None
     if text.ref and not (commit and (options.duration or git.has_same(files.home, commit, "plans", "env"))):
         return None
     try:
-        plan = ready_side(name, replace(text, ref=None), names, files).request.plan
+        plan = ready_side(name, replace(text, ref=None), options, files).request.plan
         length_s = equal_load(plan, options).duration_s
     except HarnessError:  # the working copy cannot run it; perhaps the commit can
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -20,8 +21,8 @@ from harness.experiment.execute import Began, Done, InChildren, Step
 from harness.experiment.record import ENDED
 from harness.plan.load import Load
 from harness.plan.plan import Plan
+from harness.run.arguments import changed
 from harness.run.preflight import check_request
-from harness.run.request import Names
 
 # A build that takes longer hangs.
 BUILD_LIMIT_S = 900.0
@@ -32,7 +33,7 @@ _POLL_S, _STOP_S = 0.2, 1.0
 class Builder:
     """Gets candidates ready; `files` are those of the working copy, `load_of` returns the load that a plan gives."""
 
-    names: Names
+    options: argparse.Namespace
     files: SideFiles
     load_of: Callable[[Plan], Load]
     guardian: Guardian
@@ -52,7 +53,7 @@ class Builder:
         if candidate.commit:
             files = checked_out(files.home, candidate.commit, files.build, self.guardian)
         text = SideText(candidate.text, ref=candidate.commit)
-        side = ready_side(name, text, replace(self.names, set_values=candidate.settings or None), files)
+        side = ready_side(name, text, changed(self.options, set=candidate.settings or None), files)
         load = self.load_of(side.request.plan)
         if good:
             check_sides(good, side, self.load_of(good.request.plan), load)

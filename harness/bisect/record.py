@@ -65,6 +65,6 @@ class BisectRecord(EqualRuns):
         return Noise(self.noise_ratio, self.noise_log_width)
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume."""
-        return self.plan, self.candidates, self.metric_name, self.arguments, self.load, self.properties, self.headers
+    def resolved(self) -> tuple[object, ...]:
+        """What the candidates and the plan of its command are."""
+        return self.plan, self.candidates, self.metric_name, self.load

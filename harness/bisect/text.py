@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from harness.base import units
+from harness.base.command import Command, changed_command
 from harness.bisect.decision import RUNS_MOST, SURE, Suspect
 from harness.bisect.outcome import Outcome
 from harness.bisect.posterior import Change
@@ -14,7 +15,6 @@ from harness.experiment.record import FINISHED
 from harness.report.first_screen import brief, shortest
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import INTERRUPTED
-from harness.run.arguments import changed_command, make_command
 from harness.tune.effects import NO_EFFECT, is_better
 
 CHART = "probability.svg"
@@ -118,10 +118,10 @@ def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
     elif outcome.verdict == FOUND and not named and outcome.found and record.candidates[0].commit:
         start, end, _ = max(outcome.found.parts(), key=lambda part: abs(part[2].ratio))
         good, bad = (record.candidates[index].text for index in (start, end))
-        ends = {"good": good, "bad": bad, "metric": record.metric_name, "plan": record.plan}
+        ends = Command.of("bisect", good=good, bad=bad, metric=record.metric_name, plan=record.plan)
         if end - start > 1:
-            yield NextStep("Bisect the larger part alone", make_command("bisect", ends))
+            yield NextStep("Bisect the larger part alone", str(ends))
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < RUNS_MOST:
-        yield NextStep("Continue it with more time", changed_command(record.resume_command, {"max": "3h"}))
+        yield NextStep("Continue it with more time", changed_command(record.resume_command, max="3h"))
     elif outcome.verdict == CANNOT_TELL:
-        yield NextStep("Repeat it with longer runs", changed_command(record.command, {"duration": "10m"}))
+        yield NextStep("Repeat it with longer runs", changed_command(record.command, duration="10m"))

@@ -27,7 +27,6 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import names_in
 from harness.experiment.arguments import (
-    LENGTH,
     budget_of,
     equal_load,
     own_arguments,
@@ -40,9 +39,9 @@ from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.plan.load import Load, load_record
-from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.arguments import refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.site.html_option import publish
@@ -78,11 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(
-        parser,
-        "a b plan env set header properties profile users rate ramp duration requests pairs/ab max sure note html",
-    )
-    take(parser, f"{FOLLOWED} {FOLDERS}")
+    take(parser, f"a b set {of_equal_runs()} pairs/ab max sure note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -132,7 +127,7 @@ def _check_budget(options: argparse.Namespace, tests: Experiments[AbRecord]) -> 
     files = working_copy(options.home, options.build)
     for name, text in ((A, options.a), (B, options.b)):
         parts = parse_side(name, text, _profiles(options))
-        if load := load_before_checkout(name, parts, names_of(options), files, options):
+        if load := load_before_checkout(name, parts, files, options):
             refuse_short_budget(options, load.length_s + tests.guess_s(load.plan), _RUNS_LEAST, f"{PAIRS_LEAST} pairs")
             return
 
@@ -152,8 +147,7 @@ def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian)
             raise unknown_ref(name, parts.ref, profiles)
         needs_set_up()
         files = checked_out(options.home, commit, options.build, guardian)
-    names = names_of(options)
-    return ready_side(name, parts, names, files)
+    return ready_side(name, parts, options, files)
 
 
 def _recipients(sides: Mapping[str, ReadySide]) -> Recipients | None:
@@ -211,16 +205,10 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     """
     a, b = sides[A], sides[B]
     overrun_s = max(side.request.profile.overrun_s for side in (a, b))
-    fields = record_fields(a.request, load, {"plan": options.plan}, overrun_s, options)
+    fields = record_fields(a.request, load, overrun_s, options, ("env", "target", "set"))
     refuse_short_budget(options, fields["planned_s"] + guess_s, _RUNS_LEAST, f"{PAIRS_LEAST} pairs")
-    if options.profile:
-        fields["arguments"] += ("--profile",)
-    names = ("a", "b", "plan", "set", *LENGTH, "max", "env")
-    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
-    values |= {"profile": "1" if options.profile else None, "header": "\n".join(fields["headers"])}
     return AbRecord(
         **fields,
-        command=make_command("ab", values),
         a=a.side,
         b=b.side,
         seed=random.SystemRandom().randrange(_SEEDS),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from contextlib import ExitStack
-from dataclasses import replace
 
 from harness.ab.side import ReadySide, SideFiles, SideText, what_runs
 from harness.ab.worktree import load_before_checkout, working_copy
@@ -22,7 +21,6 @@ from harness.bisect.outcome import Outcome
 from harness.bisect.record import BisectRecord, Candidate
 from harness.bisect.text import headline
 from harness.experiment.arguments import (
-    LENGTH,
     budget_of,
     equal_load,
     own_arguments,
@@ -35,8 +33,8 @@ from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.history.files import entries_of
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
+from harness.run.arguments import changed, refuse_empty
 from harness.run.set_values import split_text
 from harness.site.html_option import publish
 from harness.tune.factors import parse_factors
@@ -66,11 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/bisect`."""
     parser.description = "Report which commit, version or value changed a metric, and how sure that is."
     parser.epilog = _EPILOG
-    take(
-        parser,
-        "good bad set/bisect metric plan env header properties profile users rate ramp duration requests max note html",
-    )
-    take(parser, f"{FOLLOWED} {FOLDERS}")
+    take(parser, f"good bad set/bisect metric {of_equal_runs()} max note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -90,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         stack.callback(guardian.close)
         if candidates[0].commit:
             needs_set_up()  # a check-out needs it
-        builder = Builder(names_of(options), files, lambda plan: equal_load(plan, options), guardian, interrupts)
+        builder = Builder(options, files, lambda plan: equal_load(plan, options), guardian, interrupts)
         good = builder.side("GOOD", candidates[0])
         ends = [good, builder.side("BAD", candidates[-1], good)]
         if not candidates[0].commit:
@@ -128,9 +122,8 @@ def _check_budget(
     """Raise a UsageError for a budget that is too short, as far as it is known before a check-out."""
     if budget_of(options) is None:
         return
-    names = replace(names_of(options), set_values=first.settings or None)
     parts = SideText(first.text, ref=first.commit)
-    if load := load_before_checkout("GOOD", parts, names, files, options):
+    if load := load_before_checkout("GOOD", parts, files, changed(options, set=first.settings or None)):
         refuse_short_budget(options, load.length_s + bisections.guess_s(load.plan), _RUNS_LEAST, _ENDS)
 
 
@@ -183,22 +176,12 @@ def _record(
 ) -> BisectRecord:
     """Return the record of a new bisection, without a name."""
     load = equal_load(good.request.plan, options)
-    arguments = {"plan": options.plan, "env": options.env}
-    fields = record_fields(good.request, load, arguments, good.request.profile.overrun_s, options)
+    fields = record_fields(good.request, load, good.request.profile.overrun_s, options, ("set",))
     folder = options.reports.parent if options.reports.name == BisectRecord.report_kind.folder else options.reports
     earlier = folder / good.request.plan.name
     noise = noise_of(entries_of(earlier) if earlier.is_dir() else (), fields["load"], metric)
-    names = ("good", "bad", "set", "metric", "plan", *LENGTH, "max", "env")
-    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
-    values |= {"header": "\n".join(fields["headers"])}
-    if options.profile:
-        fields["arguments"] += ("--profile",)
-        values["profile"] = "1"
-    values["metric"] = None if options.metric == _METRIC else options.metric
-    values["bad"] = options.bad if options.good else None
     return BisectRecord(
         **fields,
-        command=make_command("bisect", values),
         candidates=candidates,
         metric_name=metric.name,
         noise_ratio=round(noise.ratio, 4),

@@ -25,9 +25,9 @@ from harness.plan.jmx_values import Values
 from harness.plan.lint import lint, user_variables
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.plan.plan import Plan
-from harness.plan.properties import load_properties, properties_text
+from harness.plan.properties import load_properties
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page
-from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.arguments import command_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
 from harness.run.exchanges import Changes, Exchange
 from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
-    take(parser, "plan env properties target header curl port max/check html/file yes home build")
+    take(parser, "plan env properties target header curl port sampler max/check html/file yes home build")
     take_argument(parser, "plan/address", "?")
 
 
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     if options.html and (options.html.is_dir() or not options.html.absolute().parent.is_dir()):
         raise UsageError(f"--html {options.html}: not a file in an existing folder", "name another file")
     limit_s = _limit_s(options.max)
-    request = resolve_request(names_of(options), options.home, options.build)
+    request = resolve_request(options)
     result = _findings(request)
     console = Console(highlight=False)
     _print(console, [*finding_lines(result), ("", Style.PLAIN)])
@@ -138,9 +138,9 @@ def _pass(request: Request, console: Console, options: argparse.Namespace, limit
     """Run one pass of the plan, without think time."""
     plan = replace(request.plan, load=replace(request.plan.load, think_time_s=0.0))
     request = replace(request, plan=plan)
-    values = {name: getattr(options, name) for name in ("plan", "target", "curl", "env")}
-    values |= {"header": "\n".join(options.header), "properties": properties_text(plan) or None}
-    spec = request.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command=make_command("check", values))
+    spec = request.run_spec(
+        ClosedLoad(1, 0.0, None, 1), note="", command=str(command_of(options, request.hidden, request.properties))
+    )
     with Interrupts() as interrupts, ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="check-")))
         jmeter = ready_jmeter(request, folder)

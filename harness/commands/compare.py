@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base import units
+from harness.base.command import Command
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import emit, print_text
 from harness.compare import render as rendered
@@ -50,7 +51,6 @@ from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.report.results import NextStep, write_result
 from harness.run import kinds
-from harness.run.arguments import make_command
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
 from harness.site.html_option import write_html
@@ -159,7 +159,7 @@ def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Na
     if verdict == CANNOT_TELL and run:
         found = known(options.reports, run.plan, run.load, run.profile)
         if found is None:
-            yield NextStep("Measure which change runs of this plan can show", make_command("trust", {"plan": run.plan}))
+            yield NextStep("Measure which change runs of this plan can show", str(Command.of("trust", plan=run.plan)))
             return
         auto = "; PAIRS=auto gives its runs this length" if found.proposal else ""
         yield NextStep(f"The cheapest A/B test: {known_text(found, run.plan)}{auto}")

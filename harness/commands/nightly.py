@@ -29,17 +29,17 @@ from harness.nightly.record import Load, NightlyRecord, order_of
 from harness.nightly.steps import NightlyRun, NightlyStorage, new_record
 from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, take
+from harness.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.job import latest_end_s
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run import kinds
-from harness.run.arguments import refuse_empty
+from harness.run.arguments import changed, refuse_empty
 from harness.run.consent import check_powers
 from harness.run.powers import is_shipped, of_notify
 from harness.run.preflight import check_request
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
     parser.epilog = _EPILOG
-    take(parser, f"suite sure dry-run max note s3 endpoint-url html {FOLLOWED} summary {FOLDERS}")
+    take(parser, f"suite sure dry-run max note s3/suite endpoint-url html {FOLLOWED} summary {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
 
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if options.s3:
         parse_location(options.s3)
     budget_of(options)  # a wrong one is named before the set-up
-    suite = load_suite(options.suite)
+    suite = load_suite(options.suite, kinds_of_runs())
     if not is_shipped(options.suite):
         check_powers(options.home, tuple(of_notify(suite.notify)))
     checked = [_checked(run, suite, options) for run in suite.runs]
@@ -174,15 +174,8 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:
-        names = Names(
-            run.plan,
-            run.profile,
-            given.get("target"),
-            is_profiled=run.is_profiled,
-            set_values=given.get("set"),
-            is_from_file=True,
-        )
-        request = resolve_request(names, options.home, options.build)
+        words = (*run.arguments, f"--home={options.home}", f"--build={options.build}")
+        request = resolve_request(changed(_run_parser().parse_args(words), is_from_file=True, yes=options.yes))
         length = {name: given.get(name) for name in ("users", "rate", "ramp", "duration", "loops", "requests")}
         load = resolve_load(parse_load(LoadArguments(**length)), request.plan.load)
         goal = resolve_goal({name: given.get(name) for name in goal_names()}, request.plan.goal)
@@ -212,6 +205,14 @@ def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _Check
         thresholds=thresholds,
     )
     return _CheckedLoad(nightly_load, request)
+
+
+def _run_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of a run that a suite may set."""
+    parser = argparse.ArgumentParser()
+    parser.set_defaults(verb="run")
+    take(parser, f"{of_runs('curl part remotes soak base jfr')} home build")
+    return parser
 
 
 def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:

@@ -22,7 +22,7 @@ from harness.nightly.suite import load_suite
 from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import take, take_argument
+from harness.options import kinds_of_runs, take, take_argument
 from harness.plan.spec import load_profile
 from harness.run import kinds
 
@@ -98,7 +98,7 @@ def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recip
         settings = next(filter(None, found), None)
     else:
         path = options.suite or options.home / _SUITE
-        where, settings = f"{path.parent.name}/{path.name}", load_suite(path).notify
+        where, settings = f"{path.parent.name}/{path.name}", load_suite(path, kinds_of_runs()).notify
     if settings is None:
         todo = 'add one, such as [notify] with slack = "$SLACK_WEBHOOK"; docs/notify.md'
         raise UsageError(f"{where} has no [notify]", todo)

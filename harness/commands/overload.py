@@ -10,18 +10,20 @@ from dataclasses import replace
 from rich.console import Console
 
 from harness.base import units
+from harness.base.command import Command, printed
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
+from harness.base.project import DEFAULT_PROFILE
 from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, log_end, run_experiment
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, LIMITS, of_runs, take, take_argument
 from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
 from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
 from harness.overload.render import printed_overload
@@ -39,7 +41,7 @@ from harness.plan.goal_input import resolve_goal
 from harness.plan.jmx import LOAD_GROUP
 from harness.plan.load import RATE_MAX_PER_S
 from harness.plan.thread_groups import load_groups
-from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.arguments import changed, refuse_empty, run_arguments
 from harness.run.context import RunContext, ready_jmeter, warn_of
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
@@ -47,6 +49,7 @@ from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 _LEVEL_S = 30
+_WITHOUT = f"users rate ramp duration loops requests {LIMITS} curl port stop part remotes soak base jfr"
 _EPILOG = """\
 examples:
   scripts/overload --plan thruzero --set 'page_count=1 max_connections=20 accept_count=10,1000'
@@ -75,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    take(parser, f"plan env set goal rate/full duration max target header properties note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"{of_runs(_WITHOUT)} rate/full duration/level max note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -100,8 +103,7 @@ def run(options: argparse.Namespace) -> int:
         log_warnings(first, log)
         hidden = [secret for request in requests.values() for secret in request.hidden]
         children = stack.enter_context(followed.children(interrupts, context.guardian, hidden))
-        names = ("plan", "env", "goal", "target")
-        arguments = tuple(f"--{name}={value}" for name in names if (value := getattr(options, name)))
+        arguments = run_arguments(options, without=("set",), secret=False)
         folders = {name: getattr(options, name) for name in ("reports", "home", "build")}
 
         def prepare(_: ExperimentFiles, record: OverloadRecord) -> OverloadRecord:
@@ -131,8 +133,7 @@ def _closed(runner: Runner[OverloadRecord, OverloadRecord], *, is_html: bool) ->
 
 def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
     """Return the request of each variant; UsageError for a plan with another load, and for an invalid value."""
-    names = names_of(options)
-    base = resolve_request(replace(names, set_values=None), options.home, options.build)
+    base = resolve_request(changed(options, set=None))
     if base.plan.load.loads or load_groups(base.plan.jmx_path) != (LOAD_GROUP,):
         what = f"PLAN={base.plan.name}: an overload test needs a plan with one load, in a thread group {LOAD_GROUP}"
         raise UsageError(what, "choose another plan")
@@ -141,7 +142,7 @@ def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
     variants = parse_variants(options.set or "", lists)
     requests = {}
     for variant in variants:
-        request = resolve_request(replace(names, set_values=variant or None), options.home, options.build)
+        request = resolve_request(changed(options, set=variant or None))
         goal = resolve_goal({"goal": options.goal}, request.plan.goal)
         # No stop condition: it would end the overload.
         requests[variant] = replace(request, plan=replace(request.plan, goal=goal, stop=()))
@@ -159,15 +160,11 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
         raise UsageError(what, "a level needs ten batches of a second")
     _check_budget(options, int(level_s), len(requests))
     rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
-    fields, names = new_fields(options, first), ("plan", "set", "goal", "rate", "target", "env")
-    values = {name: getattr(options, name) for name in names} | {"level_duration": options.duration}
-    values |= {"properties": fields["properties"], "header": "\n".join(fields["headers"])}
     return OverloadRecord(
-        **fields,
+        **new_fields(options, first),
         plan=first.plan.name,
         plan_title=first.plan.title,
         profile=first.profile.name,
-        command=make_command("overload", values),
         variants=tuple(requests),
         level_s=int(level_s),
         limit_ms=time_limit_ms(goal),
@@ -204,8 +201,8 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity |
     common = common_assignments(record.variants)
     capacity = last_capacity(options.reports, record.plan, record.profile, record.target, common)
     if capacity is None:
-        values = {"plan": record.plan, "set": " ".join(common), "target": record.target, "env": record.profile}
-        search = make_command("capacity", values)
+        given = {"plan": record.plan, "set": " ".join(common), "target": record.target or ""}
+        search = Command.of("capacity", **given, env="" if record.profile == DEFAULT_PROFILE else record.profile)
         what = "the capacity is not known: there is no finished capacity search with these settings"
-        raise UsageError(what, f"run {search}, or give RATE=<new users per second>")
+        raise UsageError(what, f"run {printed(str(search))}, or give RATE=<new users per second>")
     return capacity

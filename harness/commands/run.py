@@ -21,7 +21,6 @@ from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
-from harness.base.secrecy import masked
 from harness.base.toolchain import ensure_profiler
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
@@ -29,12 +28,11 @@ from harness.history.catalogue import Entry, runs_of
 from harness.history.files import entries_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
 from harness.overload.levels import load_of
 from harness.plan import spec as specs
-from harness.plan.goal_input import goal_names, resolve_goal
+from harness.plan.goal_input import resolve_goal
 from harness.plan.load import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
-from harness.plan.properties import properties_text
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
@@ -46,10 +44,11 @@ from harness.report.summary import RunSummary
 from harness.report.verdict import headline
 from harness.run.arguments import (
     SOAK_DURATION,
+    Scope,
+    command_of,
     goal_arguments,
-    make_command,
-    names_of,
     refuse_empty,
+    run_arguments,
 )
 from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
@@ -99,9 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"plan env users rate {LENGTH} max target header curl port set properties {GOALS} stop sure base")
-    take(parser, "compare series note html on part start-at remotes keys profile trace sampler soak jfr")
-    take(parser, f"{FOLLOWED} s3 {FOLDERS} result overload")
+    take(parser, f"{of_runs()} max sure compare series note html start-at keys {FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
 
@@ -111,7 +108,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         capacity_per_s, level_s, command = options.overload.split(",", 2)
         load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
     else:
-        load, command = _load(options, request), _command(options, request)
+        load, command = _load(options, request), str(command_of(options, request.hidden, request.properties))
     check_users(load, len(request.remotes) or len(request.places))
     load = part_of(load, request.part) if request.part else load
     series = specs.parse_series(options.series) if options.series else None
@@ -131,25 +128,6 @@ def _load(options: argparse.Namespace, request: Request) -> Load:
         most=options.max,
     )
     return resolve_load(parse_load(arguments), request.plan.load)
-
-
-def _command(options: argparse.Namespace, request: Request) -> str:
-    """Return the command that repeats the run."""
-    length = ("users", "rate", "ramp", "duration", "max", "loops", "requests")
-    names = ("plan", *length, *goal_names(), "stop", "set", "target", "curl", "on", "part", "remotes", "base", "env")
-    command = make_command(
-        "soak" if options.soak else "run",
-        {
-            **{name: getattr(options, name) for name in names},
-            "header": "\n".join(options.header),
-            "properties": properties_text(request.plan, request.set_values.property_names) or None,
-            "profile": "1" if options.profile else None,
-            "trace": "1" if options.trace else None,
-            "sampler": options.sampler,
-            "jfr": options.jfr.name if options.jfr else None,  # a report names no folders of a machine
-        },
-    )
-    return masked(command, request.hidden)
 
 
 def _duration(options: argparse.Namespace) -> str | None:
@@ -228,7 +206,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
 
 def _request(options: argparse.Namespace) -> Request:
     """Return the request with the goal and the stop conditions of the command line."""
-    request = resolve_request(names_of(options), options.home, options.build)
+    request = resolve_request(options)
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     stop = parse_stop(options.stop) if options.stop else request.plan.stop
     _check_parts(options, request)
@@ -249,19 +227,15 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
         check_rows(files, len(request.places))
 
 
-def _part_arguments(options: argparse.Namespace, request: Request) -> list[str]:
+def _part_arguments(options: argparse.Namespace, request: Request) -> tuple[str, ...]:
     """Return the options of each part of a run, which takes its share of this load."""
-    given = {
-        name: getattr(options, name)
-        for name in ("users", "rate", "ramp", "loops", "max", "requests", "overload", "sampler")
-    }
     plan = request.plan
     embedded = plan.embedded_properties if request.target is None else {}
     properties = shlex.join(f"{name}={value}" for name, value in {**embedded, **plan.given}.items())
-    given |= {"duration": _duration(options), "properties": properties}
-    arguments = [f"--{name}={value}" for name, value in given.items() if value]
-    arguments += [f"--header={name}: {value}" for name, value in plan.headers.items()]
-    return [*arguments, *(["--trace"] if request.is_traced else [])]
+    headers = [f"{name}: {value}" for name, value in plan.headers.items()]
+    own = {"duration": _duration(options), "properties": properties, "header": headers, "trace": request.is_traced}
+    more = [f"--{name}={value}" for name in ("max", "overload") if (value := getattr(options, name))]
+    return (*run_arguments(options, (Scope.LOAD,), changes=own), *more)
 
 
 def reported(directory: RunDirectory, log: Log) -> RunSummary:

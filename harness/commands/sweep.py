@@ -10,23 +10,22 @@ from functools import partial
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.live.watchers import watcher_options
-from harness.options import SWEEPS, take, take_argument
-from harness.plan.goal_input import goal_names, resolve_goal
+from harness.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
+from harness.plan.goal_input import resolve_goal
 from harness.plan.load import USERS_MAX
-from harness.run.arguments import goal_arguments, names_of, refuse_empty
+from harness.run.arguments import goal_arguments, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.sweep.arguments import SETTINGS, default_users, new_record
+from harness.sweep.arguments import default_users, new_record
 from harness.sweep.capacity import CapacitySearch, search_record
 from harness.sweep.driver import NextRun, SweepDesign, planned_s, run_sweep
 from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
-from harness.sweep.record import SWEEP, SweepRecord
+from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
 from harness.sweep.swept_set import requests_of
 
 _REPEAT_MAX = 100
-_SETTINGS = ("users", "repeat", *goal_names(), *SETTINGS)
 _EPILOG = """\
 examples:
   scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
@@ -64,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one report of all of them."
     )
     parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
-    take(parser, "users/levels repeat remotes keys find from most")
-    take(parser, SWEEPS)
+    take(parser, f"users/levels repeat keys find from most {of_sweeps()} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -84,10 +82,12 @@ def parse_levels(text: str) -> tuple[int, ...]:
 def run(options: argparse.Namespace) -> int:
     """Run the sweep, or with --find the search, and return the exit code."""
     refuse_empty(options)
+    if options.find:
+        options.verb, options.implied = CAPACITY, ["find"]
     kind, stops = (CapacitySearch, "the whole search") if options.find else (LevelSweep, "the whole sweep")
     followed = watcher_options(options, stops)
     splits_set = not options.find and "," not in (options.users or "")
-    requests = requests_of(names_of(options), options.home, options.build, is_split=splits_set)
+    requests = requests_of(options, is_split=splits_set)
     record = search_record(options, requests) if options.find else _record(options, requests)
     pages = partial(publish, is_html=options.html)
     return run_sweep(options, record, requests, kind, followed.open, pages)
@@ -99,7 +99,7 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Swe
     if not options.users and not values:
         todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
         raise UsageError("USERS is missing", todo)
-    record = new_record(options, request, SWEEP, _SETTINGS)
+    record = new_record(options, request, SWEEP)
     repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
     users_of_levels = parse_levels(options.users) if options.users else (default_users(request),)
     # Another setting of the system needs another start of it; a property of the plan does not.

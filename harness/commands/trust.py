@@ -10,13 +10,13 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.experiment.files import Experiments
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
 from harness.plan.goal_input import goal_names
 from harness.plan.load import LoadArguments, parse_load
-from harness.run.arguments import names_of, refuse_empty
+from harness.run.arguments import refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.sweep.arguments import SETTINGS, default_users, new_record
+from harness.sweep.arguments import default_users, new_record
 from harness.sweep.driver import run_sweep, starting_s
 from harness.sweep.level_runner import level_load
 from harness.sweep.swept_set import requests_of
@@ -25,7 +25,7 @@ from harness.trust.record import TrustRecord
 from harness.trust.steps import TrustTest
 
 _DETECT_MOST = 1.0
-_OF_SWEEP = tuple(name for name in SETTINGS if name != "warmup")
+_WITHOUT = f"loops curl port {GOALS} stop profile on part remotes soak base jfr"
 _EPILOG = """\
 examples:
   scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
@@ -47,10 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/trust`."""
     parser.description = "Report the smallest change that a benchmark sees, and the cheapest A/B test that sees it."
     parser.epilog = _EPILOG
-    take(
-        parser, "plan env target set header properties users rate ramp duration requests detect max all/trust note html"
-    )
-    take(parser, f"{FOLLOWED} {FOLDERS}")
+    take(parser, f"{of_runs(_WITHOUT)} detect max all/trust note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
     # A sweep's settings that a trust test does not have.
@@ -66,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
         return write_overview(options.reports)
     followed = watcher_options(options, "the whole trust test")
-    requests = requests_of(names_of(options), options.home, options.build, is_split=False)
+    requests = requests_of(options, is_split=False)
     record = _record(options, next(iter(requests.values())))
     return run_sweep(options, record, requests, TrustTest, followed.open, partial(publish, is_html=options.html))
 
@@ -76,7 +73,7 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     detect_ratio = units.parse_percent_ratio(options.detect, "DETECT")
     if not 0 < detect_ratio <= _DETECT_MOST:
         raise UsageError(f"DETECT={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
-    sweep = new_record(options, request, "trust", ("users", "rate", "detect", *_OF_SWEEP))
+    sweep = new_record(options, request, "trust")
     values = {one.name: getattr(sweep, one.name) for one in fields(sweep)}
     record = TrustRecord(**values, detect_ratio=detect_ratio, thresholds=request.plan.thresholds)
     load = parse_load(LoadArguments(users=options.users, rate=options.rate))

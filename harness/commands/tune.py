@@ -6,7 +6,7 @@ import argparse
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.ab.worktree import build_side, working_copy
@@ -17,7 +17,6 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.experiment.arguments import (
-    LENGTH,
     budget_of,
     equal_load,
     own_arguments,
@@ -31,9 +30,9 @@ from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.history.trend import Gauge
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.plan.load import Load, load_record
-from harness.run.arguments import make_command, names_of, refuse_empty
+from harness.run.arguments import changed, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.run.request import Request
@@ -69,11 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    take(
-        parser,
-        "set/values metric plan env target header properties users rate ramp duration requests repeat max note html",
-    )
-    take(parser, f"{FOLLOWED} {FOLDERS}")
+    take(parser, f"set/values metric target {of_equal_runs()} repeat max note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -135,7 +130,7 @@ class _Experiment:
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
     """Return a combination, resolved like scripts/run does; UsageError when it cannot run."""
     text = SideText(set_text(factors, cell), target=options.target, changes=tuple(assignments(factors, cell)))
-    return ready_side("SET", text, replace(names_of(options), set_values=None), files)
+    return ready_side("SET", text, changed(options, set=None), files)
 
 
 def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files: SideFiles) -> list[ReadySide]:
@@ -207,15 +202,9 @@ def _proposal(request: Request, load: Load, experiment: _Experiment, options: ar
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:
     """Return the record of a new experiment, without a name."""
-    arguments = {"plan": options.plan, "env": options.env, "target": options.target}
-    fields = record_fields(baseline.request, load, arguments, baseline.request.profile.overrun_s, options)
-    names = ("set", "metric", "plan", *LENGTH, "repeat", "max", "target", "env")
-    values = {name: getattr(options, name) for name in names} | {name: fields[name] for name in ("properties", "note")}
-    values |= {"header": "\n".join(fields["headers"])}
-    values["metric"] = None if options.metric == _METRIC else options.metric
+    fields = record_fields(baseline.request, load, baseline.request.profile.overrun_s, options, ("set",))
     return TuneRecord(
         **fields,
-        command=make_command("tune", values),
         factors=experiment.factors,
         cells=experiment.design.cells,
         blocks=experiment.design.blocks,

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
+from harness.base.command import Command, changed_command
+from harness.base.project import DEFAULT_PROFILE
 from harness.compare.answer import is_of_runs
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
 from harness.compare.result import RunResult
 from harness.report.results import NextStep
-from harness.run.arguments import changed_command, make_command
 from harness.run.record import RunRecord
 
 # The variables of a run's command that an A/B test has, too; the sides have the others.
@@ -33,7 +34,7 @@ def next_steps(
     if not (runs[0] and runs[1]):
         return
     if comparison.verdict == REGRESSED and not all(run.is_profiled for run in runs if run):
-        profiled = changed_command(runs[1].command, {"profile": "1"})
+        profiled = changed_command(runs[1].command, profile=None)
         yield NextStep("Find the cause: measure both sides with a profile", profiled)
     if sides := _sides(runs[0], runs[1]):
         a, b = sides
@@ -42,7 +43,7 @@ def next_steps(
         what = (
             "Let alternating pairs of runs confirm it" if comparison.verdict == REGRESSED else "Run alternating pairs"
         )
-        yield NextStep(what, make_command("ab", {"a": a, "b": b, **given, "env": env}))
+        yield NextStep(what, str(Command.of("ab", a=a, b=b, **given, env="" if env == DEFAULT_PROFILE else env)))
     elif comparison.verdict == CANNOT_TELL:
         further = comparison.further_runs
         more = f"Measure {units.plural(further, 'more run')} a side" if further else "Run longer"

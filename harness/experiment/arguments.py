@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +15,9 @@ from harness.experiment.record import RUNNING
 from harness.plan.job import latest_end_s
 from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
-from harness.plan.properties import properties_text
+from harness.run.arguments import command_of, run_arguments
 from harness.run.request import Request
 
-# The options of scripts/run that all runs have in common.
 LENGTH = ("users", "rate", "ramp", "duration", "requests")
 # What a run may take beyond its load and the profile's overrun_s: for starting and stopping the system.
 SLACK_S = 300.0
@@ -37,21 +36,20 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
 
 
 def record_fields(
-    request: Request, load: Load, arguments: Mapping[str, str | None], overrun_s: float, options: argparse.Namespace
+    request: Request, load: Load, overrun_s: float, options: argparse.Namespace, own: Collection[str]
 ) -> dict[str, Any]:
     """Return the fields of a new EqualRuns without those of its kind.
 
-    `arguments` are options of scripts/run for all runs beside their length, which is that of `load`.
+    All runs have the options of the command but `own`, of which each run has its value.
     """
     assert load.duration_s is not None
     plan = request.plan
-    given = {name: getattr(options, name) for name in LENGTH}
-    if plan.load.auto_most_s is not None and not given["duration"]:
-        given["duration"] = units.number_text(load.duration_s)
+    is_auto = plan.load.auto_most_s is not None and not options.duration
+    length = {"duration": units.number_text(load.duration_s)} if is_auto else {}
     return {
         **new_fields(options, request),
         "plan": plan.name,
-        "arguments": tuple(f"--{name}={value}" for name, value in {**arguments, **given}.items() if value),
+        "arguments": run_arguments(options, without=own, secret=False, changes=length),
         "load": load_record(load, plan.load),
         "planned_s": load.duration_s,
         "limit_s": max(load.duration_s, latest_end_s(plan.jobs)) + overrun_s + SLACK_S,
@@ -62,12 +60,14 @@ def record_fields(
 
 def new_fields(options: argparse.Namespace, request: Request | None = None) -> dict[str, Any]:
     """Return the fields that are the same in each new record, with the secrets of a run masked; it has no name yet."""
-    checkout, hidden = git.facts(options.home), request.hidden if request else ()
+    checkout = git.facts(options.home)
+    hidden, properties = (request.hidden, request.properties) if request else ((), None)
     return {
         "name": "",
+        "command": str(command_of(options, hidden, properties)),
         "budget_s": budget_of(options),
         "note": masked(options.note, hidden),
-        "properties": properties_text(request.plan, request.set_values.property_names) if request else "",
+        "properties": properties or "",
         "headers": tuple(masked(text, hidden) for text in getattr(options, "header", ())),
         "state": RUNNING,
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -79,8 +79,7 @@ def new_fields(options: argparse.Namespace, request: Request | None = None) -> d
 
 def own_arguments(options: argparse.Namespace) -> tuple[str, ...]:
     """Return the arguments of all child runs that no record may contain as given: they may have secrets."""
-    properties = (f"--properties={options.properties}",) if options.properties else ()
-    return (*properties, *(f"--header={text}" for text in options.header))
+    return run_arguments(options, secret=True)
 
 
 def budget_of(options: argparse.Namespace) -> float | None:

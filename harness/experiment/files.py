@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from harness.base import units
+from harness.base.command import printed
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.log import log
 from harness.base.writable import alone_in, writing_into
 from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRecord, ExperimentRun, time_left_s
 from harness.report.files import write_missing_report
+from harness.run.arguments import settings_of
 from harness.run.directory import (
     OtherVersionError,
     RunDirectory,
@@ -254,17 +256,17 @@ class Experiments(Generic[R]):
 
     def _to_resume(self, new: R, options: argparse.Namespace) -> ExperimentFiles | None:
         if not options.resume:
-            return self.unfinished(new)
+            return self.unfinished(new, options)
         plan = new.plan_folder
         is_last = options.resume == LAST
         files = last_unfinished(self.kind, self.reports, plan) if is_last else self.find(options.resume, plan or None)
         stored = self.read(files)
-        if stored.settings != new.settings:
-            todo = f"leave out what differs, or repeat its command: {stored.command}"
-            raise UsageError(f"--resume: {stored.id} has other settings or another load, or a commit has moved", todo)
+        if why := _difference(stored, new, options):
+            todo = f"leave out what differs, or repeat its command: {printed(stored.command)}"
+            raise UsageError(f"--resume: {stored.id} {why}", todo)
         return files
 
-    def unfinished(self, new: R) -> ExperimentFiles | None:
+    def unfinished(self, new: R, options: argparse.Namespace) -> ExperimentFiles | None:
         """Return the last unfinished experiment that has the settings and the code of `new`; None without one.
 
         UsageError when the last record is unreadable, because it may be the one to resume.
@@ -278,10 +280,18 @@ class Experiments(Generic[R]):
                     continue
                 todo = f"it may be the {self.kind.key} to resume: repair it, or start another with NEW=1"
                 raise UsageError(error.what, todo) from None
-            if stored.state == RUNNING and stored.is_continued_by(new):
+            if stored.state == RUNNING and stored.is_continued_by(new) and not _difference(stored, new, options):
                 if stored.is_of_code(new.git_commit, new.git_changed):
                     return files
                 why = "the code may have changed since"
-                log(f"{stored.id} is unfinished, but {why}: {stored.resume_command} resumes it")
+                log(f"{stored.id} is unfinished, but {why}: {printed(stored.resume_command)} resumes it")
                 return None
         return None
+
+
+def _difference(stored: ExperimentRecord, new: ExperimentRecord, options: argparse.Namespace) -> str:
+    """Return why the command of `new` does not resume a stored experiment; empty when it does."""
+    before, now = (settings_of(one.command, options) for one in (stored, new))
+    if names := [f"--{name}" for name in {**before, **now} if before.get(name) != now.get(name)]:
+        return f"has other settings: {', '.join(names)}"
+    return "" if stored.resolved == new.resolved else "has another load, or a commit has moved"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
+from harness.base.command import Command
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.plan.load import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.run.arguments import make_command
 from harness.run.kinds import RUN_NAME, Kind
 
 FORMAT_VERSION = 1
@@ -85,9 +85,9 @@ class ExperimentRecord:
         """Whether it began with this code; code with changes is not known to be the same."""
         return self.git_commit == commit and not self.git_changed and not is_changed
 
-    def is_continued_by(self, new: Self) -> bool:
-        """Whether the command of `new` resumes this unfinished one without RESUME."""
-        return self.settings == new.settings
+    def is_continued_by(self, new: Self) -> bool:  # noqa: ARG002
+        """Whether a command with the same settings, of `new`, resumes this unfinished one without --resume."""
+        return True
 
     def resumed(self, run: ExperimentRun, *, is_there: bool, is_whole: bool) -> ExperimentRun | None:  # noqa: ARG002
         """Return a run as the resumed record has it; None without it: its directory is not there any more.
@@ -118,12 +118,12 @@ class ExperimentRecord:
     def resume_command(self) -> str:
         """The command that resumes it although the code is another one."""
         resume = self.report_kind.rest_of(self.name)
-        return make_command(self.report_kind.verb, {"plan": self.plan_folder, "resume": resume})
+        return str(Command.of(self.report_kind.verb, plan=self.plan_folder, resume=resume))
 
     @property
     @abstractmethod
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume."""
+    def resolved(self) -> tuple[object, ...]:
+        """What its command meant when it began, and must still mean to resume it."""
 
     @property
     @abstractmethod

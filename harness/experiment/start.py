@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from harness.base import toolchain
+from harness.base.command import printed
 from harness.base.errors import HarnessError, InvalidRunError, StartError
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
@@ -99,4 +100,4 @@ def log_end(
     if record.state == RUNNING or record.stop_reason or is_open:
         why = f"{record.id}: {record.stop_reason or 'not finished'}"
         larger = " and a larger MAX" if record.stop_reason and record.state != RUNNING else ""
-        log(f"{why}; resume with: {record.resume_command}{larger}")
+        log(f"{why}; resume with: {printed(record.resume_command)}{larger}")

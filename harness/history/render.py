@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.command import Command
 from harness.compare.conditions import Conditions
 from harness.history.change_points import ChangePoint
 from harness.history.series import History, Line, Point
@@ -21,7 +22,6 @@ from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables
-from harness.run.arguments import make_command
 
 _KEY_ROWS_MOST = 12
 _MOST_TICKS = 9
@@ -83,7 +83,7 @@ def result_of(history: History, first_chart: str = "") -> Result:
         text = f"{units.plural(len(changes), 'lasting change')}, the newest since {point.run}: {size}"
         line = next(line for line in history.lines if change in line.changes)
         sides = [f"{history.plan}/{line.valid[index].run}" for index in (change.index - 1, change.index)]
-        command = make_command("compare", {"base": sides[0], "new": sides[1]})
+        command = str(Command.of("compare", base=sides[0], new=sides[1]))
         steps = (NextStep("Compare the runs before and after it", command),) if change.index else ()
     return Result(
         kind="history",

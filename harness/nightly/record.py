@@ -78,13 +78,13 @@ class NightlyRecord(ExperimentRecord):
         return run_times((run, self.load_of(run).planned_s) for run in self.runs if run.state == ENDED)
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """The settings that must be unchanged to resume."""
+    def resolved(self) -> tuple[object, ...]:
+        """What the suite of its command is."""
         return self.loads, self.metrics, self.labels
 
     def is_continued_by(self, new: NightlyRecord) -> bool:
-        """Whether the command of `new` resumes this unfinished one without RESUME: only on the same day."""
-        return self.settings == new.settings and self.date == new.date
+        """Whether the command of `new` resumes this unfinished one without --resume: only on the same day."""
+        return self.date == new.date
 
     def resumed(self, run: ExperimentRun, *, is_there: bool, is_whole: bool) -> LoadRun:  # noqa: ARG002
         """Return a run as the resumed record has it: it waits again when it did not end or was deleted."""

@@ -21,7 +21,6 @@ from harness.history.files import read_catalogue
 from harness.nightly.record import Load, NightlyRecord, order_of
 from harness.nightly.report_files import write_nightly_report
 from harness.nightly.suite import Suite
-from harness.run.arguments import make_command
 from harness.run.child import ChildRun, first_line
 from harness.run.directory import RunDirectory
 from harness.run.record import FINISHED
@@ -30,7 +29,6 @@ from harness.storage.after_run import push_command
 from harness.storage.bucket import check_writable, open_storage
 
 # The default suite.
-SUITE = "env/nightly.toml"
 _SUBJECTS_MOST = 20
 # More days than the gate uses.
 _HISTORY_DAYS = 90
@@ -151,18 +149,13 @@ class NightlyStorage:
 
 def new_record(options: argparse.Namespace, loads: tuple[Load, ...], suite: Suite) -> NightlyRecord:
     """Return the record of a new nightly run, without a name."""
-    suite_path, home = options.suite.resolve(), options.home.resolve()
-    # Reports contain no paths of this machine.
-    suite_text = str(suite_path.relative_to(home)) if suite_path.is_relative_to(home) else suite_path.name
     last = _last_commit(options.reports)
     fields = new_fields(options)
-    given = {"s3": options.s3, "max": options.max, "note": fields["note"]}
     day = datetime.fromisoformat(fields["started_at"])
     return NightlyRecord(
         **{**fields, "budget_s": suite.budget_s if fields["budget_s"] is None else fields["budget_s"]},
         series=day.strftime("%y%m%d"),
         title=suite.title,
-        command=make_command("nightly", {"suite": None if suite_text == SUITE else suite_text, **given}),
         metrics=tuple(metric.id for metric in suite.metrics),
         labels=suite.labels,
         loads=loads,

@@ -61,9 +61,9 @@ _JUDGED_LABELS = (TOTAL,)
 class SuiteRun:
     """One load of a plan, measured `repeats` times.
 
-    `options` are those of scripts/run, as text; the plan supplies the others. `at_most_s` limits a load that ends after
-    a number of loops. `thresholds` are ratios by metric that replace the plan's. With `is_profiled` each run has a
-    profile of the system; without it the env profile decides.
+    `options` are those of a run, as text; the plan supplies the others. `at_most_s` limits a load that ends after a
+    number of loops. `thresholds` are ratios by metric that replace the plan's. With `is_profiled` each run has a
+    profile of the system; without it the env profile decides. `more` are arguments of further options (--sampler).
     """
 
     plan: str
@@ -73,6 +73,7 @@ class SuiteRun:
     at_most_s: float | None
     thresholds: Mapping[str, float]
     is_profiled: bool = False
+    more: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -84,14 +85,15 @@ class SuiteRun:
     @property
     def full_title(self) -> str:
         """The title with all options of the suite."""
-        more = (f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options)
-        return f"{self.title} ({', '.join([f'profile {self.profile}', *more])})"
+        length = (f"{name} {self.options[name]}" for name in (*_LENGTH, "target") if name in self.options)
+        return f"{self.title} ({', '.join([f'profile {self.profile}', *length, *self.more])})"
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of scripts/run for this load."""
         named = {"plan": self.plan, "env": self.profile, **self.options}
-        return (*(f"--{name}={value}" for name, value in named.items()), *(["--profile"] if self.is_profiled else []))
+        profile = ["--profile"] if self.is_profiled else []
+        return (*(f"--{name}={value}" for name, value in named.items()), *profile, *self.more)
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,11 @@ class Suite:
         return run.title if sum(one.title == run.title for one in self.runs) == 1 else run.full_title
 
 
-def load_suite(path: Path) -> Suite:
-    """Return the suite of a TOML file; UsageError names the invalid key."""
+def load_suite(path: Path, more: Mapping[str, type] | None = None) -> Suite:
+    """Return the suite of a TOML file; UsageError names the invalid key.
+
+    `more` are further options of a run that a [[run]] may set: text, on or off (bool), or repeated (list).
+    """
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise UsageError(f"SUITE={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
@@ -131,7 +136,7 @@ def load_suite(path: Path) -> Suite:
         raise UsageError(f"{where}: budget is missing", 'set the time limit of all runs: budget = "90m"')
     thresholds = gate.get("thresholds", {})
     Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
-    runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where)]
+    runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where, more or {})]
     _check_once(runs, where)
     budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
@@ -152,7 +157,7 @@ def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
     runs_by_load: dict[tuple[object, ...], SuiteRun] = {}
     for run in runs:
         load = sorted((name, value) for name, value in run.options.items() if name != "set")
-        twin = runs_by_load.setdefault((run.plan, run.profile, *load), run)
+        twin = runs_by_load.setdefault((run.plan, run.profile, run.more, *load), run)
         if twin is not run:
             is_same, other = twin.options == run.options, "only set differs, and their histories would be one"
             todo = "use repeats = 2 to measure it twice" if is_same else f"{other}; name a plan for each"
@@ -160,13 +165,18 @@ def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
 
 
 def _runs(
-    table: object, suite: Mapping[str, Any], gate_thresholds: Mapping[str, float], where: str
+    table: object,
+    suite: Mapping[str, Any],
+    gate_thresholds: Mapping[str, float],
+    where: str,
+    more: Mapping[str, type],
 ) -> Iterator[SuiteRun]:
     """Yield a run for each number of users of a [[run]]."""
     if not isinstance(table, dict):
         raise UsageError(f"{where}: run = {table!r}", "write each as [[run]] with its keys below")
     where = f"{where} [[run]]"
-    check_keys(table, _RUN_KEYS, where)
+    further = {key: kind for key, kind in more.items() if key not in _RUN_KEYS}
+    check_keys(table, {**further, **_RUN_KEYS}, where)
     if "plan" not in table:
         raise UsageError(f"{where}: plan is missing", "plans/ lists the plans")
     where = f"{where} {table['plan']}"
@@ -202,7 +212,15 @@ def _runs(
             thresholds={**gate_thresholds, **own},
             # A system that runs elsewhere cannot be profiled: only its own key asks for that, and is refused later.
             is_profiled=table.get("profile", suite.get("profile", False) and "target" not in table),
+            more=tuple(word for key in further if key in table for word in _words(key, table[key])),
         )
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """Return the arguments of an option with a value of TOML."""
+    if isinstance(value, bool):
+        return [f"--{name}"] if value else []
+    return [f"--{name}={_text(one)}" for one in (value if isinstance(value, list) else [value])]
 
 
 def _whole(value: object, where: str, most: int | None) -> int:

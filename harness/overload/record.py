@@ -74,13 +74,12 @@ class OverloadRecord(PlanExperiment):
         return tuple(variant for variant in self.variants if variant not in done)
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """All settings; a command with the same settings resumes an unfinished test.
+    def resolved(self) -> tuple[object, ...]:
+        """What the plan and the goal of its command are.
 
         The capacity that another command found is one of its results, and no setting.
         """
-        names = (self.plan, self.profile, self.target, self.command, self.note)
-        return (*names, self.variants, self.level_s, self.limit_ms, self.properties)
+        return self.plan, self.profile, self.target, self.variants, self.level_s, self.limit_ms
 
     @property
     def exit_code(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.command import changed_command
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import FINISHED
@@ -25,7 +26,6 @@ from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.report.verdict import INTERRUPTED, VALID
 from harness.report.wide_tables import narrow_tables
-from harness.run.arguments import changed_command
 from harness.sweep.charts import Line, Marks, chart
 from harness.sweep.level_axis import LevelAxis
 
@@ -139,12 +139,12 @@ def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -
     level_s = max((verdict.next_level_s for _, verdict in judged), default=0)
     ratios = [verdict.next_rate_ratio for _, verdict in judged if verdict.next_rate_ratio]
     if level_s:
-        yield NextStep("Measure longer levels", changed_command(record.command, {"level_duration": f"{level_s}s"}))
+        yield NextStep("Measure longer levels", changed_command(record.command, duration=f"{level_s}s"))
     if any(verdict.state == COLLAPSE for _, verdict in judged):
         yield NextStep("Bound the system's queue, or lower its time-outs, and measure that as another variant (SET).")
     if ratios and record.capacity_per_s:
         rate, what = f"{record.capacity_per_s * ratios[0]:.4g}", "lower" if ratios[0] < 1 else "higher"
-        yield NextStep(f"Offer a {what} rate", changed_command(record.command, {"rate": rate}))
+        yield NextStep(f"Offer a {what} rate", changed_command(record.command, rate=rate))
 
 
 def _doubts(record: OverloadRecord) -> list[str]:

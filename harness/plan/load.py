@@ -57,6 +57,11 @@ class PlanLoad:
     loads: tuple[GroupLoad, ...] = ()
     is_paced: bool = False
 
+    def with_think_time(self, think_time_s: float) -> PlanLoad:
+        """Return the load with another think time, in s; of several loads each gets it."""
+        loads = tuple(replace(one, think_time_s=think_time_s) for one in self.loads)
+        return replace(self, think_time_s=0.0 if loads else think_time_s, loads=loads)
+
     def ramp_s(self, users: int) -> float:
         """Return the default ramp for this number of users."""
         if users == 1 and self.ramp_single_user_s is not None:

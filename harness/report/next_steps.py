@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
+from harness.base.command import changed_command
 from harness.base.option_names import caller_of
 from harness.metrics.metric import ERRORS, METRICS
 from harness.report.results import NextStep
 from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.report.warnings import RunWarning, Severity, WarningCode
-from harness.run.arguments import changed_command
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
@@ -67,11 +67,11 @@ def _to_the_cause(run: RunRecord, verdict: Verdict) -> Iterator[NextStep]:
         if run.is_profiled:
             yield NextStep("Read where the time went, below")
         elif run.is_embedded:
-            yield NextStep("See where the time goes", _again(run, profile="1"))
+            yield NextStep("See where the time goes", _again(run, profile=None))
 
 
-def _again(run: RunRecord, **values: str) -> str:
+def _again(run: RunRecord, **values: str | None) -> str:
     """Return the command of a run with other values of options; empty if another command made the run."""
     if not _RUN.match(run.command):
         return ""
-    return changed_command(run.command, values) if values else run.command
+    return changed_command(run.command, **values) if values else run.command

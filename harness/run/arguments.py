@@ -1,22 +1,137 @@
-"""The command-line options shared by all commands that run a load."""
+"""What the options of a command say about its runs: the command is their settings.
+
+A verb takes options by `harness.options.take`, which lists them in `options.taken`. The stored command, the arguments
+of child processes and the settings of an experiment are made of this list, without a second list of names.
+"""
 
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+from harness.base.command import Command
 from harness.base.errors import UsageError
-from harness.base.project import CHECKOUT, DEFAULT_PROFILE, current_project
+from harness.base.project import DEFAULT_PROFILE
+from harness.base.secrecy import masked
 from harness.plan.goal_input import goal_names
-from harness.plan.plan import is_address
-from harness.run.request import Names
 
-# Options that are on or off, as the values of `make_command` have them.
-_FLAGS = {("--fresh", "1"), ("--profile", "1"), ("--trace", "1")}
 # Leaks show themselves over hours.
 SOAK_DURATION = "8h"
+
+
+class Scope(Enum):
+    """What an option is for."""
+
+    # What each load generator sends: child processes and the parts of a run get it.
+    LOAD = "load"
+    # What else makes up a run: child processes get it.
+    RUN = "run"
+    # What the verb itself does with its runs.
+    KIND = "kind"
+    # Limits of all runs: in the command, but no setting; an experiment may be resumed with others.
+    SERIES = "series"
+    # How runs are followed, named and published: not in the command.
+    FOLLOW = "follow"
+    # Where files are on this machine: not in the command.
+    PLACE = "place"
+
+
+_IN_COMMAND = (Scope.LOAD, Scope.RUN, Scope.KIND, Scope.SERIES)
+_SETTINGS = (Scope.LOAD, Scope.RUN, Scope.KIND)
+
+
+class Taken(NamedTuple):
+    """An option that a verb takes: its name, other spellings, its attribute of the parsed options, and its default."""
+
+    name: str
+    others: tuple[str, ...]
+    dest: str
+    default: Any
+    of: Scope
+    may_be_secret: bool
+
+    def texts(self, value: Any, home: Path) -> list[str | None]:
+        """Return a value as it is typed, once per repetition; None for an option that is on; empty for the default."""
+        if value in (None, False, "") or (value == self.default and self.name != "env"):
+            return []
+        if value is True:
+            return [None]
+        values = value if isinstance(value, list | tuple) else [value]
+        return [_path_text(one, home) if isinstance(one, Path) else str(one) for one in values]
+
+
+def command_of(options: argparse.Namespace, hidden: Sequence[str] = (), properties: str | None = None) -> Command:
+    """Return the command of the options, with ••• for the `hidden` secrets.
+
+    `properties` replace --properties as it was given, which may have secrets of any length.
+    """
+    pairs = _pairs(options, _IN_COMMAND, hidden, properties)
+    return Command(options.verb, tuple(pair for pair in pairs if pair[0] not in getattr(options, "implied", ())))
+
+
+def run_command_of(options: argparse.Namespace, hidden: Sequence[str], properties: str) -> Command:
+    """Return the command of one run with the options that are a run's, whatever the verb; see `command_of`."""
+    return Command("run", tuple(_pairs(options, (Scope.LOAD, Scope.RUN), hidden, properties)))
+
+
+def _pairs(
+    options: argparse.Namespace, of: Collection[Scope], hidden: Sequence[str], properties: str | None
+) -> Iterator[tuple[str, str | None]]:
+    for one, text in _given(options, of, {} if properties is None else {"properties": properties}):
+        if not (one.name == "env" and text == one.default == DEFAULT_PROFILE):
+            yield one.name, text if text is None else masked(text, hidden)
+
+
+def run_arguments(
+    options: argparse.Namespace,
+    of: Collection[Scope] = (Scope.LOAD, Scope.RUN),
+    *,
+    without: Collection[str] = (),
+    secret: bool | None = None,
+    changes: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """Return the arguments of a child process that runs one load, with `changes` of the options.
+
+    With `secret` only the options that may contain secrets, which no record may contain as given, or only the others.
+    """
+    return tuple(
+        f"--{one.name}" if text is None else f"--{one.name}={text}"
+        for one, text in _given(options, of, changes)
+        if one.dest not in without and secret in (None, one.may_be_secret)
+    )
+
+
+def settings_of(command: str, options: argparse.Namespace) -> Mapping[str, tuple[str, ...]]:
+    """Return the settings in a stored command by option: what must be unchanged to resume its experiment.
+
+    Limits are left out, and so are defaults, which commands of earlier versions contain.
+    """
+    taken = {name: one for one in options.taken for name in (one.name, *one.others)}
+    settings = dict[str, tuple[str, ...]]()
+    for name, values in Command.parse(command).values.items():
+        one = taken.get(name)
+        if one is None or (one.of in _SETTINGS and values not in ((), (str(one.default),))):
+            settings[one.name if one else name] = values
+    return settings
+
+
+def _given(
+    options: argparse.Namespace, of: Collection[Scope], changes: Mapping[str, Any]
+) -> Iterator[tuple[Taken, str | None]]:
+    for one in getattr(options, "taken", ()):
+        if one.of in of:
+            value = changes.get(one.dest, getattr(options, one.dest))
+            yield from ((one, text) for text in one.texts(value, options.home))
+
+
+def _path_text(path: Path, home: Path) -> str:
+    """Return a path in the project as seen from there; of any other its name: reports name no folder of a machine."""
+    whole, folder = path.absolute(), home.absolute()
+    return str(whole.relative_to(folder)) if whole.is_relative_to(folder) else path.name
 
 
 def goal_arguments(options: argparse.Namespace) -> Mapping[str, str | None]:
@@ -31,49 +146,6 @@ def refuse_empty(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} is empty", "give a value, or leave the option out")
 
 
-def names_of(options: argparse.Namespace) -> Names:
-    """Return the names in the options."""
-    given: dict[str, Any] = {"properties": getattr(options, "properties", None)}
-    given["set_values"] = getattr(options, "set", None)
-    given["is_profiled"] = getattr(options, "profile", False)
-    given["is_traced"] = getattr(options, "trace", False)
-    given["is_soak"] = getattr(options, "soak", False)
-    given |= {name: getattr(options, name, None) for name in ("target", "port", "remotes", "sampler", "on", "part")}
-    given |= {"headers": tuple(getattr(options, "header", ())), "curl": getattr(options, "curl", None)}
-    if is_address(options.plan or "") and not hasattr(options, "curl"):
-        raise UsageError(f"PLAN={options.plan}: {options.verb} needs a plan", f"make one: lth init NAME {options.plan}")
-    return Names(options.plan or "", options.env, **given)
-
-
-def make_command(verb: str, values: Mapping[str, str | None]) -> str:
-    """Return the command with the variables that have a value, and the profile unless it is the default.
-
-    A value with blanks or signs of the shell is quoted. Several headers, a line each, are several options of lth.
-    """
-    given = {name: value for name, value in values.items() if value and (name, value) != ("env", DEFAULT_PROFILE)}
-    headers = given.pop("header", "").splitlines()
-    pairs = [*given.items(), *(("header", text) for text in headers)]
-    if current_project().folder == CHECKOUT and len(headers) < 2:
-        return " ".join(["make", verb, *(f"{name.upper()}={shlex.quote(value)}" for name, value in pairs)])
-    options = ((f"--{name.replace('_', '-')}", value) for name, value in pairs)
-    return shlex.join(
-        ["lth", verb, *(name if (name, value) in _FLAGS else f"{name}={value}" for name, value in options)]
-    )
-
-
-def changed_command(command: str, values: Mapping[str, str]) -> str:
-    """Return a stored command with other values of these options, in its own spelling: for make, or as options."""
-    words = shlex.split(command)
-    is_make = words[:1] == ["make"]
-    for name, value in values.items():
-        option = name.upper() if is_make else f"--{name.replace('_', '-')}"
-        is_flag = (option, value) in _FLAGS
-        if option in words:
-            at = words.index(option)
-            del words[at : at + (1 if is_flag else 2)]
-        words = [word for word in words if not word.startswith(f"{option}=")]
-        words.append(option if is_flag else f"{option}={value}")
-    if not is_make:
-        return shlex.join(words)
-    pairs = (word.partition("=") for word in words)
-    return " ".join(f"{name}{equals}{shlex.quote(value)}" if equals else name for name, equals, value in pairs)
+def changed(options: argparse.Namespace, **changes: Any) -> argparse.Namespace:
+    """Return the options with other values."""
+    return argparse.Namespace(**{**vars(options), **changes})

@@ -31,7 +31,7 @@ from harness.plan.spec import load_profile, parse_target
 from harness.run.consent import trust_made
 from harness.run.preflight import check_request
 from harness.run.replay import USERS, Proof, prove
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request, resolve_request
 
 _SHOWN_MOST = 16
 _PROFILE = "local"
@@ -61,7 +61,8 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
         return EXIT_OK
     trust_made(options.home, name)
-    request = resolve_request(Names(name, _PROFILE, target), options.home, options.build)
+    folders = {"home": options.home, "build": options.build}
+    request = resolve_request(argparse.Namespace(verb="init", plan=name, env=_PROFILE, target=target, **folders))
     check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))  # as lth check and lth run do
     return _proven(recorded, request, plans, target, options)
 

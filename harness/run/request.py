@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from harness.base import units
+from harness.base.command import Command
 from harness.base.errors import UsageError
 from harness.base.project import FILE_NAME, folder_with, read_project
 from harness.base.secrecy import secret_values
@@ -19,8 +22,9 @@ from harness.plan.goal_input import parse_goal
 from harness.plan.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
 from harness.plan.load import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
-from harness.plan.properties import with_properties
+from harness.plan.properties import properties_text, with_properties
 from harness.plan.spec import Profile, RunSpec, Target
+from harness.run.arguments import run_command_of
 from harness.run.consent import check_consent
 from harness.run.parts.places import Place, parse_places
 from harness.run.powers import Subject
@@ -28,32 +32,6 @@ from harness.run.remote.load import Remote, check_reach, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
 from harness.system.system import Manifest, Settings
-
-
-@dataclass(frozen=True)
-class Names:
-    """Plan, profile, target, load generators, -J properties, SET, headers and part of a command line, not resolved yet.
-
-    `plan` may be an address, and `curl` a command, of which a plan with one request is made. With `is_from_file`
-    a suite names all this, and nobody typed it.
-    """
-
-    plan: str
-    profile: str
-    target: str | None = None
-    port: str | None = None
-    remotes: str | None = None
-    properties: str | None = None
-    is_profiled: bool = False
-    set_values: str | None = None
-    is_traced: bool = False
-    is_soak: bool = False
-    sampler: str | None = None
-    headers: tuple[str, ...] = ()
-    curl: str | None = None
-    on: str | None = None
-    part: str | None = None
-    is_from_file: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +59,13 @@ class Request:
     is_traced: bool = False
     is_soak: bool = False
     sampler: str = specs.LEAN
+    # The command of one run with these options; its level, set by an experiment, is not in it.
+    command: Command = field(default_factory=lambda: Command("run"))
+
+    @property
+    def properties(self) -> str:
+        """The properties of the command line for a stored command: secrets are masked, those of --set left out."""
+        return properties_text(self.plan, self.set_values.property_names)
 
     def run_spec(self, load: Load, *, note: str, command: str, series: str | None = None) -> RunSpec:
         """Return the spec of one run with this load; `command` repeats it."""
@@ -103,19 +88,26 @@ class Request:
         )
 
 
-def resolve_request(names: Names, home: Path, build: Path) -> Request:
-    """Return the request that the names describe in `home`; UsageError for an unknown name or a contradiction."""
+def resolve_request(options: argparse.Namespace) -> Request:
+    """Return the request that the options of a command describe; UsageError for an unknown name or a contradiction.
+
+    Options that its verb does not take are not given.
+    """
+    names = _Given(**vars(options))
+    home, build = names.home, names.build
     project = read_project(home)
-    profile = specs.load_profile(folder_with(home, "env", names.profile), names.profile)
+    profile = specs.load_profile(folder_with(home, "env", names.env), names.env)
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
-    plan, target_text, moved_secrets = _found_plan(names, home, build, profile)
-    names = replace(names, target=target_text)
+    plan, target_text, moved_secrets = _found_plan(names, profile)
+    names.target = target_text
     if names.properties:
         plan = with_properties(plan, names.properties)
-    is_traced = names.is_traced or profile.is_traced
+    if names.think:
+        plan = replace(plan, load=plan.load.with_think_time(units.parse_duration_s(names.think, "--think")))
+    is_traced = bool(names.trace) or profile.is_traced
     _check_exclusions(names)
     if project.target and not names.target and not plan.system:
-        names = replace(names, target=project.target)
+        names.target = project.target
     is_target_only = names.target and (names.part or not plan.system)
     check_hosts(plan.allow.hosts, plan.name, profile)
     target = specs.parse_target(project.target_url(names.target)) if names.target else None
@@ -131,9 +123,9 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
     system = None if is_target_only else configured_system(home, plan, profile)
     manifest, settings = (system.manifest, system.settings) if system else (None, {})
     given = SetValues()
-    if names.set_values:
+    if names.set:
         systems = system_names(home)
-        given = sorted_values(names.set_values, plan, manifest, systems, is_target=target is not None)
+        given = sorted_values(names.set, plan, manifest, systems, is_target=target is not None)
         plan = with_properties(plan, shlex.join(given.properties), where="")
     if manifest and given.settings:
         settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
@@ -154,20 +146,20 @@ def resolve_request(names: Names, home: Path, build: Path) -> Request:
         remotes=remotes,
         places=places,
         part=part,
-        is_profiled=names.is_profiled or (profile.is_profiled and target is None),
+        is_profiled=bool(names.profile) or (profile.is_profiled and target is None),
         set_values=given,
         is_traced=is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
-        is_soak=names.is_soak,
+        is_soak=bool(names.soak),
     )
-    check_consent(_subject(request, names, home))
-    return request
+    check_consent(_subject(request, names))
+    return replace(request, command=run_command_of(options, request.hidden, request.properties))
 
 
-def _subject(request: Request, names: Names, home: Path) -> Subject:
+def _subject(request: Request, names: _Given) -> Subject:
     """Return what a command is about to use; `names` are those of its command line, or of a suite."""
-    project, plan = read_project(home), request.plan
-    is_request = bool(names.curl) or is_address(names.plan)
+    project, plan, name = read_project(names.home), request.plan, names.plan or ""
+    is_request = bool(names.curl) or is_address(name)
     is_given = bool(names.target) and names.target not in project.targets and names.target != project.target
     return Subject(
         project=project,
@@ -175,8 +167,8 @@ def _subject(request: Request, names: Names, home: Path) -> Subject:
         profile=request.profile,
         manifest=request.manifest,
         target=request.target,
-        typed_variables=plan.secrets if is_request else variables_in(*names.headers),
-        is_plan_typed=is_request or is_jmx_path(names.plan, folder_with(home, "plans", names.plan)),
+        typed_variables=plan.secrets if is_request else variables_in(*(names.header or ())),
+        is_plan_typed=is_request or is_jmx_path(name, folder_with(names.home, "plans", name)),
         is_target_typed=is_given and not names.is_from_file,
     )
 
@@ -194,9 +186,20 @@ class _FoundPlan(NamedTuple):
     secrets: Mapping[str, str]
 
 
-def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _FoundPlan:
+class _Given(argparse.Namespace):
+    """The options of a command; one that its verb does not take is None."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return None for an option that the verb does not take."""
+        return None
+
+
+def _found_plan(names: _Given, profile: Profile) -> _FoundPlan:
     """Return the plan with the headers of the project and the command line; one of an address has not the project's."""
-    plans, name, target = folder_with(home, "plans", names.plan), names.plan, names.target
+    home, build, name, target = names.home, names.build, names.plan or "", names.target
+    plans = folder_with(home, "plans", name)
+    if is_address(name) and "curl" not in vars(names):
+        raise UsageError(f"PLAN={name}: {names.verb} needs a plan", f"make one: lth init NAME {name}")
     headers, secrets = read_project(home).headers, dict[str, str]()
     if names.curl or is_address(name):
         from harness.plan.adopt.one_request import first_request  # imported late: few runs are of an address
@@ -212,16 +215,18 @@ def _found_plan(names: Names, home: Path, build: Path, profile: Profile) -> _Fou
     plan = load_plan(plans, name, profile.plan_changes.get(name))
     if (goal := read_project(home).goal) and plan.goal == Goal():
         plan = replace(plan, goal=parse_goal(goal, "goal in loadtest.toml"))
-    headers = merged(checked_headers(headers, f"{FILE_NAME} [headers]"), plan.headers, parse_headers(names.headers))
+    headers = merged(
+        checked_headers(headers, f"{FILE_NAME} [headers]"), plan.headers, parse_headers(names.header or ())
+    )
     all_secrets = dict.fromkeys((*plan.secrets, *variables_in(*headers.values())))
     return _FoundPlan(replace(plan, headers=headers, secrets=tuple(all_secrets)), target, secrets)
 
 
-def _check_exclusions(names: Names) -> None:
+def _check_exclusions(names: _Given) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
         raise UsageError(f"TARGET and PORT={names.port} cannot be used together", "give one")
-    if names.target and names.is_profiled:
+    if names.target and names.profile:
         raise UsageError(
             "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
         )

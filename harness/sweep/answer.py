@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
+from harness.base.command import Command, changed_command
+from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
 from harness.metrics.metric import ERRORS
@@ -16,7 +18,6 @@ from harness.report.first_screen import shortest
 from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.verdict import DOUBTFUL, INTERRUPTED
 from harness.report.warnings import WarningCode
-from harness.run.arguments import changed_command, make_command
 from harness.sweep.analysis import Answer, SweepAnalysis, outcome
 from harness.sweep.levels import Level, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
@@ -201,7 +202,7 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
     if sweep.is_of_setting:
         return
     if analysis.goal in (None, Goal()):
-        yield NextStep("See how many users a goal allows", f"{_page_command(record)} {record.id} --p90=1000")
+        yield NextStep("See how many users a goal allows", f"lth sweeps {record.id} --p90=1000")
     elif analysis.answer.is_least and record.kind == SWEEP:
         last = sweep.levels[-1].users
         more = ",".join(str(last * factor) for factor in (1, _MORE, _MORE**2))
@@ -209,21 +210,20 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
     elif is_undecided(analysis) or analysis.answer.users is None:
         return
     elif record.kind == CAPACITY:
-        yield NextStep("Measure what happens beyond the limit", make_command("overload", _same(record)))
+        yield NextStep("Measure what happens beyond the limit", str(Command.of("overload", **_same(record))))
     elif analysis.answer.next_users and analysis.answer.next_users > analysis.answer.users + 1:
         bounds = {"from": str(analysis.answer.users), "most": str(analysis.answer.next_users)}
-        yield NextStep("Search for the limit between these levels", make_command("capacity", _same(record) | bounds))
+        yield NextStep(
+            "Search for the limit between these levels", str(Command.of("capacity", **_same(record), **bounds))
+        )
 
 
 def _changed(record: SweepRecord, **values: str) -> str:
-    return changed_command(record.command, values)
-
-
-def _page_command(record: SweepRecord) -> str:
-    return "./aggregate.py sweep" if record.command.startswith("make ") else "lth sweeps"
+    return changed_command(record.command, **values)
 
 
 def _same(record: SweepRecord) -> dict[str, str | None]:
     """Return the plan, profile, target and SET of a sweep, and its goal if it is not the plan's, as options."""
     given = {name: text for name, text in record.given.items() if name in ("set", *goal_names())}
-    return {"plan": record.plan, **given, "target": record.target, "env": record.profile}
+    env = "" if record.profile == DEFAULT_PROFILE else record.profile
+    return {"plan": record.plan, **given, "target": record.target, "env": env}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -12,19 +11,16 @@ from harness.plan.goal_input import goal_names
 from harness.plan.group_load import total_users
 from harness.plan.load import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
-from harness.run.arguments import make_command
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord
 
 _LENGTH = ("ramp", "duration", "loops", "requests")
-# The settings of every kind of sweep.
-SETTINGS = ("fresh", *_LENGTH, "stop", "set", "profile", "warmup", "target", "remotes")
 _WARM_UP = "30s"
 _WARM_UP_MAX_S = 3600.0
 
 
-def new_record(options: argparse.Namespace, request: Request, kind: str, names: Sequence[str]) -> SweepRecord:
-    """Return the record of a new sweep with the settings of the options `names`; it has no name yet."""
+def new_record(options: argparse.Namespace, request: Request, kind: str) -> SweepRecord:
+    """Return the record of a new sweep with the settings of the options; it has no name yet."""
     fields, given = new_fields(options, request), _given(options)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
@@ -37,9 +33,6 @@ def new_record(options: argparse.Namespace, request: Request, kind: str, names: 
         kind=kind,
         plan=request.plan.name,
         profile=request.profile.name,
-        command=_command(
-            kind, options, names, {"properties": fields["properties"], "header": "\n".join(fields["headers"])}
-        ),
         users=(),
         repeat=1,
         fresh=options.fresh,
@@ -77,9 +70,3 @@ def _given(options: argparse.Namespace) -> dict[str, str]:
         parse_stop(options.stop)
     found = {name: text for name in (*goal_names(), "stop", "set") if (text := getattr(options, name))}
     return {**found, "profile": "1"} if options.profile else found
-
-
-def _command(verb: str, options: argparse.Namespace, names: Sequence[str], more: Mapping[str, str | None]) -> str:
-    """Return the make command of a sweep; a flag has the value 1."""
-    values = {**{name: getattr(options, name) for name in ("plan", *names, "max", "env")}, **more}
-    return make_command(verb, {name: "1" if value is True else value or None for name, value in values.items()})

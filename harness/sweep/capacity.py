@@ -12,11 +12,11 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.experiment.counting import Needs
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
-from harness.plan.goal_input import goal_names, resolve_goal
+from harness.plan.goal_input import resolve_goal
 from harness.plan.load import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
-from harness.sweep.arguments import SETTINGS, new_record
+from harness.sweep.arguments import new_record
 from harness.sweep.driver import NextRun, SweepDesign
 from harness.sweep.files import SweepSoFar
 from harness.sweep.level_runner import level_load
@@ -25,7 +25,6 @@ from harness.sweep.record import CAPACITY, SweepRecord, SweepRun
 from harness.sweep.search import Probe, capacity, next_users
 
 _MOST = "400"
-_SETTINGS = (*goal_names(), "from", "most", *SETTINGS)
 
 
 def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) -> SweepRecord:
@@ -40,7 +39,7 @@ def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) 
     most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
     if first > most:
         raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
-    record = new_record(options, request, CAPACITY, _SETTINGS)
+    record = new_record(options, request, CAPACITY)
     record = replace(record, goal=goal.with_default_errors(), first_users=first, most_users=most)
     for users in (first, most):
         level_load(request, record, users)

@@ -18,7 +18,6 @@ from harness.experiment.record import ExperimentRun
 from harness.plan.load import Load, LoadRequest, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
-from harness.run.arguments import make_command
 from harness.run.context import RunContext, start, system_of
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure
@@ -28,7 +27,6 @@ from harness.run.recorders import finished
 from harness.run.remote.load import check_users
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord, SweepRun
-from harness.sweep.swept_set import set_of_level
 from harness.system.jcmd import dump_recordings
 from harness.system.supervisor import Supervisor
 
@@ -104,7 +102,7 @@ class Levels:
 
     def _measure(self, sweep: SweepRecord, run: SweepRun, directory: RunDirectory, began: Began) -> RunRecord:
         load, system, note = level_load(self._request, sweep, run.users), self._system, sweep.run_note()
-        spec = self._request.run_spec(load, note=sweep.note_of(note), command=_run_command(sweep, run))
+        spec = self._request.run_spec(load, note=sweep.note_of(note), command=self._command(sweep, run))
         with self._context.guardian.masking(directory.path, spec.hidden):
             prepared = prepare(spec, directory, system, self._context, (("warm-up", _warm_up_text(sweep)),))
             kept_up = system is not None and not sweep.fresh
@@ -116,6 +114,11 @@ class Levels:
                 if system:
                     record = self._finished(prepared, record, system, ends)
         return record
+
+    def _command(self, sweep: SweepRecord, run: SweepRun) -> str:
+        """Return the command that measures only this level."""
+        level = {} if sweep.rate_per_s else {"users": str(run.users)}
+        return str(self._request.command.changed(**level))
 
     def _finished(self, run: PreparedRun, record: RunRecord, system: Supervisor, ends: Mapping[str, int]) -> RunRecord:
         """Store the log lines and JVM heaps of this run; return the record with what is not known of them."""
@@ -162,20 +165,6 @@ def _warm_up_text(sweep: SweepRecord) -> str:
         return "none"
     when = "before this level" if sweep.fresh else "before the first level of the sweep"
     return f"{units.duration_text(sweep.warm_up_s)} {when}"
-
-
-def _run_command(sweep: SweepRecord, run: SweepRun) -> str:
-    """Return the command that measures only this level."""
-    lengths = {"ramp": sweep.ramp_s, "duration": sweep.duration_s, "loops": sweep.loops, "requests": sweep.requests}
-    lengths["rate"] = sweep.rate_per_s
-    texts = {name: None if value is None else units.number_text(value) for name, value in lengths.items()}
-    users = None if sweep.rate_per_s else str(run.users)
-    values = {"plan": sweep.plan, "users": users, **texts, **sweep.given, "target": sweep.target}
-    values |= {"properties": sweep.properties, "header": "\n".join(sweep.headers)}
-    if run.setting:
-        values["set"] = set_of_level(sweep.set_values, run.setting)
-    values |= {"remotes": sweep.remotes, "env": sweep.profile}
-    return make_command("run", values)
 
 
 def log_ends(folder: Path) -> Mapping[str, int]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from harness.base import units
+from harness.base.command import changed_command
 from harness.base.plain_text import one_line
 from harness.compare.comparison import CANNOT_TELL, REGRESSED
 from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
@@ -16,7 +17,6 @@ from harness.report.results import NextStep, Result, worst
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables
-from harness.run.arguments import changed_command
 from harness.sweep.analysis import SweepAnalysis
 from harness.sweep.answer import result_of
 from harness.sweep.level_tables import HEADS, PRINTS, knows
@@ -124,10 +124,10 @@ def _next_steps(contender: Sweep, verdict: str) -> Iterator[NextStep]:
     """Yield what to do after a comparison, by its verdict, with the command of the contender."""
     command = contender.record.command if contender.record else ""
     if command and verdict == CANNOT_TELL:
-        repeated = changed_command(command, {"repeat": "5"})
+        repeated = changed_command(command, repeat="5")
         yield NextStep("Repeat both sweeps, so that chance and change can be told apart", repeated)
     elif command and verdict == REGRESSED:
-        yield NextStep("See what each request costs, in both sweeps", changed_command(command, {"profile": "1"}))
+        yield NextStep("See what each request costs, in both sweeps", changed_command(command, profile=None))
 
 
 def one_sided(found: SweepComparison) -> list[str]:

@@ -173,11 +173,7 @@ class SweepRecord(PlanExperiment):
         return replace(run, state=ENDED if is_whole else run.state) if is_there else None
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """All settings; a command with the same settings resumes an unfinished sweep."""
-        return (
-            self.kind, self.plan, self.profile, self.users, self.repeat, self.fresh, self.warm_up_s, self.ramp_s,
-            self.duration_s, self.loops, self.requests, self.target, self.remotes, self.note, self.goal,
-            self.first_users, self.most_users, self.stop, self.set_values, self.is_profiled, self.values,
-            self.properties, self.headers,
-        )  # fmt: skip
+    def resolved(self) -> tuple[object, ...]:
+        """What the plan, the levels and the goal of its command are."""
+        levels = (self.users, self.repeat, self.fresh, self.values, self.first_users, self.most_users)
+        return self.kind, self.plan, self.profile, self.target, self.goal, *levels

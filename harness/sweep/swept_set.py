@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
-from dataclasses import replace
-from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.run.request import Names, Request, resolve_request
+from harness.run.arguments import changed
+from harness.run.request import Request, resolve_request
 from harness.run.set_values import split_text
 from harness.system.system import Manifest
 
 
-def requests_of(names: Names, home: Path, build: Path, *, is_split: bool) -> dict[str, Request]:
+def requests_of(options: argparse.Namespace, *, is_split: bool) -> dict[str, Request]:
     """Return the request of each level by its assignment, such as delay_ms=20; without levels one with an empty key.
 
     SET is split when `is_split` and one of its assignments has several values, separated by commas; a setting that is
     a list is one value. UsageError when two assignments have several, and when one has several numbers or truths but
     SET is not split.
     """
-    swept = _swept(names, resolve_request(replace(names, set_values=None), home, build).manifest, is_split)
+    swept = _swept(options.set, resolve_request(changed(options, set=None)).manifest, is_split)
     if not swept:
-        return {"": resolve_request(names, home, build)}
-    sets = {assignment: set_of_level(names.set_values, assignment) for assignment in _assignments(swept)}
-    return {level: resolve_request(replace(names, set_values=text), home, build) for level, text in sets.items()}
+        return {"": resolve_request(options)}
+    sets = {assignment: set_of_level(options.set, assignment) for assignment in _assignments(swept)}
+    return {level: resolve_request(changed(options, set=text)) for level, text in sets.items()}
 
 
 def set_of_level(text: str | None, assignment: str) -> str:
@@ -34,11 +34,11 @@ def set_of_level(text: str | None, assignment: str) -> str:
     return shlex.join(assignment if one.partition("=")[0] == name else one for one in split_text(text or ""))
 
 
-def _swept(names: Names, manifest: Manifest | None, is_split: bool) -> str:
+def _swept(text: str | None, manifest: Manifest | None, is_split: bool) -> str:
     """Return the assignment of SET with several values; an empty text without one."""
     settings = manifest.settings if manifest else {}
     swept_assignments = []
-    for assignment in split_text(names.set_values or ""):
+    for assignment in split_text(text or ""):
         name, _, value = assignment.partition("=")
         default = settings.get(name.removeprefix(f"{manifest.name}.") if manifest else name)
         if "," not in value or isinstance(default, list):

@@ -43,11 +43,9 @@ class TrustRecord(SweepRecord):
     not_read: ClassVar = ("verdict", "answer", "headline", "result", "metrics", "costs")
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume: all but the number of starts, which follows from the budget."""
-        load = (self.users, self.rate_per_s, self.ramp_s, self.duration_s, self.requests)
-        texts = (self.set_values, self.properties, self.headers, self.note)
-        return self.plan, self.profile, self.target, *load, *texts, self.detect_ratio, self.thresholds
+    def resolved(self) -> tuple[object, ...]:
+        """What the plan of its command is; the number of starts follows from the budget."""
+        return self.plan, self.profile, self.target, self.users, self.rate_per_s, self.thresholds
 
     @property
     def measured(self) -> tuple[TrustRun, ...]:

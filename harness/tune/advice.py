@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 
 from harness.base import units
+from harness.base.command import Command, changed_command
 from harness.base.errors import UsageError
 from harness.experiment.record import FINISHED
 from harness.metrics.metric import ERRORS
 from harness.report.results import NextStep
-from harness.run.arguments import changed_command, make_command
 from harness.tune.best import Best
 from harness.tune.effects import CANNOT_TELL, NO_EFFECT
 from harness.tune.factors import Factor, set_text
@@ -44,7 +45,7 @@ def _of_uncounted(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep(text, outcome.record.resume_command)
     elif outcome.steps_left:
         left = units.plural(len(outcome.steps_left), "run")
-        command = changed_command(outcome.record.resume_command, {"max": "8h"})
+        command = changed_command(outcome.record.resume_command, max="8h")
         yield NextStep(f"{left} of the design are missing: continue with more time", command)
 
 
@@ -56,9 +57,10 @@ def _of_best(outcome: Outcome, best: Best) -> Iterator[NextStep]:
     if not best.is_baseline:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
         a, b = (set_text(record.factors, side) for side in sides)
-        given = dict(one.removeprefix("--").split("=", 1) for one in record.arguments)
-        given["header"] = "\n".join(record.headers)
-        yield NextStep("Confirm the best values", make_command("ab", {"a": a, "b": b, **given}))
+        given = Command.parse(shlex.join(["lth", "ab", *record.arguments])).options
+        given += (("properties", record.properties),) if record.properties else ()
+        own = (("a", a), ("b", b), *given, *(("header", text) for text in record.headers))
+        yield NextStep("Confirm the best values", str(Command("ab", own)))
     for factor, level in zip(record.factors, best.choice, strict=True):
         if level is not None and (side := _edge(factor, level)):
             tried = f"{factor.name}={factor.values[level]} is the {side}est value that was tried"

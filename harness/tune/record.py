@@ -62,10 +62,9 @@ class TuneRecord(EqualRuns):
         return self.thresholds.of(self.metric)
 
     @property
-    def settings(self) -> tuple[object, ...]:
-        """What must be unchanged to resume."""
-        metric = (self.metric_name, self.thresholds)
-        return self.plan, self.factors, self.repeat, self.arguments, self.load, *metric, self.properties, self.headers
+    def resolved(self) -> tuple[object, ...]:
+        """What the plan and the metric of its command are."""
+        return self.plan, self.factors, self.load, self.metric_name, self.thresholds
 
     @property
     def run_count(self) -> int:

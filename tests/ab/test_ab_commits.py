@@ -227,7 +227,7 @@ def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, 
         ab("--a=v1", "--b=HEAD delay_ms=20", "--resume")
     assert str(refused.value) == (
         "--resume: tiny/ab-01 has other settings or another load, or a commit has moved; "
-        "leave out what differs, or repeat its command: make ab A=v1 B='HEAD delay_ms=20' PLAN=tiny"
+        "leave out what differs, or repeat its command: lth ab --a=v1 '--b=HEAD delay_ms=20' --plan=tiny"
     )
     assert len(calls(tmp_path)) == count
 

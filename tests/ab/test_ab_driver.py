@@ -18,12 +18,12 @@ from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.report.results import NextStep
-from harness.run.request import Names
 from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import interrupted_when, processes_of
+from tests.support.requests import options_of
 
 
 @pytest.mark.real
@@ -137,7 +137,7 @@ def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headlin
 def test_an_interrupted_test_writes_its_report_and_is_resumed_with_a_new_pair(ab, tmp_path, capsys):
     with interrupted_when((tmp_path / "fakes" / "waits").exists):
         assert ab(*SIDES, behaviour={"5": "wait"}) == 130
-    assert "tiny/ab-01: not finished; resume with: make ab PLAN=tiny RESUME=01\n" in capsys.readouterr().out
+    assert "tiny/ab-01: not finished; resume with: lth ab --plan=tiny --resume=01\n" in capsys.readouterr().out
     assert "\u26a0\ufe0f **INTERRUPTED, so far CANNOT TELL after 1 pair: 3 more pairs are needed.**" in page_of(
         tmp_path
     )
@@ -160,7 +160,7 @@ def test_the_budget_ends_a_test_after_the_last_pair_that_fits(ab, tmp_path, monk
     assert record["headline"] == "CANNOT TELL: 4 more pairs are needed."
     used_up = "the budget of 2 min is used up: the next runs, warm-up and pair, take about 50 min 6 s."
     assert f"\n- The test ended early: {used_up}\n" in page_of(tmp_path)
-    assert "\n- Continue the test with more time: `make ab PLAN=tiny RESUME=01 MAX=2h`\n" in page_of(tmp_path)
+    assert "\n- Continue the test with more time: `lth ab --plan=tiny --resume=01 --max=2h`\n" in page_of(tmp_path)
 
 
 @pytest.mark.real
@@ -180,7 +180,7 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert ab(*SIDES, "--profile", "--otlp=http://127.0.0.1:4318") == 1
     assert {(call["profile"], call["otlp"]) for call in calls(tmp_path)} == {(True, "http://127.0.0.1:4318")}
     record = record_of(tmp_path)
-    assert record["command"] == "make ab A=delay_ms=0 B=delay_ms=20 PLAN=tiny PROFILE=1"
+    assert record["command"] == "lth ab --a=delay_ms=0 --b=delay_ms=20 --plan=tiny --profile"
     path = tmp_path / "ab" / "tiny" / "ab-01.json"
     path.write_text(json.dumps({**record, "state": "running"}))
     count = len(calls(tmp_path))
@@ -195,8 +195,8 @@ def test_profiles_that_differ_only_in_what_sends_the_requests_are_two_sides(home
     assert "[generator]\n" in profile
     (home / "env" / "own.toml").write_text(profile.replace("[generator]\n", '[generator]\nsampler = "jmeter"\n'))
     files = SideFiles(home, tmp_path / "build", "working copy")
-    names = Names("tiny", "local")
-    a, same, own = (ready_side("A", SideText("", name), names, files) for name in ("local", None, "own"))
+    options = options_of(home, tmp_path / "build", "tiny", set=None)
+    a, same, own = (ready_side("A", SideText("", name), options, files) for name in ("local", None, "own"))
     assert what_runs(a) == what_runs(same) != what_runs(own)
 
 

@@ -35,11 +35,11 @@ def test_a_regression_is_profiled_and_confirmed_by_pairs_of_what_the_sides_diffe
         ("Find the cause: measure both sides with a profile", f"{COMMAND} PROFILE=1"),
         (
             "Let alternating pairs of runs confirm it",
-            "make ab A=0123456789ab B=abcdef012345 PLAN=tiny USERS=2 DURATION=2m",
+            "lth ab --a=0123456789ab --b=abcdef012345 --plan=tiny --users=2 --duration=2m",
         ),
     ]
     (_, confirm) = steps(REGRESSED, {"profile": "staging", **commit})
-    assert confirm[1] == "make ab A=local B=staging PLAN=tiny USERS=2 DURATION=2m"
+    assert confirm[1] == "lth ab --a=local --b=staging --plan=tiny --users=2 --duration=2m"
     assert [text for text, _ in steps(REGRESSED)] == ["Find the cause: measure both sides with a profile"]
 
 

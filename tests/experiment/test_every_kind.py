@@ -155,7 +155,7 @@ def ended(record: dict) -> list[str]:
 def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, start, tmp_path, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
     assert re.search(
-        rf": not finished; resume with: make {kind.started} (PLAN=tiny )?RESUME=\S+\n", capsys.readouterr().out
+        rf": not finished; resume with: lth {kind.started} (--plan=tiny )?--resume=\S+\n", capsys.readouterr().out
     )
     (record,) = records(tmp_path, kind)
     assert record["state"] == "running"
@@ -193,11 +193,11 @@ def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a
 @KINDS
 def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind, start, tmp_path, monkeypatch, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
-    with pytest.raises(UsageError, match=r"--resume: .* has other settings or another load"):
+    with pytest.raises(UsageError, match=r"--resume: .* has other settings: --"):
         start(kind, "--resume", arguments=kind.other)
     monkeypatch.setattr(git, "facts", lambda _: git.Checkout("0123456789abcdef", True))
     assert start(kind) in (0, 1)
-    assert re.search(r"the code may have changed since: make .*RESUME=\S+ resumes it\n", capsys.readouterr().out)
+    assert re.search(r"the code may have changed since: lth .*--resume=\S+ resumes it\n", capsys.readouterr().out)
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
 
 
@@ -247,7 +247,7 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
         assert "not enough time: it needs about " in record["runs"][2]["problem"]
         return
     assert record["stop_reason"].startswith("the budget of 1 h 0 min is used up")
-    assert "RESUME=01 and a larger MAX\n" in capsys.readouterr().out
+    assert "--resume=01 and a larger MAX\n" in capsys.readouterr().out
     assert start(kind, "--max=2h", "--resume") in (0, 1)
     (record,) = records(tmp_path, kind)
     assert (record["state"], record["budget_s"], record["stop_reason"]) == ("finished", 7200, "")

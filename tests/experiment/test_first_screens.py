@@ -57,7 +57,7 @@ def test_an_interrupted_experiment_says_so_first_and_how_it_continues(kind, stor
     page = page_of(stored, kind, state="running")
     assert_first_screen(page, *KINDS[kind][2], "steps")
     assert "**INTERRUPTED, so far " in screen_of(page)
-    assert "RESUME=" in screen_of(page)
+    assert "--resume=" in screen_of(page)
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,21 @@ def reports(tmp_path, monkeypatch) -> Path:
 
 def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
     """Run the command of the new kind: scripts/turns --plans …"""
-    given = {"max": None, "note": "", "new": False, "resume": None, "home": reports, "reports": reports, **given}
+    given = {
+        "verb": "turns",
+        "taken": (),
+        "max": None,
+        "note": "",
+        "new": False,
+        "resume": None,
+        "home": reports,
+        "reports": reports,
+        **given,
+    }
     options = argparse.Namespace(**given)
     fields = new_fields(options)
-    new = TurnsRecord(**fields, plan="tiny", command=f"make turns PLANS={','.join(plans)}", runs=(), plans=plans)
+    fields["command"] = f"lth turns --plans={','.join(plans)}"
+    new = TurnsRecord(**fields, plan="tiny", runs=(), plans=plans)
     outcomes = []
 
     def close(runner: Runner[TurnsRecord, TurnsOutcome]) -> int:
@@ -144,7 +155,7 @@ def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(repor
     behave(tmp_path, {"2": "wait"})
     with interrupted_when((tmp_path / "fakes" / "waits").exists):
         assert turns(reports, *new).record.state == RUNNING
-    assert "turn-07: not finished; resume with: make turns PLAN=tiny RESUME=07\n" in capsys.readouterr().out
+    assert "turn-07: not finished; resume with: lth turns --plan=tiny --resume=07\n" in capsys.readouterr().out
     page = reports / "tiny" / "turn-07.md"
     assert "**1 of 3 plans measured.**" in page.read_text()
 

@@ -20,12 +20,12 @@ from harness.overload.record import OverloadRecord
 from harness.overload.runner import OVERHEAD_S, OverloadTest, last_capacity
 from harness.plan.goal import Goal
 from harness.run.child import Children
-from harness.run.request import Names, resolve_request
 from harness.sweep.record import CAPACITY
 from tests.support.fake_runs import behave, calls, use_fake_children, with_delay
 from tests.support.overloads import RECORD
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import processes_of
+from tests.support.requests import request_of
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.sweep_reports import save_record, save_run
 from tests.support.sweeps import SWEEP_RECORD, measured_level
@@ -65,7 +65,7 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
     monkeypatch.setenv("FAKE_JMETER", "queues")
     reports, variant = tmp_path / "reports", "queue.waits=1 queue.most=10"
-    request = resolve_request(Names("tiny", "local", set_values=variant), home, tmp_path / "build")
+    request = request_of(home, tmp_path / "build", "tiny", "local", set=variant)
     with Interrupts() as interrupts, Guardian() as guardian, interrupts.deferred():
         tests = Experiments(OverloadRecord, reports)
         files = tests.reserve("tiny")
@@ -101,7 +101,9 @@ def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, t
     assert main(arguments_of_run(with_delay(home), tmp_path, given), "scripts/overload") == EXIT_INVALID
     for call, delay_ms in zip(calls(tmp_path), (0, 20), strict=True):
         assert (call["set"], call["goal"], call["stop"]) == (f"delay_ms={delay_ms}", "p90<2s", "none")
-        assert call["overload"].startswith("20.3,10,make overload PLAN=tiny SET=delay_ms=0,20 GOAL='p90<2s' RATE=20.3")
+        assert call["overload"].startswith(
+            "20.3,10,lth overload --plan=tiny --set=delay_ms=0,20 '--goal=p90<2s' --rate=20.3"
+        )
     (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
     text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
     assert "- delay_ms=0: INVALID, scripts/run ended with code 3: web ended with code 1." in text
@@ -165,7 +167,7 @@ def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "the capacity is not known: there is no finished capacity search with these settings; run make capacity"),
+        ((), "the capacity is not known: there is no finished capacity search with these settings; run lth capacity"),
         (("--rate", "0"), "RATE=0"),
         (("--rate", "20", "--duration", "9"), "LEVEL_DURATION=9: not a whole number of seconds from 10 to 3600"),
         (("--rate", "20", "--duration", "10.5"), "LEVEL_DURATION=10.5: not a whole number"),

@@ -68,9 +68,9 @@ def test_the_first_screen_has_its_parts_in_their_order(record):
 def test_an_undecided_test_says_what_to_measure_next(record):
     levels = levels_with((10, 15, 20, 25, 30, 40), seed=1)
     served = replace(record.runs[0], result=replace(record.runs[0].result, levels=levels))
-    undecided = replace(record, runs=(served, record.runs[1]), command="make overload PLAN=shop RATE=20")
+    undecided = replace(record, runs=(served, record.runs[1]), command="lth overload --plan=shop --rate=20")
     steps = [(step.text, step.command) for step in result_of(undecided).next_steps]
-    assert ("Offer a higher rate", "make overload PLAN=shop RATE=40") in steps
+    assert ("Offer a higher rate", "lth overload --plan=shop --rate=40") in steps
     alone = replace(undecided, variants=("accept_count=10",), runs=(served,))
     assert result_of(alone).headline == "CANNOT TELL: too little overload at 200 % load."
     assert_first_screen(overload_report(alone, ""), "answer", "goals", "chart", "table", "doubts", "steps")
@@ -103,7 +103,7 @@ def test_an_unfinished_test_lists_what_is_missing_and_a_run_without_requests_is_
     text = overload_report(replace(record, state=RUNNING, runs=runs), "")
     assert "⚠️ **INTERRUPTED: 1 of 2 variants measured; so far INVALID with accept_count=10.**" in text
     assert "- accept_count=10: INVALID, no request of the load." in text
-    assert "- Resume the test: `make overload PLAN=shop RESUME=07`" in text
+    assert "- Resume the test: `lth overload --plan=shop --resume=07`" in text
     assert goodput_chart(replace(record, runs=runs)) is None
     assert result_line(runs[0], LIMIT_MS) == "run-07_1: INVALID: no request of the load"
 

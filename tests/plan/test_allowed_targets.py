@@ -8,8 +8,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import check_allowed, is_loopback, parse_allowed
 from harness.plan.spec import load_profile, parse_target
-from harness.run.request import Names, resolve_request
 from tests.support.paths import PROFILES, ROOT
+from tests.support.requests import request_of
 
 LOCAL = load_profile(ROOT / "env", "local")
 
@@ -90,7 +90,7 @@ def test_the_refusal_names_what_to_write_into_which_file():
 
 def test_the_entry_that_the_error_suggests_is_enough(home: Path):
     def resolved():
-        return resolve_request(Names("tiny", "local", "http://[fd00::5]:8080/app"), home, home)
+        return request_of(home, home, "tiny", "local", "http://[fd00::5]:8080/app")
 
     with pytest.raises(UsageError) as error:
         resolved()
@@ -111,7 +111,7 @@ def test_allowed_targets_must_be_a_list_of_texts(home: Path, text):
     profile = home / "env" / "local.toml"
     profile.write_text(f"allowed_targets = {text}\n{profile.read_text()}")
     with pytest.raises(UsageError, match=r"env/local\.toml.*allowed_targets"):
-        resolve_request(Names("tiny", "local"), home, home)
+        request_of(home, home, "tiny", "local")
 
 
 @pytest.mark.parametrize(

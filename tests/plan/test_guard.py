@@ -11,8 +11,8 @@ from harness.base.errors import UsageError
 from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.run.one_pass import run_once
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request, text
+from tests.support.requests import request_of
 
 Checked = Callable[..., str]
 READ_BY_JMETER = (
@@ -54,7 +54,7 @@ def checked(home: Path) -> Checked:
             (plans / name).parent.mkdir(parents=True, exist_ok=True)
             (plans / name).write_text("a\n1\n")
         try:
-            found = resolve_request(Names("tiny", "local", "http://127.0.0.1:8098", **names), home, home)
+            found = request_of(home, home, "tiny", "local", "http://127.0.0.1:8098", **names)
             check_request(found, resolve_load(parse_load(LoadArguments()), found.plan.load))
         except UsageError as error:
             return str(error)
@@ -91,7 +91,7 @@ def test_a_property_that_is_code_needs_scripts_however_it_is_set(checked, name):
     what = f"sets the property {name}, which names code that JMeter loads"
     assert what in checked(reads, f'[properties]\n"{name}" = "/tmp/x"')
     assert what in checked(request(), properties=f"{name}=/tmp/x")
-    assert "." not in name or what in checked(request(), set_values=f"{name}=/tmp/x")
+    assert "." not in name or what in checked(request(), set=f"{name}=/tmp/x")
     assert what in checked(request(path=f"/${{__setProperty({name},/tmp/x)}}"))
     assert checked(reads, f'[properties]\n"{name}" = "/tmp/x"\n[allow]\nscripts = true') == ""
 
@@ -136,7 +136,7 @@ def test_a_variable_of_the_system_under_test_may_be_sent(checked, monkeypatch):
 def test_one_pass_of_a_check_or_a_replay_goes_through_the_same_check(checked, home, tmp_path):
     """Nothing of a context is touched: the plan is refused first."""
     assert checked(request() + data_set("user.properties"), files=("user.properties",))
-    found = resolve_request(Names("tiny", "local", "http://127.0.0.1:8098"), home, home)
+    found = request_of(home, home, "tiny", "local", "http://127.0.0.1:8098")
     spec = found.run_spec(ClosedLoad(1, 0.0, None, 1), note="", command="lth check tiny")
     with pytest.raises(UsageError, match="has the name of a file that JMeter reads itself"):
         run_once(spec, found, tmp_path / "pass", None, 1.0)  # type: ignore[arg-type]

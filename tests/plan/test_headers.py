@@ -23,8 +23,8 @@ from harness.plan.headers import (
     with_manager,
 )
 from harness.plan.jmx import tree_of
-from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request, text
+from tests.support.requests import request_of
 from tests.support.tiny import TINY_PLAN
 
 TARGET = "http://127.0.0.1:8098"
@@ -124,25 +124,25 @@ def test_headers_are_those_of_project_plan_and_command_line(home, monkeypatch):
     toml = TINY_PLAN.replace('system = "tiny"\n', "") + '[headers]\nb = "plan"\nD = "plan"\n'
     (home / "plans" / "tiny.toml").write_text(toml)
     monkeypatch.setenv("C_TOKEN", "of-the-environment")
-    request = resolve_request(Names("tiny", "local", TARGET, headers=("d: line",)), home, home)
+    request = request_of(home, home, "tiny", "local", TARGET, header=("d: line",))
     assert request.plan.headers == {"A": "project", "b": "plan", "C": "$C_TOKEN", "d": "line"}
     assert request.secrets == {"C_TOKEN": "of-the-environment"}
     assert "of-the-environment" in request.hidden
     monkeypatch.delenv("C_TOKEN")
     with pytest.raises(UsageError, match="the plan needs C_TOKEN; set the environment variable"):
-        resolve_request(Names("tiny", "local", TARGET), home, home)
+        request_of(home, home, "tiny", "local", TARGET)
 
 
 def test_a_plan_of_an_address_has_neither_the_headers_of_the_project_nor_another_target(home, tmp_path):
     (home / "loadtest.toml").write_text('format_version = 1\n[headers]\nA = "project"\n')
-    request = resolve_request(Names(f"{TARGET}/items", "local", headers=("X: 1",)), home, tmp_path)
+    request = request_of(home, tmp_path, f"{TARGET}/items", "local", header=("X: 1",))
     assert (request.plan.headers, request.target.url) == ({"X": "1"}, TARGET)
     with pytest.raises(UsageError, match="TARGET and an address cannot be used together"):
-        resolve_request(Names(f"{TARGET}/items", "local", TARGET), home, tmp_path)
+        request_of(home, tmp_path, f"{TARGET}/items", "local", TARGET)
     with pytest.raises(UsageError, match=r"shop.example.org is not this machine"):
-        resolve_request(Names("https://shop.example.org/items", "local"), home, tmp_path)
+        request_of(home, tmp_path, "https://shop.example.org/items", "local")
     with pytest.raises(UsageError, match=r"shop.example.org is not this machine"):
-        resolve_request(Names("", "local", curl="curl https://shop.example.org/"), home, tmp_path)
+        request_of(home, tmp_path, "", "local", curl="curl https://shop.example.org/")
 
 
 @pytest.mark.parametrize(

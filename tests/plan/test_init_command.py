@@ -13,8 +13,8 @@ from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request
+from tests.support.requests import request_of
 
 OWN = Path(__file__).parent / "adopt" / "a_users_own.jmx"
 TARGET = "http://127.0.0.1:8098"
@@ -52,7 +52,7 @@ def test_fix_after_init_gives_a_plan_that_a_run_accepts(home: Path, capsys) -> N
     )
     assert tomllib.loads((home / "secrets.toml").read_text()) == {"format_version": 1, "SHOP_PASSWORD": "opensesame77"}
     assert lint(home / "plans" / "shop.jmx") == ()
-    request = resolve_request(Names("shop", "local", TARGET), home, home)
+    request = request_of(home, home, "shop", "local", TARGET)
     for load in (LoadArguments(users="3", duration="30"), LoadArguments(users="1", loops="1")):
         check_request(request, resolve_load(parse_load(load), request.plan.load))
     assert (
@@ -85,7 +85,7 @@ def test_init_names_the_plugin_of_a_class_that_jmeter_lacks_and_lists_it(home: P
 def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:
     init(home, "--plan", "new")
     assert lint(home / "plans" / "new.jmx") == ()
-    request = resolve_request(Names("new", "local", TARGET), home, home)
+    request = request_of(home, home, "new", "local", TARGET)
     check_request(request, resolve_load(parse_load(LoadArguments(users="2")), request.plan.load))
     assert load_plan(home / "plans", "new").load.users == 5
 
@@ -137,7 +137,7 @@ def test_the_path_of_a_jmx_is_a_plan_for_a_first_look(home: Path, tmp_path: Path
     own = OWN.read_text()
     script = own[own.index("          <JSR223PostProcessor") : own.index("</JSR223PostProcessor>")]
     (tmp_path / "my shop.jmx").write_text(own.replace(script + "</JSR223PostProcessor>\n          <hashTree/>\n", ""))
-    request = resolve_request(Names(str(tmp_path / "my shop.jmx"), "local", TARGET), home, home / "build")
+    request = request_of(home, home / "build", str(tmp_path / "my shop.jmx"), "local", TARGET)
     check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))
     assert (request.plan.name, request.plan.load.users, request.plan.load.duration_s) == ("my-shop", 1, 60)
     assert "makes it a plan" in capsys.readouterr().out
@@ -145,6 +145,6 @@ def test_the_path_of_a_jmx_is_a_plan_for_a_first_look(home: Path, tmp_path: Path
 
 def test_a_first_look_at_a_jmx_with_scripts_or_at_a_foreign_target_is_refused(home: Path) -> None:
     with pytest.raises(UsageError, match=r"has 1 script, which can reach any host; list and permit them: make init"):
-        resolve_request(Names(str(OWN), "local", TARGET), home, home / "build")
+        request_of(home, home / "build", str(OWN), "local", TARGET)
     with pytest.raises(UsageError, match="is not this machine"):
-        resolve_request(Names("tiny", "local", "http://shop.example.org"), home, home / "build")
+        request_of(home, home / "build", "tiny", "local", "http://shop.example.org")

@@ -12,7 +12,6 @@ from harness.plan.group_load import SeveralLoads
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.plan.reach import is_simple
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
 from tests.support.off_host import (
     ALIAS,
     ENDS,
@@ -28,6 +27,7 @@ from tests.support.off_host import (
     variables,
 )
 from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 TARGET = "http://127.0.0.1:8098"
 
@@ -50,7 +50,7 @@ def check(home: Path):
         toml.write_text(toml.read_text().partition("\n[allow]")[0] + (f"\n[allow]\n{allow}\n" if allow else ""))
         env = home / "env" / "local.toml"
         env.write_text(profile + env.read_text())
-        requested = resolve_request(Names("tiny", "local", target), home, home)
+        requested = request_of(home, home, "tiny", "local", target)
         check_request(requested, resolve_load(parse_load(load or LoadArguments()), requested.plan.load))
 
     return checked
@@ -311,7 +311,7 @@ def test_every_plan_of_the_project_may_run(name, monkeypatch):
     for secret in ("FOLIO_TENANT", "FOLIO_USERNAME", "FOLIO_PASSWORD"):
         monkeypatch.setenv(secret, "opensesame")
     for target in ("https://localhost", "http://127.0.0.1:8290/stocks"):
-        requested = resolve_request(Names(name, "local", target), ROOT, ROOT / "build")
+        requested = request_of(ROOT, ROOT / "build", name, "local", target)
         loads = requested.plan.load.loads
         for arguments in (
             LoadArguments(),

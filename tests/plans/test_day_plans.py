@@ -6,8 +6,8 @@ from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, SeveralLoads, parse_load, resolve_load
 from harness.plan.plan import Plan, load_plan
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 # Each plan with the one whose traffic it has, and its most requests per second.
 DAYS = {
@@ -35,7 +35,7 @@ def test_every_system_has_a_plan_with_a_day() -> None:
 @pytest.mark.parametrize("name", DAYS)
 def test_a_day_is_the_traffic_of_another_plan_in_stages(name: str) -> None:
     base, most = DAYS[name]
-    request = resolve_request(Names(name, "local"), ROOT, ROOT / "build")
+    request = request_of(ROOT, ROOT / "build", name, "local")
     assert traffic(request.plan) == traffic(load_plan(ROOT / "plans", base))
     load = resolve_load(parse_load(LoadArguments()), request.plan.load)
     assert isinstance(load, SeveralLoads)

@@ -17,25 +17,25 @@ from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
 from harness.sweep.published import parse_csv
 from tests.support.paths import ROOT
 from tests.support.processes import QUICK_JAVA, processes_of
+from tests.support.requests import request_of
 
 BALANCED = ("lb-nginx", "lb-nginx-seed", "lb-jvm", "lb-haproxy")
 
 
 @pytest.mark.parametrize("name", [*BALANCED, "lb-direct"])
 def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
-    request = resolve_request(Names(name, "lb"), ROOT, ROOT / "build")
+    request = request_of(ROOT, ROOT / "build", name, "lb")
     assert request.settings["balancer"] == name.removeprefix("lb-")
     assert (request.plan.load.users, request.plan.load.duration_s, request.plan.load.requests) == (500, 80, 1_000_000)
 
 
 def test_the_settings_of_a_remote_balancer_are_facts_of_its_profile() -> None:
     with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
-        resolve_request(Names("lb-gwlb", "gwlb"), ROOT, ROOT / "build")
-    request = resolve_request(Names("lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks"), ROOT, ROOT / "build")
+        request_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb")
+    request = request_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks")
     assert request.target is not None
     assert request.target.base_path == "/stocks"
     assert "WSO2 Carbon" in dict(request.profile.facts)["balancer (by hand)"]
@@ -56,7 +56,7 @@ def test_every_balancer_has_a_plan_of_the_same_jmx() -> None:
 
 
 def test_the_plan_with_several_loads_fits_a_run_of_its_system() -> None:
-    request = resolve_request(Names("lb-mixed", "local"), ROOT, ROOT / "build")
+    request = request_of(ROOT, ROOT / "build", "lb-mixed", "local")
     load = resolve_load(parse_load(LoadArguments()), request.plan.load)
     check_request(request, load)
     assert lint(request.plan.jmx_path, has_loads=True) == ()

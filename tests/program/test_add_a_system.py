@@ -15,10 +15,10 @@ import pytest
 from harness.base.project import BUILD
 from harness.base.toolchain import ensure_jmeter
 from harness.plan.lint import lint
-from harness.run.request import Names, resolve_request
 from tests.support.bytecode import share_bytecode
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of
+from tests.support.requests import request_of
 from tests.support.tiny import check_short_run
 
 PAGE = (ROOT / "docs" / "add-a-system.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_every_file_in_a_heading_of_the_page_is_new() -> None:
 def test_plan_and_profile_of_the_page_match_its_system(tmp_path: Path) -> None:
     write_files(tmp_path)
     assert lint(tmp_path / "plans" / "static.jmx") == ()
-    asked = resolve_request(Names("static", "static-closing"), tmp_path, tmp_path)
+    asked = request_of(tmp_path, tmp_path, "static", "static-closing")
     assert asked.settings == {"workers": 0, "requests_per_connection": 1}
     assert (asked.plan.load.users, asked.plan.load.think_time_s) == (10, 0.05)
 

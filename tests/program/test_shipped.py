@@ -8,9 +8,9 @@ import pytest
 
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
-from harness.run.request import Names, resolve_request
 from harness.system.manifest import load_manifest, system_names
 from tests.support.paths import PROFILES, ROOT
+from tests.support.requests import request_of
 
 SYSTEMS = system_names(ROOT / "systems")
 PLANS = sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))
@@ -19,7 +19,7 @@ PLANS = sorted(path.stem for path in (ROOT / "plans").glob("*.toml"))
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_plan_fits_the_system_that_it_starts(plan: str) -> None:
     target = None if load_plan(ROOT / "plans", plan).system else "http://127.0.0.1:8080"
-    asked = resolve_request(Names(plan, "local", target), ROOT, ROOT / "build")
+    asked = request_of(ROOT, ROOT / "build", plan, "local", target)
     assert (asked.manifest is None) == (target is not None)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.commands import check, run, sweep
-from harness.run.arguments import changed_command, make_command, names_of
-from harness.run.request import Names, resolve_request
+from harness.run.request import resolve_request
 from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -24,7 +24,7 @@ def test_the_settings_of_plan_and_profile_are_the_systems(home: Path) -> None:
     change(home / "systems" / "tiny" / "system.toml", "[settings]\n", '[settings]\ncache = "off"\nsize = 1\n')
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { cache = "on" }\n')
     (home / "env" / "local.toml").open("a").write("[system.tiny]\nsize = 2\n")
-    request = resolve_request(Names("tiny", "local"), home, home)
+    request = request_of(home, home, "tiny", "local")
     assert request.settings == {"cache": "on", "size": 2, "python": "python3"}
 
 
@@ -32,7 +32,7 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
     (home / "plans" / "tiny.toml").open("a").write('[embedded]\nsettings = { python = "python3" }\n')
     (home / "env" / "local.toml").open("a").write('[system.tiny]\npython = "pypy"\n')
     with pytest.raises(UsageError) as error:
-        resolve_request(Names("tiny", "local"), home, home)
+        request_of(home, home, "tiny", "local")
     assert str(error.value) == (
         "env/local.toml [system.tiny]: python = 'pypy', but the plan sets 'python3'; "
         "remove it from the profile, or choose another plan"
@@ -42,15 +42,15 @@ def test_a_profile_that_contradicts_the_plans_setting_is_refused(home: Path) -> 
 def test_a_setting_that_the_system_does_not_have_is_refused(home: Path) -> None:
     (home / "plans" / "tiny.toml").open("a").write("[embedded]\nsettings = { pyton = 1 }\n")
     with pytest.raises(UsageError, match=r"system tiny: unknown setting 'pyton'; did you mean python\?"):
-        resolve_request(Names("tiny", "local"), home, home)
+        request_of(home, home, "tiny", "local")
 
 
 def test_a_plan_without_a_system_needs_a_target(home: Path) -> None:
     change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
     with pytest.raises(UsageError) as error:
-        resolve_request(Names("tiny", "local"), home, home)
+        request_of(home, home, "tiny", "local")
     assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
-    request = resolve_request(Names("tiny", "local", "http://localhost:8290/stocks"), home, home)
+    request = request_of(home, home, "tiny", "local", "http://localhost:8290/stocks")
     assert request.target is not None
     assert (request.manifest, request.settings, request.target.url) == (None, {}, "http://localhost:8290/stocks")
 
@@ -81,45 +81,20 @@ def test_what_cannot_be_traced_is_refused(refused) -> None:
 
 
 def test_a_profile_may_trace_all_its_runs(home: Path) -> None:
-    assert not resolve_request(Names("tiny", "local"), home, home).is_traced
-    assert resolve_request(Names("tiny", "local", is_traced=True), home, home).is_traced
+    assert not request_of(home, home, "tiny", "local").is_traced
+    assert request_of(home, home, "tiny", "local", trace=True).is_traced
     (home / "env" / "local.toml").write_text((home / "env" / "local.toml").read_text() + "[trace]\non = true\n")
-    assert resolve_request(Names("tiny", "local"), home, home).is_traced
-
-
-def test_a_command_with_several_headers_is_one_of_lth() -> None:
-    values = {"plan": "shop", "header": "A: $B", "curl": "curl 'x'"}
-    assert make_command("run", values) == """make run PLAN=shop CURL='curl '"'"'x'"'"'' HEADER='A: $B'"""
-    values = {"plan": "shop", "header": "A: $B\nC: d", "properties": None}
-    assert make_command("run", values) == "lth run --plan=shop '--header=A: $B' '--header=C: d'"
+    assert request_of(home, home, "tiny", "local").is_traced
 
 
 @pytest.mark.parametrize("command", [run, check], ids=["run", "check"])
 def test_an_address_is_the_plan_of_one_run_only(command) -> None:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    names = names_of(parser.parse_args(["http://127.0.0.1/x", "-H", "A: $B", "-H", "C: d"]))
-    assert (names.plan, names.headers, names.curl) == ("http://127.0.0.1/x", ("A: $B", "C: d"), None)
+    parsed = parser.parse_args(["http://127.0.0.1/x", "-H", "A: $B", "-H", "C: d"])
+    assert (parsed.plan, parsed.header, parsed.curl) == ("http://127.0.0.1/x", ["A: $B", "C: d"], None)
     parser = argparse.ArgumentParser()
     parser.set_defaults(verb="sweep")
     sweep.add_arguments(parser)
     with pytest.raises(UsageError, match=r"sweep needs a plan; make one: lth init NAME http://127\.0\.0\.1/x"):
-        names_of(parser.parse_args(["http://127.0.0.1/x"]))
-
-
-@pytest.mark.parametrize(
-    ("command", "changed"),
-    [
-        ("make sweep PLAN=tiny USERS=1,2", "make sweep PLAN=tiny USERS=1,2 LEVEL_DURATION=60s"),
-        ("make sweep LEVEL_DURATION=1 GOAL='p90<2s'", "make sweep GOAL='p90<2s' LEVEL_DURATION=60s"),
-        ("lth sweep --plan=tiny --level-duration=1", "lth sweep --plan=tiny --level-duration=60s"),
-    ],
-)
-def test_a_command_is_changed_in_the_spelling_that_it_has(command: str, changed: str) -> None:
-    assert changed_command(command, {"level_duration": "60s"}) == changed
-
-
-def test_an_option_without_a_value_is_added_once() -> None:
-    assert changed_command("lth run tiny --users=2", {"profile": "1"}) == "lth run tiny --users=2 --profile"
-    assert changed_command("lth run --profile tiny", {"profile": "1"}) == "lth run tiny --profile"
-    assert changed_command("make run NOTE='a b'", {"profile": "1"}) == "make run NOTE='a b' PROFILE=1"
+        resolve_request(parser.parse_args(["http://127.0.0.1/x", f"--home={ROOT}"]))

@@ -15,9 +15,9 @@ from harness import entry
 from harness.base.errors import UsageError
 from harness.run import powers
 from harness.run.consent import _file
-from harness.run.request import Names, resolve_request
 from tests.support.off_host import element, jmx, request, script, text
 from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 PLAN = 'format_version = 1\ntitle = "Shop"\nshape = "shop.jmx"\n{keys}\n[load]\nusers = 1\nloops = 1\n{more}\n'
 TARGET = "http://127.0.0.1:8098"
@@ -56,7 +56,7 @@ class Project:
     def refusal(self, target: str | None = TARGET, **names: object) -> str:
         """Return what resolving a run says, empty when it may go on."""
         try:
-            resolve_request(Names("shop", "local", target, **names), self.folder, self.folder / "build")  # type: ignore[arg-type]
+            request_of(self.folder, self.folder / "build", "shop", "local", target, **names)  # type: ignore[arg-type]
         except UsageError as error:
             return str(error)
         return ""
@@ -184,7 +184,7 @@ def test_a_changed_script_is_asked_about_and_a_changed_load_is_not(project, monk
 
 def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch):
     def run() -> None:
-        resolve_request(Names("tiny", "local"), home, home)
+        request_of(home, home, "tiny", "local")
 
     with pytest.raises(UsageError, match="run the programs of systems/tiny"):
         run()
@@ -211,20 +211,20 @@ def test_a_copy_of_an_accepted_project_is_accepted_and_a_mixture_of_two_is_not(p
 
 
 def test_what_the_user_types_needs_no_consent(tmp_path):
-    assert resolve_request(Names(TARGET, "local"), ROOT, tmp_path / "build").target
-    typed = Names("", "local", curl=f"curl {TARGET}/ -H 'Authorization: Bearer abcdefgh'")
-    assert resolve_request(typed, ROOT, tmp_path / "build").secrets
+    assert request_of(ROOT, tmp_path / "build", TARGET, "local").target
+    curl = f"curl {TARGET}/ -H 'Authorization: Bearer abcdefgh'"
+    assert request_of(ROOT, tmp_path / "build", "", curl=curl).secrets
     alone = tmp_path / "alone.jmx"
     alone.write_text(jmx(request()))
-    assert resolve_request(Names(str(alone), "local", TARGET), ROOT, tmp_path / "build").target
+    assert request_of(ROOT, tmp_path / "build", str(alone), "local", TARGET).target
     alone.write_text(jmx(request(path='/${__groovy(System.getenv("SHOP_TOKEN"))}')))
     with pytest.raises(UsageError, match=r"read \$SHOP_TOKEN"):
-        resolve_request(Names(str(alone), "local", TARGET), ROOT, tmp_path / "build")
+        request_of(ROOT, tmp_path / "build", str(alone), "local", TARGET)
 
 
 def test_the_plans_of_the_tool_itself_need_none(tmp_path):
-    assert resolve_request(Names("lb-nginx", "local"), ROOT, tmp_path).manifest
-    assert resolve_request(Names("lb-nginx", "local"), tmp_path, tmp_path).manifest  # an installed tool, any folder
+    assert request_of(ROOT, tmp_path, "lb-nginx", "local").manifest
+    assert request_of(tmp_path, tmp_path, "lb-nginx", "local").manifest  # an installed tool, any folder
 
 
 def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
@@ -291,12 +291,12 @@ def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_b
     init(tmp_path / "mine", TARGET, "shop")
     for target in (None, "local", TARGET):
         if target:
-            resolve_request(Names("shop", "local", target), tmp_path / "mine", tmp_path)
+            request_of(tmp_path / "mine", tmp_path, "shop", "local", target)
     foreign = jmx(request() + script("JSR223Sampler", "A", "1"))
     (tmp_path / "foreign.jmx").write_text(foreign)
     init(tmp_path / "theirs", str(tmp_path / "foreign.jmx"))
-    assert resolve_request(Names("foreign", "local", TARGET), tmp_path / "theirs", tmp_path).plan.allow.scripts
+    assert request_of(tmp_path / "theirs", tmp_path, "foreign", "local", TARGET).plan.allow.scripts
     project.project('[headers]\nX = "$SHOP_TOKEN"')
     init(project.folder, f"{TARGET}/more", "more")
     with pytest.raises(UsageError, match=r"read \$SHOP_TOKEN"):
-        resolve_request(Names("more", "local", TARGET), project.folder, tmp_path)
+        request_of(project.folder, tmp_path, "more", "local", TARGET)

@@ -210,5 +210,5 @@ def test_an_address_and_a_curl_command_run_in_an_empty_folder_and_are_stored(tmp
     run = json.loads(next((tmp_path / "reports" / "127.0.0.1-api-items").glob("run-01_1*/run.json")).read_text())
     assert (
         run["command"]
-        == f"make run PLAN='{address.replace('key-in-the-address', '•••')}' USERS=2 LOOPS=1 HEADER='X-Tenant: t'"
+        == f"lth run '--plan={address.replace('key-in-the-address', '•••')}' '--header=X-Tenant: t' --users=2 --loops=1"
     )

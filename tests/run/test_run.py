@@ -32,7 +32,7 @@ def test_a_run_starts_the_system_and_writes_directory_report_and_json(run, tmp_p
     facts = run_json(reports)
     assert (facts["state"], facts["exit_codes"], facts["interrupted"]) == ("finished", {"jmeter": 0}, False)
     assert (facts["load"]["users"], facts["properties"]["users"], facts["properties"]["duration_s"]) == (3, "3", "2")
-    assert facts["command"] == "make run PLAN=tiny USERS=3"
+    assert facts["command"] == "lth run --plan=tiny --users=3"
     assert {"cpu_model", "cpu_count", "memory_bytes", "kernel"} <= set(facts["host"])
     text = report(reports)
     assert "| Pay |" in text
@@ -152,7 +152,7 @@ def test_a_stop_condition_ends_a_run_with_1_and_the_report_and_the_result_file_h
     assert f"{why.replace('Stopped', 'stopping')}: JMeter finishes its running samples" in done.stdout
     facts = run_json(tmp_path / "reports")
     assert (f"Stopped early: {facts['stopped_early']}", facts["exit_codes"]) == (why, {"jmeter": 0})
-    assert facts["command"] == f"make run PLAN=tiny DURATION=60 STOP='errors>50% for 1s' TARGET={target}"
+    assert facts["command"] == f"lth run --plan=tiny --target={target} --duration=60 '--stop=errors>50% for 1s'"
     assert facts["took_s"] < 30
     ended = json.loads(result.read_text())
     assert (ended["exit_code"], ended["verdict"], ended["reasons"][0]) == (1, "DOUBTFUL", why)
@@ -191,7 +191,8 @@ def test_a_run_without_a_goal_for_errors_misses_the_default_goal(run, home, targ
     assert "| errors ≤ 1 % (the default) | 0.00 % | met |" in text
     assert "| Pay: p95 ≤ 1 ms | 20 ms | **missed** |" in text
     assert "| throughput ≥ 1 req/s |" in text
-    assert f"command: make run PLAN=tiny DURATION=1 GOAL='Pay: p95<1ms, throughput>1/s' TARGET={target} -->" in text
+    goal = "'--goal=Pay: p95<1ms, throughput>1/s'"
+    assert f"command: lth run --plan=tiny --target={target} --duration=1 {goal} -->" in text
 
 
 @pytest.mark.real
@@ -342,7 +343,7 @@ def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, t
         "•••",
         ["httpclient4.retrycount", "api_token"],
     )
-    assert facts["command"] == "make run PLAN=tiny DURATION=1 PROPERTIES='httpclient4.retrycount=1 api_token=•••'"
+    assert facts["command"] == "lth run --plan=tiny '--properties=httpclient4.retrycount=1 api_token=•••' --duration=1"
     assert "- PROPERTIES: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
     stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path for path in stored if b"hunter2hunter2" in path.read_bytes()] == []

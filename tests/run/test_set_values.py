@@ -11,10 +11,11 @@ import pytest
 from harness.base.errors import UsageError
 from harness.cli import main
 from harness.history.summary_files import SUMMARY_NAME, write_summary
-from harness.run.request import Names, Request, resolve_request
+from harness.run.request import Request
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import interrupted_after
+from tests.support.requests import request_of
 from tests.support.tiny import SWEEP, TINY_JMX, Run, arguments_of_run
 
 
@@ -47,8 +48,7 @@ def finished(home: Path, tmp_path: Path) -> Callable[..., tuple[int, str]]:
 
 
 def resolved(home: Path, text: str, target: str | None = None, properties: str | None = None) -> Request:
-    names = Names("tiny", "local", target, properties=properties, set_values=text)
-    return resolve_request(names, home, home)
+    return request_of(home, home, "tiny", target=target, properties=properties, set=text)
 
 
 def test_settings_replace_those_of_the_profile_with_the_type_of_their_default(home: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
     assert (record["system_settings"]["size"], record["properties"]["amount"]) == (4, "25")
     report = (folder / "run-01_2.md").read_text()
     assert "- SET: tiny.size=4, amount=25\n" in report
-    assert "make run PLAN=tiny DURATION=1 SET='size=4 amount=25'" in report
+    assert "lth run --plan=tiny '--set=size=4 amount=25' --duration=1" in report
     assert "- PROPERTIES" not in report
     assert "| tiny: size | 3 | 4 |" in report  # what it was compared with: run-01_1
     write_summary(tmp_path / "reports")
@@ -154,9 +154,9 @@ def test_a_sweep_sets_each_of_its_levels_and_resumes_with_what_was_set(
     assert [
         json.loads((folder / name / "run.json").read_text())["set_values"] for name in ("run-01_1", "run-01_2")
     ] == [["tiny.size=4"]] * 2
-    assert "SET=size=4" in (folder / "run-01_2.md").read_text()
+    assert "--set=size=4" in (folder / "run-01_2.md").read_text()
     assert "- SET: tiny.size=4\n" in (folder / "sweep-01.md").read_text()
     again = [*arguments_of_run(home, tmp_path, ()), "--resume=01", "--set=size=5"]
-    why = r"tiny/sweep-01 has other settings .*; leave out what differs, or repeat its command: make sweep "
+    why = r"tiny/sweep-01 has other settings .*; leave out what differs, or repeat its command: lth sweep "
     with pytest.raises(UsageError, match=why):
         main(again, "scripts/sweep")

@@ -64,7 +64,7 @@ SWEEP_RECORD = SweepRecord(
     kind=SWEEP,
     plan="tiny",
     profile="local",
-    command="make sweep PLAN=tiny USERS=1,2,4",
+    command="lth sweep --plan=tiny --users=1,2,4",
     users=(1, 2, 4),
     repeat=1,
     fresh=False,
@@ -93,7 +93,7 @@ SWEEP_RECORD = SweepRecord(
 # A sweep of two levels, each measured twice, that has not measured any yet.
 NEW_SWEEP = replace(
     SWEEP_RECORD,
-    command="make sweep PLAN=tiny USERS=1,5",
+    command="lth sweep --plan=tiny --users=1,5",
     users=(1, 5),
     repeat=2,
     note="",

@@ -29,7 +29,7 @@ from tests.support.sweeps import BROKEN, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO,
 
 GOAL = Goal(p90_ms=300)
 FINE, SHORT = Verdict(VALID, (), (), ()), Verdict(DOUBTFUL, ("too short to judge",), (), ())
-SEARCH = replace(SWEEP_RECORD, kind=CAPACITY, users=(), first_users=1, most_users=9, command="make capacity PLAN=tiny")
+SEARCH = replace(SWEEP_RECORD, kind=CAPACITY, users=(), first_users=1, most_users=9, command="lth capacity --plan=tiny")
 
 
 def run_of(p90_ms, verdict=FINE, *codes, count=0):
@@ -61,7 +61,7 @@ def test_a_finished_sweep_has_all_parts_in_their_order(reports):
 def test_an_unfinished_sweep_says_how_to_resume_it(reports):
     text = written(reports, replace(SWEEP_RECORD, state=RUNNING, users=(1, 2, 4, 8)))
     assert_first_screen(text, "answer", "goals", "chart", "table", "doubts", "steps")
-    assert "\n- Resume the sweep: `make sweep PLAN=tiny RESUME=07`\n" in text
+    assert "\n- Resume the sweep: `lth sweep --plan=tiny --resume=07`\n" in text
 
 
 def test_a_sweep_whose_runs_are_invalid_has_no_answer(reports):
@@ -88,14 +88,14 @@ def test_several_sweeps_have_all_parts_in_their_order(reports):
     assert_first_screen(printed_sweeps(found, analyses, [], "./aggregate.py sweep"), "answer", "table", "doubts")
 
 
-@pytest.mark.parametrize(("verdict", "option"), [("CANNOT TELL", "REPEAT=5"), ("REGRESSED", "PROFILE=1"), ("OK", "")])
+@pytest.mark.parametrize(("verdict", "option"), [("CANNOT TELL", "--repeat=5"), ("REGRESSED", "--profile"), ("OK", "")])
 def test_a_comparison_of_sweeps_says_what_to_do_next(verdict, option):
     sweeps = [sweep_of((1, run_of(100))), sweep_of((1, run_of(200)))]
     found = replace(compare_sweeps(*sweeps), verdict=verdict, reason=" ".join(["much"] * 30))
     result = result_of_sweeps(sweeps, [analyse(one.levels, GOAL) for one in sweeps], [found])
     assert result.headline == f"{verdict}. Seen: p50 0.00 % over 1 level.".replace("p50", metric_text(MEDIAN))
     commands = [step.command for step in result.next_steps]
-    assert commands == ([f"make sweep PLAN=tiny USERS=1,2,4 {option}"] if option else [])
+    assert commands == ([f"lth sweep --plan=tiny --users=1,2,4 {option}"] if option else [])
 
 
 @pytest.mark.parametrize(
@@ -152,22 +152,25 @@ def test_a_long_name_or_reason_does_not_lengthen_the_answer():
 
 def test_the_next_step_fits_what_is_missing():
     short = sweep_of((1, run_of(100, SHORT, "too-short")))
-    longer = ("Measure levels that are long enough to judge", "make sweep PLAN=tiny USERS=1,2,4 DURATION=51s")
+    longer = ("Measure levels that are long enough to judge", "lth sweep --plan=tiny --users=1,2,4 --duration=51s")
     assert steps_of(short) == [longer]
     undecided = sweep_of((1, run_of(318, count=27)))
-    repeat = ("Repeat each level, to know how much single runs differ", "make sweep PLAN=tiny USERS=1,2,4 REPEAT=3")
+    repeat = (
+        "Repeat each level, to know how much single runs differ",
+        "lth sweep --plan=tiny --users=1,2,4 --repeat=3",
+    )
     assert steps_of(undecided) == [repeat]
-    more = ("Measure more users to find the limit", "make sweep PLAN=tiny USERS=5,10,20")
+    more = ("Measure more users to find the limit", "lth sweep --plan=tiny --users=5,10,20")
     assert steps_of(sweep_of((1, run_of(100)), (5, run_of(100)))) == [more]
-    between = ("Search for the limit between these levels", "make capacity PLAN=tiny FROM=1 MOST=5")
+    between = ("Search for the limit between these levels", "lth capacity --plan=tiny --from=1 --most=5")
     assert steps_of(sweep_of((1, run_of(100)), (5, run_of(400)))) == [between]
     assert steps_of(sweep_of((1, run_of(100)), (2, run_of(400)))) == []
     searched = Sweep("tiny/sweep-07", levels_of([(1, run_of(100)), (2, run_of(400))]), SEARCH)
-    assert steps_of(searched) == [("Measure what happens beyond the limit", "make overload PLAN=tiny")]
-    goal = ("See how many users a goal allows", "./aggregate.py sweep tiny/sweep-07 --p90=1000")
+    assert steps_of(searched) == [("Measure what happens beyond the limit", "lth overload --plan=tiny")]
+    goal = ("See how many users a goal allows", "lth sweeps tiny/sweep-07 --p90=1000")
     assert steps_of(sweep_of((1, run_of(100))), None) == [goal]
     stopped = sweep_of((1, run_of(100)), stop_reason="the budget of 5 min is used up")
-    assert steps_of(stopped) == [("Resume the sweep with a larger MAX", "make sweep PLAN=tiny RESUME=07")]
+    assert steps_of(stopped) == [("Resume the sweep with a larger MAX", "lth sweep --plan=tiny --resume=07")]
 
 
 def test_the_key_table_of_many_levels_has_those_about_the_answer():
@@ -211,4 +214,4 @@ def test_a_terminal_shows_the_same_parts_in_the_same_order():
     assert lines[1:3] == ["Goal: p90 ≤ 300 ms.", ""]
     parts = [lines.index(line) for line in ("What weakens it:", "What to do next:")]
     assert 3 < parts[0] < parts[1]
-    assert lines[-1] == "- Search for the limit between these levels: make capacity PLAN=tiny FROM=1 MOST=5"
+    assert lines[-1] == "- Search for the limit between these levels: lth capacity --plan=tiny --from=1 --most=5"

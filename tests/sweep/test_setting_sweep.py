@@ -13,7 +13,6 @@ from harness.base.records import build, to_plain
 from harness.cli import main
 from harness.plan.goal import Goal
 from harness.report.verdict import DOUBTFUL, Verdict
-from harness.run.request import Names
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis
@@ -23,6 +22,7 @@ from harness.sweep.setting_findings import contrasts, setting_answers, setting_f
 from harness.sweep.sources import find_sweeps
 from harness.sweep.swept_set import requests_of, set_of_level
 from tests.support.markdown_rows import cells_of, rows_of
+from tests.support.requests import options_of
 from tests.support.spread_runs import make_sweep
 from tests.support.sweep_reports import LEVELS, SVG, run, save_record, save_run, texts_of, written
 from tests.support.sweeps import BROKEN, SWEEP_RECORD, measured_level
@@ -32,7 +32,7 @@ SETTINGS = 'delay_ms = 0\nkind = "plain"\nwords = []\n'
 VALUES = ("delay_ms=10", "delay_ms=20", "delay_ms=40")
 RECORD = replace(
     SWEEP_RECORD,
-    command='make sweep PLAN=tiny SET="delay_ms=10,20,40" USERS=4',
+    command='lth sweep --plan=tiny SET="delay_ms=10,20,40" USERS=4',
     users=(4,),
     fresh=True,
     values=VALUES,
@@ -60,7 +60,7 @@ def reports(tmp_path, monkeypatch):
 
 
 def split(home: Path, tmp_path: Path, text: str, *, is_split: bool = True):
-    return requests_of(Names("tiny", "local", set_values=text), home, tmp_path, is_split=is_split)
+    return requests_of(options_of(home, tmp_path, "tiny", set=text), is_split=is_split)
 
 
 def levels(rates_per_s: dict[str, tuple[float, ...]], **changes: object):
@@ -114,7 +114,7 @@ def test_a_record_with_values_reads_back_equal_and_plans_rounds():
     left = replace(RECORD, repeat=2, runs=RECORD.runs[:2])
     assert left.steps_left == (SweepRun(4, 1, VALUES[2]), *(SweepRun(4, 2, value) for value in VALUES))
     assert left.steps_left[0].text == "delay_ms=40"
-    assert replace(RECORD, values=()).settings != RECORD.settings
+    assert replace(RECORD, values=()).resolved != RECORD.resolved
 
 
 def test_levels_are_sorted_by_numbers_and_texts_stay_in_order():
@@ -309,7 +309,7 @@ def test_each_value_runs_on_a_system_with_that_setting(finished, tmp_path):
     runs = [run_json(tmp_path / "reports", name) for name in ("run-01_1", "run-01_2")]
     assert [run["system_settings"]["delay_ms"] for run in runs] == [10, 20]
     assert [run["load"]["users"] for run in runs] == [2, 2]  # those of the plan
-    assert runs[1]["command"] == "make run PLAN=tiny USERS=2 DURATION=1 SET='kind=odd delay_ms=20'"
+    assert runs[1]["command"] == "lth run --plan=tiny --duration=1 '--set=kind=odd delay_ms=20' --users=2"
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
     assert "- SET: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
     code, out = finished("sweep", "--resume", "01")

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from harness.base import toolchain
+from harness.base.command import Command
 from harness.base.errors import UsageError
 from harness.cli import main
 from tests.support.markdown_rows import rows_of
@@ -62,7 +63,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
         code, out = finished(*command)
     assert code == 130, out
     assert "warm-up, not counted: closed model, 2 users, ramp 0 s, 1 s in all" in out
-    assert "not finished; resume with: make sweep PLAN=tiny RESUME=01\n" in out
+    assert "not finished; resume with: lth sweep --plan=tiny --resume=01\n" in out
     assert measured(tmp_path) == [(1, 1, "run-01_1")]
     assert broken_off(tmp_path) == [(2, 1, "run-01_2")]
     reports = tmp_path / "reports" / "tiny"
@@ -79,7 +80,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
     assert sweep_json(tmp_path)["state"] == "finished"
     assert len(list(reports.glob("run-*.md"))) == 3  # the warm-ups left none
     last = run_json(tmp_path / "reports", "run-01_3")
-    assert (last["load"]["users"], last["command"]) == (2, "make run PLAN=tiny USERS=2 DURATION=2")
+    assert (last["load"]["users"], last["command"]) == (2, "lth run --plan=tiny --duration=2 --users=2")
     assert ["warm-up", "1 s before the first level of the sweep"] in last["system_facts"]
     assert last["kept_up"] is True
     assert (reports / "run-01_3" / "system" / "web.log").read_text() == ""  # its start was before the run
@@ -109,8 +110,8 @@ def test_goal_stop_conditions_and_headers_of_the_command_line_are_those_of_each_
         assert run["stopped_early"].startswith("errors above 50 % for 1 s")
         assert (run["goal"]["p95_ms"], run["goal"]["p90_ms"], run["goal"]["error_ratio"]) == (700, None, 0.2)
         assert run["headers"] == {"X-Tenant": "blue", "X-Token": "$SHOP_TOKEN", "X-Api-Key": "•••"}
-        assert run["command"] == f"lth run --plan=tiny --users={users} --duration=60 {goal} {stop} {headers}"
-    command = f"lth sweep --plan=tiny --users=1,2 {goal} --duration=60 {stop} --warmup=1 {headers}"
+        assert run["command"] == f"lth run --plan=tiny {headers} --duration=60 {goal} {stop} --users={users}"
+    command = f"lth sweep --users=1,2 --plan=tiny {headers} --duration=60 {goal} {stop} --warmup=1"
     assert sweep_json(tmp_path)["command"] == command
     report = (reports / "tiny" / "sweep-01.md").read_text()
     assert "\nGoal: p95 ≤ 700 ms, errors ≤ 20 %.\n" in report
@@ -183,7 +184,8 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
     assert "level 3 of 4, 2 users, round 2 of 2; about " in out
     log = tmp_path / "reports" / "tiny" / "run-01_4" / "system" / "web.log"
     assert '"GET / HTTP/1.1" 200' in log.read_text()  # from its start: the probe of whether it is ready
-    assert sweep_json(tmp_path)["command"] == "make sweep PLAN=tiny USERS=2,1 REPEAT=2 FRESH=1 DURATION=1 WARMUP=1"
+    command = "make sweep PLAN=tiny USERS=2,1 REPEAT=2 FRESH=1 DURATION=1 WARMUP=1"
+    assert Command.parse(sweep_json(tmp_path)["command"]).values == Command.parse(command).values
 
 
 @pytest.mark.real

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import cli
 from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles, Experiments, last_unfinished
 from harness.experiment.record import FINISHED, RunTime, time_left_s
@@ -22,6 +23,8 @@ from tests.support.garbage import garbage_command
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for
 from tests.support.sweeps import NEW_SWEEP
+
+OPTIONS = cli.parser_of("sweep").parse_args([])
 
 
 def sweeps(reports: Path) -> Experiments[SweepRecord]:
@@ -57,14 +60,17 @@ def test_a_sweep_that_measured_nothing_leaves_nothing(tmp_path):
 
 
 def test_the_last_unfinished_sweep_of_the_same_settings_is_found(tmp_path):
+    longer = f"{NEW_SWEEP.command} --duration=5"
     first, second, _, _ = (
-        begun(tmp_path), begun(tmp_path), begun(tmp_path, duration_s=5.0), begun(tmp_path, state=FINISHED)
+        begun(tmp_path), begun(tmp_path), begun(tmp_path, command=longer), begun(tmp_path, state=FINISHED)
     )  # fmt: skip
-    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == second
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS) == second
     second.write(replace(sweeps(tmp_path).read(second), state=FINISHED))
-    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == first
-    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, note="after the fix")) is None
-    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, plan="tinny")) is None
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS) == first
+    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, note="after the fix"), OPTIONS) == first
+    changed = replace(NEW_SWEEP, command=f"{NEW_SWEEP.command} '--header=A: b'")
+    assert sweeps(tmp_path).unfinished(changed, OPTIONS) is None
+    assert sweeps(tmp_path).unfinished(replace(NEW_SWEEP, plan="tinny"), OPTIONS) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format_version": 1}'], ids=range(5))
@@ -73,16 +79,16 @@ def test_a_broken_record_is_an_error_only_for_the_last_sweep(tmp_path, text):
     whole = second.record.read_text()
     second.record.write_text(text)
     with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
-        sweeps(tmp_path).unfinished(NEW_SWEEP)
+        sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS)
     second.record.write_text(whole)
     first.record.write_text(text)
-    assert sweeps(tmp_path).unfinished(NEW_SWEEP) == second
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS) == second
 
 
 def test_a_record_of_another_version_is_not_resumed(tmp_path):
     files = begun(tmp_path)
     files.record.write_text(files.record.read_text().replace('"format_version": 1', '"format_version": 99'))
-    assert sweeps(tmp_path).unfinished(NEW_SWEEP) is None
+    assert sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS) is None
     with pytest.raises(UsageError, match="not a file of format version 1"):
         sweeps(tmp_path).read(files)
 

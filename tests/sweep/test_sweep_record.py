@@ -36,7 +36,7 @@ def test_a_record_of_a_version_whose_runs_had_no_state_is_read():
     record = read_record(SweepRecord, earlier, "sweep-07.json")
     assert record.measured == (measured_level(1, 1, "run-07_1"),)
     assert [(run.run, run.state) for run in record.runs[1:]] == [("run-07_2", UNDER_WAY), ("run-07_3", UNDER_WAY)]
-    assert record.settings == NEW_SWEEP.settings
+    assert record.resolved == NEW_SWEEP.resolved
     assert read_record(SweepRecord, {**earlier, "under_way": None}, "sweep-07.json").runs == record.runs[:2]
 
 
@@ -53,6 +53,6 @@ def test_a_sweep_has_name_series_and_plan():
     assert (NEW_SWEEP.id, NEW_SWEEP.series) == ("tiny/sweep-07", "07")
 
 
-def test_another_duration_changes_the_settings_and_progress_does_not():
-    assert replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"),), name="sweep-08").settings == NEW_SWEEP.settings
-    assert replace(NEW_SWEEP, duration_s=21.0).settings != NEW_SWEEP.settings
+def test_other_levels_change_what_is_resumed_and_progress_does_not():
+    assert replace(NEW_SWEEP, runs=(measured_level(1, 1, "run-07_1"),), name="sweep-08").resolved == NEW_SWEEP.resolved
+    assert replace(NEW_SWEEP, users=(1, 6)).resolved != NEW_SWEEP.resolved

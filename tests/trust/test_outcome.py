@@ -47,7 +47,7 @@ def outcome(values_ms: list[tuple[float, float]], within: float = 0.001, **given
                 duration = label_result("import", jobs[start - 1][index], sample_count=1, is_job=True)  # type: ignore[index]
                 results[name] = replace(results[name], labels=(duration,))
     test = TrustRecord(
-        name="trust-01", command="make trust PLAN=tiny", plan="tiny", budget_s=None, state="finished",
+        name="trust-01", command="lth trust --plan=tiny", plan="tiny", budget_s=None, state="finished",
         runs=tuple(runs), started_at="2026-03-01T00:00:00Z", spent_s=1.0, git_commit=None, git_changed=None,
         kind="trust", profile="local", users=(2,), repeat=len(values_ms), fresh=False, warm_up_s=0.0, ramp_s=None,
         duration_s=None, loops=None, target=None, goal=None, first_users=None, most_users=None,
@@ -133,7 +133,7 @@ def test_an_unfinished_test_is_interrupted():
     unfinished = replace(found, record=replace(found.record, state="running"))
     assert unfinished.exit_code == 130
     assert headline(unfinished).startswith("INTERRUPTED, so far FOUND: ")
-    assert unfinished.result.next_steps[0].command == "make trust PLAN=tiny RESUME=01"
+    assert unfinished.result.next_steps[0].command == "lth trust --plan=tiny --resume=01"
 
 
 def test_the_cause_of_noise_is_what_the_disturbed_runs_recorded():

@@ -15,13 +15,13 @@ from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.plan.load import OpenLoad
-from harness.run.request import Names, resolve_request
 from harness.sweep.level_runner import level_load
 from harness.trust.overview import PAGE_NAME
 from harness.trust.record import TrustRecord
 from tests.support.fake_runs import tiny_command, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
+from tests.support.requests import request_of
 
 pytestmark = pytest.mark.real
 
@@ -64,7 +64,7 @@ def test_the_system_is_restarted_before_every_other_run_and_the_page_has_the_ans
     assert metrics["average"]["parts"]["within"]["ratio"] < 0.001
     assert "| average | 101 ms | 0.0 (0.0 to 0.0) | 0.0 (0.0 to 0.0) | 6 pairs of 1 min (" in page
     assert "| unknown |" in page
-    assert "<!-- command: make trust PLAN=tiny USERS=2 DETECT=5% -->" in page
+    assert "<!-- command: lth trust --plan=tiny --users=2 --detect=5% -->" in page
     assert "](run-01_12.md) | 6 | 2 | yes |" in page
     assert str(tmp_path) not in page
     assert main(["report", "trust-01", f"--reports={tmp_path / 'reports'}"], "lth") == 0
@@ -155,7 +155,7 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
 def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
     assert run("trust", "--rate=2", "--duration=60") == 0
     tests = Experiments(TrustRecord, tmp_path / "reports")
-    record, request = tests.read(tests.find("trust-01")), resolve_request(Names("tiny", "local"), home, tmp_path)
+    record, request = tests.read(tests.find("trust-01")), request_of(home, tmp_path, "tiny", "local")
     assert level_load(request, record, record.users[0]) == OpenLoad(2.0, 0.0, 60.0)
     assert " RATE=2 " in record.command
     with pytest.raises(UsageError, match="USERS=2 and RATE=2: a trust test has one of them; give one"):
@@ -185,4 +185,4 @@ def test_without_a_trust_test_cannot_tell_names_the_command_that_makes_one(tmp_p
     main(["compare", "tiny/run-07_1", "tiny/run-07_2", f"--reports={tmp_path / 'reports'}"], "aggregate.py")
     out = capsys.readouterr().out
     assert "**CANNOT TELL" in out
-    assert "- Measure which change runs of this plan can show: `make trust PLAN=tiny`\n" in out
+    assert "- Measure which change runs of this plan can show: `lth trust --plan=tiny`\n" in out

@@ -24,7 +24,7 @@ from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
 from harness.run.preflight import check_request
-from harness.run.request import Names, resolve_request
+from tests.support.requests import request_of
 
 BOOKS = Path(__file__).parent / "books.yaml"
 TARGET = "http://127.0.0.1:8080/"
@@ -174,7 +174,7 @@ def test_the_plan_is_accepted_keeps_no_secret_and_is_the_same_each_time(home: Pa
     assert lint(home / "1" / "plans" / "shop.jmx") == ()
     for name in toml["secrets"]:
         monkeypatch.setenv(name, "tk-4711-of-today")
-    request = resolve_request(Names("shop", "local", TARGET.rstrip("/")), home / "1", home / "1")
+    request = request_of(home / "1", home / "1", "shop", "local", TARGET.rstrip("/"))
     check_request(request, resolve_load(parse_load(LoadArguments(users="2")), request.plan.load))
 
 

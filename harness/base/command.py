@@ -1,0 +1,89 @@
+"""A command of the tool as a value: a verb and its options. It is spelled when it is stored or printed.
+
+This module runs before .venv exists: standard library only.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+LTH, MAKE = "lth", "make"
+# The value of an option that is on.
+ON = "1"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb with its options in order: pairs of name and value; the value of an option that is on is None.
+
+    A name that occurs several times is an option that was repeated.
+    """
+
+    verb: str
+    options: tuple[tuple[str, str | None], ...] = ()
+    program: str = LTH
+
+    @classmethod
+    def of(cls, verb: str, **values: str | None) -> Command:
+        """Return the command with the options that have a value; an underscore in a name is a hyphen."""
+        return cls(verb, tuple((name.replace("_", "-"), value) for name, value in values.items() if value))
+
+    @classmethod
+    def parse(cls, text: str) -> Command:
+        """Return a stored command, which is one of lth, or of make by earlier versions."""
+        program, verb, *words = [*shlex.split(text), "", ""]
+        pairs = (word.lstrip("-").partition("=") for word in words if word)
+        options = ((name.lower().replace("_", "-"), value if equals else None) for name, equals, value in pairs)
+        return cls(verb, tuple(options), MAKE if program == MAKE else LTH)
+
+    def changed(self, **values: str | None) -> Command:
+        """Return the command with other values of these options; None switches an option on."""
+        names = {name.replace("_", "-"): value for name, value in values.items()}
+        kept = tuple(pair for pair in self.options if pair[0] not in names)
+        return replace(self, options=(*kept, *names.items()))
+
+    @property
+    def values(self) -> Mapping[str, tuple[str, ...]]:
+        """The values of each option, in order: equal for commands that are spelled differently and mean the same."""
+        names = sorted({name for name, _ in self.options})
+        return {
+            name: tuple(ON if value is None else value for one, value in self.options if one == name) for name in names
+        }
+
+    def spelled(self, program: str) -> str:
+        """Return the command as the caller of `program` types it: lth, or make, which repeats no option."""
+        is_repeated = any(len(values) > 1 for values in self.values.values())
+        return str(replace(self, program=MAKE if program == MAKE and not is_repeated else LTH))
+
+    def __str__(self) -> str:
+        """Return the command as it can be pasted."""
+        if self.program == MAKE:
+            pairs = (f"{_variable(name)}={shlex.quote(ON if value is None else value)}" for name, value in self.options)
+            return " ".join([MAKE, self.verb, *pairs])
+        words = (f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options)
+        return shlex.join([LTH, self.verb, *words])
+
+
+_caller = LTH
+
+
+def print_for(program: str) -> None:
+    """Have commands that are printed spelled as this program's caller types them."""
+    global _caller
+    _caller = program
+
+
+def printed(command: str) -> str:
+    """Return a stored command as it is printed in a terminal."""
+    return Command.parse(command).spelled(_caller)
+
+
+def changed_command(command: str, **values: str | None) -> str:
+    """Return a stored command with other values of these options, in its own spelling; None switches an option on."""
+    return str(Command.parse(command).changed(**values))
+
+
+def _variable(name: str) -> str:
+    return name.upper().replace("-", "_")
