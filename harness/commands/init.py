@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take_argument(parser, "what", "*")
     take(
         parser,
-        "plan/new header curl openapi only/operations jmx har target static no-replay max/check fix force "
+        "plan/new header curl openapi only/operations jmx har target static replay no-replay max/check fix force "
         "from-clone git home build",
     )
 

@@ -55,7 +55,7 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     each user types texts of his own, which end with a number, unless the first users do not pass so.
     """
     names = [one.name for one in recorded.found.variables]
-    proof, is_own = Proof(), _has_rows(recorded, request)
+    proof, is_own = Proof(), has_rows(recorded, request.plan.jmx_path.parent)
     for is_varied in (True, False) if recorded.varied and not is_own else (False,):
         replayed = _replays(recorded, request, limit_s, _users(names), proof, is_varied=is_varied)
         full = [replayed.answers[user] for user in _users(names)]
@@ -91,9 +91,15 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     return proof
 
 
-def _has_rows(recorded: Recorded, request: Request) -> bool:
+def passes_of(recorded: Recorded, *, is_varied: bool) -> tuple[int, int]:
+    """Return the least and the largest number of passes that prove a plan."""
+    count = len(recorded.found.variables)
+    return USERS, (2 if is_varied else 1) * USERS + count + 2 * USERS
+
+
+def has_rows(recorded: Recorded, plans: Path) -> bool:
     """Return whether a person has added rows to the data file of a plan."""
-    path = request.plan.jmx_path.parent / recorded.data_name
+    path = plans / recorded.data_name
     return path.is_file() and len(path.read_text(encoding="utf-8").splitlines()) > _SAMPLE_LINES
 
 

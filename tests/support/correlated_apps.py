@@ -40,7 +40,9 @@ def outcome_of(seed: int, folder: Path, recordings: int) -> Outcome:
             har.write_text(json.dumps(recorded(app, origin)))
             arguments += ["--har", str(har)]
         with contextlib.redirect_stdout(printed):
-            code = main(["init", "shop", *arguments, "--home", str(folder), "--build", str(BUILD), "--force"], "lth")
+            code = main(
+                ["init", "shop", *arguments, "--home", str(folder), "--build", str(BUILD), "--force", "--replay"], "lth"
+            )
     needed = needed_parts(app)
     script_made = {prefix for prefix, part in app.parts.items() if part.script_made}
     extracted = parts_with_variables(folder / "plans" / "shop.jmx")

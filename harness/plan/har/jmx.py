@@ -10,7 +10,8 @@ from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files sa
 from xml.etree.ElementTree import Element, SubElement
 
 from harness.base.units import MS_PER_S
-from harness.plan.har.correlate import Use, Variable, json_texts
+from harness.plan.har.correlate import json_texts
+from harness.plan.har.correlation import Use, Variable
 from harness.plan.har.extract import Kind
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
@@ -192,7 +193,7 @@ def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) 
     is_in_url = one.where in (Where.PATH, Where.QUERY)
     for use in sorted(own, key=lambda use: -len(use.text)):
         marker = chr(_MARKERS + len(expressions))
-        pattern = _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
+        pattern = _part(use.text) if use.is_part else _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
         text = re.sub(pattern, marker, text)
         needs_encoding = is_in_url and not _URL_SAFE.fullmatch(use.text)
         expressions[marker] = f"${{__urlencode({use.expression})}}" if needs_encoding else use.expression
@@ -211,6 +212,12 @@ def _pattern(text: str, *, is_json: bool) -> str:
         return re.escape(text)
     texts = "|".join(re.escape(spelled) for spelled in sorted({text, *json_texts(text)}))
     return rf'(?<=")(?:{texts})(?=")|(?<![\w.\"]){re.escape(text)}(?![\w.\"])'
+
+
+def _part(text: str) -> str:
+    """Return the regular expression for a secret anywhere in a text, but not within a longer word."""
+    start, end = (r"(?<!\w)" if text[0].isalnum() else "", r"(?!\w)" if text[-1].isalnum() else "")
+    return start + re.escape(text) + end
 
 
 def _literal(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from harness.plan.har.correlate import Variable
+from harness.plan.har.correlation import Variable
 from harness.plan.har.page import read_page
 from harness.plan.har.steps import Step, Where, json_leaves, path_shape
 

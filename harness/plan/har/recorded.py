@@ -6,12 +6,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
+from urllib.parse import unquote
 
-from harness.plan.har.correlate import Correlation
+from harness.base.credentials import credentials_in, looks_random
+from harness.plan.har.correlation import Correlation, Use
 from harness.plan.har.steps import Field, Step, Where
+
+_SUFFIX_MOST = 5
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,25 @@ class Recorded:
 
     def upload_name(self, one: Field) -> str:
         """Return where an upload is, relative to plans/."""
-        return f"data/{self.name}/{re.sub(r'[^A-Za-z0-9_.-]+', '-', one.file).lstrip('.') or 'file'}"
+        name = one.file
+        if (
+            any(credentials_in("", name))
+            or looks_random(Path(name).stem)
+            or any(v in name for v in self.secrets.values())
+        ):
+            names = dict.fromkeys(field.file for step in self.steps for field in step.fields if field.file)
+            suffix = Path(name).suffix if len(Path(name).suffix) <= _SUFFIX_MOST else ""
+            name = f"upload-{list(names).index(name) + 1}{suffix}"
+        return f"data/{self.name}/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).lstrip('.') or 'file'}"
 
     def secret_name(self, column: str) -> str:
         """Return the environment variable of a secret."""
-        return re.sub(r"\W+", "_", f"{self.name}_{column}").upper()
+        return re.sub(r"\W+", "_", f"{self.name}_{column}", flags=re.ASCII).upper()
+
+    def _replaced(self) -> Iterator[tuple[str, Sequence[Use]]]:
+        """Yield the variables and the secrets with their uses."""
+        yield from ((one.name, one.uses) for one in self.found.variables)
+        yield from ((one.column, uses) for one, uses in self.found.typed.items() if one.is_secret)
 
     def labels(self) -> list[str]:
         """Return the unique label of each step; a segment of its path that varies has the name of its variable."""
@@ -74,11 +93,12 @@ class Recorded:
         labels = []
         for number, step in enumerate(self.steps):
             parts = step.path.split("/")
-            for variable in self.found.variables:
-                for use in variable.uses:
+            for name, uses in self._replaced():
+                for use in uses:
                     if use.step == number and use.key[0] == Where.PATH:
                         at = int(use.key[1]) + 1
-                        parts[at] = parts[at].replace(use.text, f"{{{variable.name}}}")
+                        part = parts[at] if use.text in parts[at] else unquote(parts[at])
+                        parts[at] = part.replace(use.text, f"{{{name}}}") if use.text in part else parts[at]
             label = f"{step.method} {'/'.join(parts)[:60]}"
             counts[label] += 1
             labels.append(label if counts[label] == 1 else f"{label} #{counts[label]}")
