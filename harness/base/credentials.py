@@ -171,7 +171,7 @@ def spellings_in(text: str, value: str) -> list[str]:
     """Return how a text writes a value: as it is, or escaped for JSON, once or twice, for a URL or for XML."""
     once = json.dumps(value)[1:-1]
     forms = (value, once, json.dumps(value, ensure_ascii=False)[1:-1], once.replace("/", "\\/"), json.dumps(once)[1:-1],
-             quote(value, safe=""), quote_plus(value), html.escape(value))  # fmt: skip
+             quote(value, safe=""), quote(value), quote_plus(value), html.escape(value))  # fmt: skip
     return [form for form in dict.fromkeys(forms) if form in text]
 
 

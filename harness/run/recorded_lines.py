@@ -12,13 +12,13 @@ from harness.base.secrecy import masked
 from harness.base.spellings import LEAST_LENGTH, MASK
 from harness.base.units import plural
 from harness.plan.har.destructive import counts_of
-from harness.plan.har.kept import kept_in, line_of, secrets_in_uploads
+from harness.plan.har.kept import kept_lines, line_of, secrets_in_uploads
 from harness.plan.har.read import Recording, has_secure_cookie
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import Steps
 from harness.run.replay import USERS, Proof, passes_of
 
-_KEPT_SHOWN, _DESTRUCTIVE_SHOWN = 20, 3
+_DESTRUCTIVE_SHOWN = 3
 # What such a value is needs no secrecy; another one may be a secret.
 _SHOWN_GUESSES = ("time in ms", "time in s")
 
@@ -93,19 +93,14 @@ def print_kept(recorded: Recorded, plans: Path) -> None:
     """Print what has no source, and what else in the files of the plan looks random, each with file and line."""
     labels, jmx = recorded.labels(), f"plans/{recorded.name}.jmx"
     files = [f"{recorded.name}.jmx", *([recorded.data_name] if recorded.columns else [])]
-    texts = {f"plans/{name}": (plans / name).read_text(encoding="utf-8") for name in files}
+    written = (plans / f"{recorded.name}.jmx").read_text(encoding="utf-8")
     for unknown in recorded.found.unexplained:
         value = unknown.value if unknown.guess in _SHOWN_GUESSES else MASK
-        line = line_of(texts[jmx], unknown.value)
+        line = line_of(written, unknown.value)
         what = f"unexplained: {labels[unknown.step]}, {unknown.where}: {value} ({unknown.guess}); {unknown.todo}"
         say(recorded, f"{what} [{jmx}{f':{line}' if line else ''}]")
-    known = [one.value for one in recorded.found.unexplained]
-    kept = [one for one in kept_in(texts) if not any(one.value in value or value in one.value for value in known)]
-    for one in kept[:_KEPT_SHOWN]:
-        named = f" ({one.name})" if one.name else ""
-        say(recorded, f"{one.file}:{one.line}: looks random and stays in the plan{named}: check that it is no secret")
-    if len(kept) > _KEPT_SHOWN:
-        say(recorded, f"and {len(kept) - _KEPT_SHOWN} more texts that look random")
+    for text in kept_lines(plans, files, [one.value for one in recorded.found.unexplained]):
+        say(recorded, text)
     for typed in recorded.found.typed:
         if not typed.is_secret and len(typed.value) < LEAST_LENGTH and is_credential(typed.column, "x" * LEAST_LENGTH):
             say(recorded, f"plans/{recorded.data_name}:2: {typed.column} is too short to be masked, so it is no secret")

@@ -19,6 +19,8 @@ from harness.plan.thread_groups import LOOPS
 
 NOT_FOUND = "NOT_FOUND"
 _LEAST_TYPED = 4
+# A shorter secret may be in a longer word by chance.
+_LEAST_LONG = 8
 _URL_SAFE = re.compile(r"[\w.~-]+")
 # Characters for private use mark the places of variables.
 _MARKERS, _MARKERS_END = 0xE000, 0xF8FF
@@ -216,8 +218,9 @@ def _pattern(text: str, *, is_json: bool) -> str:
 
 def _part(text: str) -> str:
     """Return the regular expression for a secret anywhere in a text, but not within a longer word."""
+    is_short = len(text) < _LEAST_LONG
     start, end = (r"(?<!\w)" if text[0].isalnum() else "", r"(?!\w)" if text[-1].isalnum() else "")
-    return start + re.escape(text) + end
+    return start + re.escape(text) + end if is_short else re.escape(text)
 
 
 def _literal(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -19,6 +20,7 @@ _NO_VALUE = re.compile(
     r"Extractor\.|JSONPostProcessor\.|Asserion\.|name=\"page\"|testname=|<elementProp|Argument\.name"
 )
 _READ_MOST = 200_000
+_SHOWN_MOST = 20
 
 
 class Kept(NamedTuple):
@@ -54,6 +56,17 @@ def _random_in(line: str) -> Iterator[tuple[str, str]]:
         parts = [part for part in re.split(r"[/=]", plain) if looks_random(part)]
         if parts or (looks_random(plain) and "/" not in plain[:1]):
             yield name, parts[0] if len(parts) == 1 and len(plain) > 2 * len(parts[0]) else plain
+
+
+def kept_lines(plans: Path, names: Sequence[str], known: Sequence[str] = ()) -> Iterator[str]:
+    """Yield a line for each random text in files of a plan, at most 20; those in `known` are named elsewhere."""
+    found = kept_in({f"plans/{name}": (plans / name).read_text(encoding="utf-8") for name in names})
+    kept = [one for one in found if not any(one.value in value or value in one.value for value in known)]
+    for one in kept[:_SHOWN_MOST]:
+        named = f" ({one.name})" if one.name else ""
+        yield f"{one.file}:{one.line}: looks random and stays in the plan{named}: check that it is no secret"
+    if len(kept) > _SHOWN_MOST:
+        yield f"and {len(kept) - _SHOWN_MOST} more texts that look random"
 
 
 def line_of(text: str, value: str) -> int:
