@@ -1,4 +1,4 @@
-"""Proves the extractors of a recorded plan: replays it with all of them, and without each of them."""
+"""Proves the extractors of a recorded plan: replays it with all of them, and without some of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from rich.console import Console
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.proof import Answer, Answers, difference, failures
+from harness.plan.har.needed import Tried, group_count
+from harness.plan.har.proof import Answer, Answers, failures
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.load import ClosedLoad
 from harness.run.context import RunContext, ready_jmeter
@@ -49,7 +50,7 @@ class Proof:
 
 
 def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
-    """Replay a plan that is written: three users with all extractors, then one without each, then without the needless.
+    """Replay a plan that is written: three users with all extractors, some without several, one without the needless.
 
     Only the request's target is contacted. Each JMeter process ends within `limit_s`. Where the data file has one row,
     each user types texts of his own, which end with a number, unless the first users do not pass so.
@@ -66,35 +67,35 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
         return proof
     sent = {name: [replayed.values[user].get(name, "") for user in _users(names)] for name in names}
     # To send a value that never changes as it was recorded makes no difference.
-    proof.dropped = [one.name for one in recorded.found.variables if set(sent[one.name]) == {one.given}]
-    rest = [one for one in recorded.found.variables if one.name not in proof.dropped]
-    varying = [one.name for one in rest]
-    groups = _users(varying) if proof.dropped else {}
-    groups |= {f"{_WITHOUT}{name}": [other for other in varying if other != name] for name in varying}
-    again = _replays(recorded, request, limit_s, groups, proof, is_varied=is_varied)
-    if proof.dropped:
-        proof.failures = _failures(recorded, [again.answers[user] for user in _users(varying)])
-    labels, needless = recorded.labels(), list[str]()
-    for variable in rest:
-        first = min(use.step for use in variable.uses)
-        other = again.answers[f"{_WITHOUT}{variable.name}"]
-        if what := difference(variable, first, labels, full, other, sent[variable.name]):
-            proof.without[variable.name] = what
-        else:
-            needless.append(variable.name)
-    if needless and not proof.failures:
-        last = _replays(recorded, request, limit_s, _users(list(proof.without)), proof, is_varied=is_varied)
-        if _failures(recorded, list(last.answers.values())):
-            proof.shared = needless
-        else:
-            proof.dropped += needless
+    constant = [one.name for one in recorded.found.variables if set(sent[one.name]) == {one.given}]
+    rest = [one for one in recorded.found.variables if one.name not in constant]
+
+    def without(groups: Sequence[Collection[str]]) -> list[Answers]:
+        names = {
+            f"{_WITHOUT}{number} of {len(groups)}": [one.name for one in rest if one.name not in group]
+            for number, group in enumerate(groups, 1)
+        }
+        again = _replays(recorded, request, limit_s, names, proof, is_varied=is_varied)
+        return [again.answers[name] for name in names]
+
+    proof.without = Tried(recorded, rest, full, sent).needed(without)
+    needless = [one.name for one in rest if one.name not in proof.without]
+    for others in ([], needless) if needless and constant else ([],) if needless or constant else ():
+        kept = {"user": [*proof.without, *others]}
+        last = _replays(recorded, request, limit_s, kept, proof, is_varied=is_varied)
+        if not _failures(recorded, list(last.answers.values())):
+            proof.dropped = [*constant, *(name for name in needless if name not in others)]
+            break
+    proof.shared = [one for one in (*constant, *needless) if one not in proof.dropped]
     return proof
 
 
 def passes_of(recorded: Recorded, *, is_varied: bool) -> tuple[int, int]:
     """Return the least and the largest number of passes that prove a plan."""
-    count = len(recorded.found.variables)
-    return USERS, (2 if is_varied else 1) * USERS + count + 2 * USERS
+    count, groups = len(recorded.found.variables), group_count(recorded)
+    least = USERS + bool(count)
+    most = (2 if is_varied else 1) * USERS + count + (groups if groups < count else 0) + 2 * bool(count)
+    return least, most
 
 
 def has_rows(recorded: Recorded, plans: Path) -> bool:

@@ -162,7 +162,7 @@ def test_a_replay_that_deletes_is_sent_only_when_a_person_agrees(tmp_path, capsy
     printed = capsys.readouterr().out
     assert asked == []
     assert re.search(
-        rf"The replay sends at most \d+ GET and \d+ DELETE to {origin} \(3 users, 3 to \d+ passes\)", printed
+        rf"The replay sends at most \d+ GET and \d+ DELETE to {origin} \(3 users, 4 to \d+ passes\)", printed
     )
     assert "the recording removes, changes, pays or sends: DELETE /items/7" in printed
     assert f"lth init --har … --target {origin} --force --replay replays the plan" in printed
