@@ -32,6 +32,12 @@ _TOKENS = frozenset((
     "key", "keys", "tokens", "auth", "ticket", "sig", "signature", "hmac", "assertion", "saml", "access", "refresh",
     "code", "cookie", "credential", "license", "passwords", "secrets",
 ))  # fmt: skip
+# A random segment of a path below one of these lets in who has the link.
+_LINKS = frozenset((
+    "verify", "verification", "confirm", "confirmation", "activate", "activation", "invite", "invites", "invitation",
+    "invitations", "reset", "recover", "magic", "unsubscribe", "login", "signin", "auth", "callback", "share", "shared",
+    "hook", "hooks", "webhook", "webhooks",
+))  # fmt: skip
 # Values of the page or of the resource, not of the user: against forgery, for the next page, of a record or a cache.
 _HARMLESS = re.compile(
     r"(?i)csrf|xsrf|authenticity|anti-?forgery|request_?verification|viewstate|eventvalidation|nonce|sess_?key|"
@@ -61,13 +67,14 @@ _USER_INFO = re.compile(r"://[^\s/\"'@:<>{}$]*:([^\s/\"'@<>{}$]+)@")
 _SCHEME = re.compile(r"\b(?:Bearer|Basic|Token)[ +]+([A-Za-z0-9+/._~-]{8,}={0,2})", re.IGNORECASE)
 _AUTHORIZATION = re.compile(r"(?i)([a-z][\w-]*)\s+(\S.*)")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d[a-z]+")
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ].*)?"  # a date
     r"|v?\d+(?:\.\d+)+(?:[-+][\w.+-]*)?"  # a version
     r"|https?://.*|/.*|[^@\s]+@[^@\s]+\.\w+|[\d.,:+-]+",
     re.DOTALL,
 )
+_CDATA = re.compile(r"<!\[CDATA\[|\]\]>")
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_.~%:|-]+")
 _STRUCTURED = re.compile(r"\s*(?:[<{\[]|(?:query|mutation|subscription)\b|[\w.\[\]-]+=\S*$|--)")
 _LEAST_RANDOM, _LEAST_CODE = 16, 20
@@ -88,7 +95,7 @@ def looks_random(value: str) -> bool:
     """Return whether a value looks like one that a program made: it is long and no word, date, number or version."""
     if len(value) < _LEAST_RANDOM or not _OPAQUE.fullmatch(value) or _PLAIN.fullmatch(value):
         return False
-    if _UUID.fullmatch(value):
+    if UUID.fullmatch(value):
         return True
     kinds = [2 if one.isdigit() else int(one.isupper()) for one in value if one.isalnum()]
     changes = sum(a != b for a, b in pairwise(kinds))
@@ -108,14 +115,14 @@ def is_credential(name: str, value: str) -> bool:
     if not words or words[-1] in _DESCRIBES or _HARMLESS.search(name) or re.match(r"\d{4}-\d\d-\d\d", value):
         return False
     if words[-1] == "key":
-        return not _KEYS.isdisjoint(words) or (looks_random(value) and not _UUID.fullmatch(value))
+        return not _KEYS.isdisjoint(words) or (looks_random(value) and not UUID.fullmatch(value))
     if words[-1] == "code" and len(words) > 1:
         return not _CODES.isdisjoint(words[:-1]) or "2fa" in name.lower()
     if not _ALWAYS.isdisjoint(words) or is_secret_name(name):
         return True
     if not _SESSIONS.isdisjoint(words):
         return looks_random(value)
-    is_token = not _TOKENS.isdisjoint(words) and not _UUID.fullmatch(value) and looks_random(value)
+    is_token = not _TOKENS.isdisjoint(words) and not UUID.fullmatch(value) and looks_random(value)
     return is_token and (words[-1] != "code" or len(value) >= _LEAST_CODE)
 
 
@@ -128,7 +135,7 @@ def credentials_in(name: str, text: str, depth: int = 0) -> Iterator[Credential]
     for key, leaf in leaves:
         yield from credentials_in(key, leaf, depth + 1)
     is_structured = bool(_STRUCTURED.match(text)) or "?" in text
-    for key, value in () if leaves else named_texts(text[:_WORDS_MOST]):
+    for key, value in () if leaves else named_texts(_CDATA.sub("", text[:_WORDS_MOST])):
         if is_credential(key, value) and (is_structured or looks_random(value)):
             yield Credential(key, value)
     yield from (Credential(name, found[0]) for found in _SHAPE.finditer(text))
@@ -161,7 +168,8 @@ def credentials_of_path(before: str, segment: str) -> Iterator[Credential]:
 
     What the name of a route has by chance (/password/change), and ids of resources, are none.
     """
-    if looks_random(segment) and not _UUID.fullmatch(segment) and is_credential(before, segment):
+    is_link = not _LINKS.isdisjoint(word.lower() for word in _WORD.findall(before))
+    if looks_random(segment) and not UUID.fullmatch(segment) and (is_link or is_credential(before, segment)):
         yield Credential(before, segment)
         return
     yield from credentials_in("", segment)
@@ -182,7 +190,7 @@ def without_credentials(text: str) -> str:
 
 
 def _leaves(text: str) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each leaf of a JSON text; of {"name": "otp", "value": "…"} the name is otp."""
+    """Yield name and text of each leaf of a JSON text; of {"name": "otp", "value": …} it is otp."""
     try:
         data = json.loads(text, object_pairs_hook=list)
     except (ValueError, RecursionError):
@@ -192,8 +200,8 @@ def _leaves(text: str) -> Iterator[tuple[str, str]]:
         name, value = stack.pop()
         if isinstance(value, list) and value and all(isinstance(one, tuple) for one in value):
             own = {key: one for key, one in value if isinstance(one, str)}
-            said = next((own[key] for key in ("name", "key", "field", "type") if key in own), "")
-            stack += [(said if key == "value" and said else key, one) for key, one in value]
+            said = next((own[key] for key in ("name", "key", "field", "type") if key in own), name)
+            stack += [(said if key == "value" else key, one) for key, one in value]
         elif isinstance(value, list):
             stack += [(name, one) for one in value]
         elif isinstance(value, str | int | float) and not isinstance(value, bool):

@@ -65,6 +65,8 @@ def test_a_harmless_value_is_no_secret(name, value):
     "<login><user>ann</user><password>s3cr3t-value</password></login>",
     '<login xmlns="urn:x" password="s3cr3t-value"/>',
     '<s:Password Type="PasswordText">s3cr3t-value</s:Password>',
+    "<a><password><![CDATA[s3cr3t-value]]></password></a>",
+    '{"password": {"value": "s3cr3t-value"}}',
     "user=ann&api_key=s3cr3t-value&x=1",
     "http://127.0.0.1/?x=1&access_token=s3cr3t-value",
     "http://ann:s3cr3t-value@127.0.0.1/",
@@ -87,7 +89,8 @@ def test_the_secrets_of_a_header(name, value, secret):
 
 @pytest.mark.parametrize(("before", "segment", "secret"), [
     ("reset-token", HEX, {HEX}), ("token", "refresh", set()), ("password", "change-it-for-the-user", set()),
-    ("sessions", UUID, set()), ("orders", HEX, set()), ("x", JWT, {JWT}), ("", f"home;jsessionid={HEX}", {HEX}),
+    ("sessions", UUID, set()), ("verify", HEX, {HEX}), ("verify", "e-mail", set()), ("orders", HEX, set()),
+    ("x", JWT, {JWT}), ("", f"home;jsessionid={HEX}", {HEX}),
 ])  # fmt: skip
 def test_the_secrets_of_a_path(before, segment, secret):
     assert {one.value for one in credentials_of_path(before, segment)} == secret

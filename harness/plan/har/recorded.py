@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from urllib.parse import unquote
 
-from harness.base.credentials import credentials_in, looks_random
+from harness.base.credentials import UUID, credentials_in, looks_random, without_credentials
 from harness.plan.har.correlation import Correlation, Use
 from harness.plan.har.steps import Field, Step, Where
 
@@ -99,6 +99,7 @@ class Recorded:
                         at = int(use.key[1]) + 1
                         part = parts[at] if use.text in parts[at] else unquote(parts[at])
                         parts[at] = part.replace(use.text, f"{{{name}}}") if use.text in part else parts[at]
+            parts = [without_credentials(part) if not UUID.fullmatch(part) else part for part in parts]
             label = f"{step.method} {'/'.join(parts)[:60]}"
             counts[label] += 1
             labels.append(label if counts[label] == 1 else f"{label} #{counts[label]}")
