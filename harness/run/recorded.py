@@ -164,6 +164,7 @@ def _proven(
         say(recorded, f"the plan is kept; lth check {recorded.name} -t {target} prints each request")
         return EXIT_REGRESSED
     extractors = plural(len(recorded.found.variables), "extractor")
-    say(recorded, f"\nproven in {proof.passes} passes: {USERS} users passed with {extractors}")
+    more = f" and those that were dropped, and one without these: {', '.join(proof.dropped)}" if proof.dropped else ""
+    say(recorded, f"\nproven in {proof.passes} passes: {USERS} users passed with {extractors}{more}")
     say(recorded, f"next: lth run {recorded.name} -t {target}")
     return EXIT_OK

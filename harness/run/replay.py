@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import randrange
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -90,12 +91,19 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
     return proof
 
 
-def passes_of(recorded: Recorded, *, is_varied: bool) -> tuple[int, int]:
-    """Return the least and the largest number of passes that prove a plan."""
+class PassCount(NamedTuple):
+    """The least and the largest number of passes."""
+
+    least: int
+    most: int
+
+
+def passes_of(recorded: Recorded, *, is_varied: bool) -> PassCount:
+    """Return how many passes prove a plan."""
     count, groups = len(recorded.found.variables), group_count(recorded)
     least = USERS + bool(count)
     most = (2 if is_varied else 1) * USERS + count + (groups if groups < count else 0) + 2 * bool(count)
-    return least, most
+    return PassCount(least, most)
 
 
 def has_rows(recorded: Recorded, plans: Path) -> bool:

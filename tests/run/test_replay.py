@@ -18,6 +18,7 @@ from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import main
 from harness.commands.record import add_forms
+from harness.plan.har import needed
 from harness.plan.har.recorded import Recorded
 from harness.run.replay import varied_rows
 from tests.support import real_applications
@@ -39,6 +40,22 @@ def test_the_needed_extractors_of_a_generated_application_are_proven_and_no_othe
     outcome = outcome_of(seed, tmp_path, 1 + seed % 2)
     assert (outcome.code, outcome.missed, outcome.unnecessary, outcome.not_named) == (0, set(), set(), set())
     assert re.search(r"proven in \d+ passes: 3 users passed with \d extractors", outcome.printed)
+
+
+@pytest.mark.counterpart
+@pytest.mark.real
+@pytest.mark.parametrize("seed", [0, 1, 8, 10])
+def test_passes_that_leave_out_several_extractors_show_what_one_pass_each_shows(tmp_path, monkeypatch, seed):
+    """Extractors, what differs without each, and what is dropped: all lines but those with the numbers of passes."""
+    outcomes = []
+    for name in ("several", "alone"):
+        (tmp_path / name).mkdir()
+        outcomes.append(outcome_of(seed, tmp_path / name, 1 + seed % 2))
+        monkeypatch.setattr(needed, "groups_of", lambda items: [frozenset((one.name,)) for one in items])
+    several, alone = ([line for line in one.printed.splitlines() if "passes" not in line and "127" not in line]
+                      for one in outcomes)  # fmt: skip
+    assert several == alone
+    assert outcomes[0].passes < outcomes[1].passes
 
 
 class OneTime(BaseHTTPRequestHandler):

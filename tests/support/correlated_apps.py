@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,12 @@ class Outcome:
     unnecessary: frozenset[str]
     not_named: frozenset[str]
     printed: str
+
+    @property
+    def passes(self) -> int:
+        """The number of passes of the replay, 0 where it failed."""
+        found = re.search(r"proven in (\d+) passes", self.printed)
+        return int(found[1]) if found else 0
 
 
 def outcome_of(seed: int, folder: Path, recordings: int) -> Outcome:

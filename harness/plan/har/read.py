@@ -154,12 +154,19 @@ def _call(entry: Mapping[str, Any]) -> Call:
     )
 
 
-def _without_user(url: str) -> tuple[str, str]:
+class _Address(NamedTuple):
+    """A URL, and user and password that were in it."""
+
+    url: str
+    user: str
+
+
+def _without_user(url: str) -> _Address:
     """Return a URL without user and password, and these."""
     head, slashes, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     user, at, host = host.rpartition("@")
-    return (f"{head}{slashes}{host}{slash}{path}", user) if at else (url, "")
+    return _Address(f"{head}{slashes}{host}{slash}{path}", user) if at else _Address(url, "")
 
 
 def _with_user(headers: Headers, user: str) -> Headers:
