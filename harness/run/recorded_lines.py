@@ -122,11 +122,9 @@ def print_replay(recorded: Recorded, target: str, *, is_varied: bool) -> None:
         recorded,
         f"\nThe replay sends {'' if least == most else 'at most '}{sent} to {target} ({USERS} users, {passes})",
     )
-    say(
-        recorded,
-        f"each pass is the whole recording ({_joined(counts)}): {USERS} users with all extractors, then one without "
-        f"several of them at a time, whose effects are told apart{more}",
-    )
+    some = ", then one without several of them at a time, whose effects are told apart"
+    users = f"{USERS} users with all extractors{some}" if recorded.found.variables else f"{USERS} users"
+    say(recorded, f"each pass is the whole recording ({_joined(counts)}): {users}{more}")
 
 
 def _joined(counts: Counter[str]) -> str:

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from base64 import b64encode
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ import pytest
 from harness.base.project import BUILD
 from harness.cli import main
 from tests.support.har import ORIGIN, entry, write
+from tests.support.local_server import serving
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N"
 JSON, XML = "application/json", "application/xml"
@@ -59,6 +61,8 @@ PLACES = {
     "form": (entry("/a", method="POST", body="user=ann&otp=482913"), "482913"),
     "escaped": (entry("/a", method="POST", body=json.dumps({"password": 'a"b\\c${d}e/f'}), body_type=JSON),
     'a"b\\c${d}e/f'),
+    "emoji": (entry("/a", method="POST", body=f"password={quote('pass😀wörd 1')}"), "pass😀wörd 1"),
+    "del": (entry("/a", method="POST", body="password=pass%7Fword"), "pass\x7fword"),
     "header": (entry("/a", headers={"x-session": SECRET}), SECRET),
     "bearer": (entry("/a", headers={"Authorization": f"Bearer {SECRET}"}), SECRET),
     "basic": (entry("/a", headers={"Authorization": f"Basic {b64encode(b'ann:pw1234567').decode()}"}),
@@ -126,6 +130,50 @@ def test_an_upload_with_a_secret_name_has_another_one_and_its_content_is_named(t
     assert SECRET[:8] not in printed + (tmp_path / "home/plans/shop.jmx").read_text()
     assert "plans/data/shop/upload-1.txt:2: the upload has what looks like a secret" in printed
     assert (tmp_path / "home/plans/data/shop/upload-1.txt").is_file()
+
+
+class Checking(BaseHTTPRequestHandler):
+    """Accepts only the requests that were recorded, byte by byte."""
+
+    recorded: list[tuple[str, str, str, str]]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        is_known = (self.command, self.path, self.headers.get("X-Session") or "", body) in self.recorded
+        page = b"<title>ok</title>"
+        self.send_response(200 if is_known else 403)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    do_POST = do_GET  # noqa: N815
+
+
+@pytest.mark.real
+def test_the_replay_sends_the_recorded_secrets_from_the_environment(tmp_path, capsys):
+    key, page = "a/b+c==" + SECRET, "<title>ok</title>"
+    bodies = [
+        (json.dumps({"otp": 482913, "a": [{"refresh_token": 'q"u\\o${x}te' + SECRET}]}), JSON),
+        (json.dumps({"query": f'mutation {{ login(password: "{SECRET}") {{ id }} }}'}), JSON),
+        (f"<a><password>{SECRET}</password></a>", XML),
+    ]
+    paths = [f"/a?api_key={quote(key, safe='')}&x=1", f"/reset-token/{SECRET}/form"]
+    wanted = [("GET", paths[0], HEX, ""), ("GET", paths[1], "", "")]
+    wanted += [("POST", f"/b{number}", "", body) for number, (body, _) in enumerate(bodies)]
+    with serving(Checking, recorded=wanted) as port:
+        origin = f"http://127.0.0.1:{port}"
+        entries = [entry(origin + paths[0], page, headers={"X-Session": HEX}), entry(origin + paths[1], page, at_s=3)]
+        entries += [entry(f"{origin}/b{number}", page, method="POST", body=body, body_type=kind, at_s=6 + number,
+                          headers={"Content-Type": kind}) for number, (body, kind) in enumerate(bodies)]  # fmt: skip
+        code = init(tmp_path / "home", *entries, more=("--replay",))
+    printed = capsys.readouterr()
+    assert code == 0, printed.out
+    for secret in (SECRET, HEX, "482913"):
+        assert_only_in_secrets(tmp_path / "home", printed.out + printed.err, secret)
 
 
 HEX, UUID = "9f3c01aa7be244d10b77e2c9d1844f60", "1b4e28ba-2fa1-41d2-883f-b9a761bde3fb"

@@ -76,7 +76,13 @@ def store_secrets(home: Path, secrets: Mapping[str, str]) -> None:
         return
     separator = "" if text.endswith("\n") else "\n"
     path.touch(mode=0o600)
-    path.write_text(text + separator + "".join(f"{name} = {json.dumps(secrets[name])}\n" for name in new), "utf-8")
+    path.write_text(text + separator + "".join(f"{name} = {_toml_text(secrets[name])}\n" for name in new), "utf-8")
+
+
+def _toml_text(value: str) -> str:
+    """Return a text as TOML has it: unlike JSON without surrogates, and with DEL escaped."""
+    plain = value.encode("utf-8", "replace").decode()
+    return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 class TemporaryPlan(NamedTuple):
