@@ -79,14 +79,18 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
         again = _replays(recorded, request, limit_s, names, proof, is_varied=is_varied)
         return [again.answers[name] for name in names]
 
+    def passes(dropped: Sequence[str], kept: Sequence[str]) -> bool:
+        if not dropped:
+            return True
+        last = _replays(recorded, request, limit_s, {"user": kept}, proof, is_varied=is_varied)
+        return not _failures(recorded, list(last.answers.values()))
+
+    # First, since passes that leave out others change the data of the target.
+    proof.dropped = constant if passes(constant, [one.name for one in rest]) else []
     proof.without = Tried(recorded, rest, full, sent).needed(without)
     needless = [one.name for one in rest if one.name not in proof.without]
-    for others in ([], needless) if needless and constant else ([],) if needless or constant else ():
-        kept = {"user": [*proof.without, *others]}
-        last = _replays(recorded, request, limit_s, kept, proof, is_varied=is_varied)
-        if not _failures(recorded, list(last.answers.values())):
-            proof.dropped = [*constant, *(name for name in needless if name not in others)]
-            break
+    if needless and passes(needless, list(proof.without)):
+        proof.dropped = [*proof.dropped, *needless]
     proof.shared = [one for one in (*constant, *needless) if one not in proof.dropped]
     return proof
 
