@@ -315,6 +315,7 @@ OPTIONS = {
     "har": Option("recording of a browser; a second one of the same steps tells what varies", "FILE.har", type=Path,
         is_repeated=True),
     "static": Option("retrieve the static files of each page, as a browser does"),
+    "replay": Option("replay the recording also if it removes, changes, pays or sends something, without a question"),
     "no-replay": Option("send nothing: the extractors of the recording are not proven"),
     "fix": Option("apply the fixes: target, load, redirects, assertions, listeners, data files"),
     "text": Option("print one JMX as text, a line per element, for git's textconv"),

@@ -51,6 +51,7 @@ def _bench(options: argparse.Namespace, folder: Path) -> int:
     not_named = [f"{one.seed}{part}" for one in outcomes for part in one.not_named]
     failed = [str(one.seed) for one in outcomes if one.code]
     print(f"{len(outcomes)} applications, {needed} values that a client must send anew")
+    print(f"- passes of the replays: {sum(one.passes for one in outcomes)}")
     for what, names in (("missed", missed), ("unnecessary", too_many), ("not named", not_named), ("failed", failed)):
         print(f"- {what}: {', '.join(names) or 'none'}")
     found = needed - len(missed)

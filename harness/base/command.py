@@ -34,9 +34,11 @@ class Command:
     def parse(cls, text: str) -> Command:
         """Return a stored command, which is one of lth, or of make by earlier versions."""
         program, verb, *words = [*shlex.split(text), "", ""]
-        pairs = (word.lstrip("-").partition("=") for word in words if word)
-        options = ((name.lower().replace("_", "-"), value if equals else None) for name, equals, value in pairs)
-        return cls(verb, tuple(options), MAKE if program == MAKE else LTH)
+        if program == MAKE:
+            pairs = (word.partition("=") for word in words if word)
+            options = [(name.lower().replace("_", "-"), value) for name, _, value in pairs]
+            return cls(verb, tuple(options), MAKE)
+        return cls(verb, tuple(_option(word) for word in words if word))
 
     def changed(self, **values: str | None) -> Command:
         """Return the command with other values of these options; None switches an option on."""
@@ -62,8 +64,7 @@ class Command:
         if self.program == MAKE:
             pairs = (f"{_variable(name)}={shlex.quote(ON if value is None else value)}" for name, value in self.options)
             return " ".join([MAKE, self.verb, *pairs])
-        words = (f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options)
-        return shlex.join([LTH, self.verb, *words])
+        return shlex.join([LTH, self.verb, *(_word(*pair) for pair in self.options)])
 
 
 _caller = LTH
@@ -81,8 +82,26 @@ def printed(command: str) -> str:
 
 
 def changed_command(command: str, **values: str | None) -> str:
-    """Return a stored command with other values of these options, in its own spelling; None switches an option on."""
+    """Return a stored command with other values of these options, in its own spelling; None switches an option on.
+
+    To a command of another program, of a version before 1.0.0, the options are added.
+    """
+    if shlex.split(command)[:1] not in ([LTH], [MAKE]):
+        words = str(Command("", tuple(values.items()))).removeprefix(f"{LTH} '' ")
+        return f"{command} {words}"
     return str(Command.parse(command).changed(**values))
+
+
+def _word(name: str, value: str | None) -> str:
+    return f"--{name}" if value is None else f"--{name}={value}" if name else value
+
+
+def _option(word: str) -> tuple[str, str | None]:
+    """Return name and value of an option; an argument without a name has an empty one."""
+    if not word.startswith("-"):
+        return "", word
+    name, equals, value = word.lstrip("-").partition("=")
+    return name, value if equals else None
 
 
 def _variable(name: str) -> str:

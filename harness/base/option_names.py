@@ -11,7 +11,7 @@ import re
 FLAGS = frozenset(
     """
     all anyway dry-run each figures-only find fix force fresh git html list merge new no-replay pairs prepare-only
-    profile remove replace resume save soak static strict sure text trace transactions verify
+    profile remove replace replay resume save soak static strict sure text trace transactions verify
     yes
     """.split()  # noqa: SIM905 - shorter than a line for each
 )

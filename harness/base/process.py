@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base.credentials import is_of_the_machine
 from harness.base.errors import StartError, UsageError
 from harness.base.interrupts import held
+from harness.base.machine_credentials import is_of_the_machine
 from harness.base.secrecy import AWS_VARIABLES
 
 _TAIL_LINES = 30
@@ -35,7 +35,7 @@ class Launch:
     """A command to start: its arguments, folder, environment and log file.
 
     The child calls `before` before it becomes the command. `is_jmeter` is true for a JVM that runs a plan: it gets no
-    credentials of this machine (`base/credentials.py`).
+    credentials of this machine (`base/machine_credentials.py`).
     """
 
     name: str

@@ -100,6 +100,16 @@ def secrets_of_header(name: str, value: str) -> tuple[str, ...]:
     return _known([value] if is_secret_header(name) else secrets_in(value))
 
 
+def named_texts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each value in a text with the name before it: in a form, settings, XML, quotes or a query."""
+    for expression in (_PAIR, _ELEMENT, _QUERY, *_QUOTED):
+        for match in expression.finditer(text):
+            start = match.start(1)
+            while start and text[start - 1] in "_[":
+                start -= 1
+            yield text[start : match.end(1)], next(filter(None, match.groups()[1:]), "")
+
+
 def _in_code(text: str) -> Iterator[str]:
     for name, double, single in (found for expression in _QUOTED for found in expression.findall(text)):
         if is_secret_header(name):

@@ -15,8 +15,8 @@ from xml.sax.saxutils import escape
 from defusedxml.ElementTree import ParseError, fromstring
 
 from harness.base.config import load_toml
-from harness.base.credentials import check_variables
 from harness.base.errors import UsageError
+from harness.base.machine_credentials import check_variables
 from harness.base.packed import beginning_of, is_part
 from harness.base.secrecy import AWS_VARIABLES, is_common_word
 from harness.base.spellings import LEAST_LENGTH, MASK, Spellings

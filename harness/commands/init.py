@@ -36,6 +36,7 @@ from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.check import refusals
 from harness.plan.finding import Finding
+from harness.plan.har.kept import kept_lines
 from harness.plan.headers import merged, parse_headers
 from harness.plan.lint import lint
 from harness.plan.load import LoadArguments, parse_load, resolve_load
@@ -77,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take_argument(parser, "what", "*")
     take(
         parser,
-        "plan/new header curl openapi only/operations jmx har target static no-replay max/check fix force "
+        "plan/new header curl openapi only/operations jmx har target static replay no-replay max/check fix force "
         "from-clone git yes home build",
     )
 
@@ -220,6 +221,8 @@ def _new(home: Path, name: str, given: _Given) -> int:
     if made.secrets:
         log(f"secrets.toml, which git ignores, has the values of: {', '.join(made.secrets)}")
     for line in left_lines(made.left, f"plans/{name}.jmx"):
+        log(line)
+    for line in kept_lines(home / "plans", [f"{name}.jmx", f"{name}.toml"]):
         log(line)
     log(f"next: make check PLAN={name} TARGET={made.target.origin}; make gui PLAN={name} changes it")
     return EXIT_OK

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     take_argument(parser, "plan/new")
     take_argument(parser, "address")
-    take(parser, "static no-replay max/check force home build")
+    take(parser, "static replay no-replay max/check force home build")
 
 
 def run(options: argparse.Namespace) -> int:

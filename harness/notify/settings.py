@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, did_you_mean, texts
-from harness.base.credentials import check_variables
 from harness.base.errors import UsageError
+from harness.base.machine_credentials import check_variables
 from harness.notify.message import CHATS
 
 ALWAYS, WORSE, CHANGED = "always", "worse", "changed"

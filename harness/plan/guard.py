@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from harness.base.credentials import credentials_in, refusal
 from harness.base.errors import UsageError
+from harness.base.machine_credentials import credentials_in, refusal
 from harness.plan.allowances import Allowances
 from harness.plan.data_files import data_files
 from harness.plan.finding import Finding, Rule

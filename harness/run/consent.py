@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import HarnessError, UsageError
-from harness.base.log import log
+from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.project import NAME, read_project
 from harness.base.writable import is_private
@@ -91,7 +91,7 @@ def _ask(folder: Path, new: Sequence[Power], own: set[Power]) -> None:
     log(f"{head}")
     for line in lines:
         log(f"  {line}")
-    print("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print_text("Run it? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise UsageError(f"{name} is not trusted; nothing was started", "read its files, and answer y next time")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.log import log
+from harness.base.log import print_text
 from harness.base.project import folder_with, read_project
+from harness.base.secrecy import masked
 from harness.base.toml_text import toml_comment, toml_string
 from harness.base.units import number_text, parse_duration_s, plural
 from harness.plan.adopt.data import DataFile
@@ -20,8 +23,10 @@ from harness.plan.adopt.toml_text import secrets_lines
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.check import refuse_scripts
 from harness.plan.har.correlate import aligned, correlate
+from harness.plan.har.destructive import destructive_of
+from harness.plan.har.hidden import add_secrets
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.read import Recording, has_secure_cookie, read_har
+from harness.plan.har.read import Recording, read_har
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx import LOAD_GROUP
@@ -30,10 +35,10 @@ from harness.plan.plan import SUB_RESULTS
 from harness.plan.spec import load_profile, parse_target
 from harness.run.consent import trust_made
 from harness.run.preflight import check_request
-from harness.run.replay import USERS, Proof, prove
+from harness.run.recorded_lines import listed, print_contents, print_kept, print_replay, print_table, say
+from harness.run.replay import USERS, has_rows, prove
 from harness.run.request import Request, resolve_request
 
-_SHOWN_MOST = 16
 _PROFILE = "local"
 _HARS_MOST = 2
 
@@ -43,6 +48,8 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
 
     `options` are those of `lth init`.
     """
+    if options.replay and options.no_replay:
+        raise UsageError("--replay and --no-replay cannot be used together", "give one")
     if len(options.har) > _HARS_MOST:
         raise UsageError(f"{len(options.har)} recordings: two show what varies", "give --har at most twice")
     recordings = [read_har(path) for path in options.har]
@@ -55,16 +62,35 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
     recorded = _recorded(name, all_steps, with_static=options.static)
     plans = options.home / "plans"
     missing = _write(recorded, plans, options.home, recordings)
-    _print_contents(recorded, recordings, all_steps, missing)
-    if options.no_replay:
-        _print_table(recorded, None)
-        log(f"\nnothing is proven (--no-replay); lth init --har … --target {target} --force replays the plan")
+    print_contents(recorded, recordings, all_steps, missing)
+    if why_not := _why_no_replay(recorded, target, options):
+        print_table(recorded, None)
+        print_kept(recorded, plans)
+        say(recorded, f"\nnothing is proven {why_not} replays the plan")
         return EXIT_OK
     trust_made(options.home, name)
     folders = {"home": options.home, "build": options.build}
     request = resolve_request(argparse.Namespace(verb="init", plan=name, env=_PROFILE, target=target, **folders))
     check_request(request, resolve_load(parse_load(LoadArguments()), request.plan.load))  # as lth check and lth run do
-    return _proven(recorded, request, plans, target, options)
+    return _proven(recorded, request, plans, recordings, options)
+
+
+def _why_no_replay(recorded: Recorded, target: str, options: argparse.Namespace) -> str:
+    """Print what a replay sends, and ask before a destructive one; return why there is none, and how to have it."""
+    command = f"lth init --har … --target {target} --force"
+    if options.no_replay:
+        return f"(--no-replay); {command}"
+    own_rows = has_rows(recorded, options.home / "plans")
+    print_replay(recorded, target, is_varied=bool(recorded.varied) and not own_rows)
+    harms = destructive_of(recorded.steps, recorded.labels())
+    if not harms or options.replay:
+        return ""
+    say(recorded, f"the recording removes, changes, pays or sends: {listed(harms)}")
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return f"(this would repeat it, and there is no terminal to ask); {command} --replay"
+    print_text(f"Send it to {target}? [y/N] ", end="", file=sys.stderr, flush=True)
+    is_agreed = sys.stdin.readline().strip().lower() in ("y", "yes")
+    return "" if is_agreed else f"(not sent); {command} --replay"
 
 
 def _check_allowed(target: str, home: Path) -> None:
@@ -76,7 +102,10 @@ def _check_allowed(target: str, home: Path) -> None:
 def _recorded(name: str, all_steps: Sequence[Steps], *, with_static: bool) -> Recorded:
     recordings = [one.steps for one in all_steps]
     pauses_s = [median(step.pause_s for step in steps) for steps in aligned(recordings)]
-    return Recorded(name, recordings[0], correlate(recordings), pauses_s, with_static)
+    found = correlate(recordings)
+    hidden = [re.sub(r"[^\w ./&+'-]+", " ", one.value) for one in found.typed if one.is_secret]
+    steps = [replace(step, title=masked(step.title, hidden)) for step in recordings[0]]
+    return Recorded(name, steps, found, pauses_s, with_static)
 
 
 def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[Recording]) -> list[str]:
@@ -128,82 +157,27 @@ def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
     return "\n".join([*lines, *(["", "[allow]", *allow] if allow else [])]) + "\n"
 
 
-def _print_contents(
-    recorded: Recorded, recordings: Sequence[Recording], all_steps: Sequence[Steps], missing: Sequence[str]
-) -> None:
-    transactions = sum(bool(step.title) for step in recorded.steps)
-    what = f"{plural(len(recorded.steps), 'request')} in {plural(transactions, 'transaction')}"
-    log(f"plans/{recorded.name}.jmx, plans/{recorded.name}.toml: {what} to {all_steps[0].origin}")
-    for recording, steps in zip(recordings, all_steps, strict=True):
-        left = [f"{count} to {host}" for host, count in steps.hosts.items()]
-        left += [f"{steps.static} of static files"] if steps.static and not recorded.with_static else []
-        left += [f"{count} {reason}" for reason, count in recording.left_out.items()]
-        if left:
-            log(f"{recording.name}: left out: {', '.join(left)}")
-    if recorded.columns:
-        log(f"plans/{recorded.data_name}: what a user types ({', '.join(recorded.columns)}): add rows")
-    if recorded.secrets:
-        log(f"secrets.toml, which git ignores, has the values of: {', '.join(recorded.secrets)}")
-    for file in missing:
-        log(f"plans/{file}: the recording lacks its content: copy the file there")
-    labels = recorded.labels()
-    for label, step in zip(labels, recorded.steps, strict=True):
-        call = step.answers[0]
-        if "multipart" in call.body_type and not (call.params or call.body):
-            log(f"{label}: the recording lacks the form with a file that it sends: lth record keeps it")
-    answers = (answer for step in recorded.steps for answer in step.answers)
-    if all_steps[0].origin.startswith("http:") and any(has_secure_cookie(answer) for answer in answers):
-        log("the cookies are Secure: JMeter sends them over https only; record the https address of the target")
-    if unmatched := recorded.found.unmatched:
-        names = ", ".join(labels[number] for number in unmatched[:3])
-        log(f"only in the first recording ({len(unmatched)}): {names}{' …' if len(unmatched) > 3 else ''}")
-
-
-def _proven(recorded: Recorded, request: Request, plans: Path, target: str, options: argparse.Namespace) -> int:
-    log(f"\nreplay: {USERS} users, then one without each extractor, on {target}")
+def _proven(
+    recorded: Recorded, request: Request, plans: Path, recordings: Sequence[Recording], options: argparse.Namespace
+) -> int:
+    assert request.target  # a recording has one
+    target = request.target.origin
     proof = prove(recorded, request, parse_duration_s(options.max, "--limit"))
     if not proof.failures and proof.dropped:
-        variables = [one for one in recorded.found.variables if one.name not in proof.dropped]
-        recorded.found.variables[:] = variables
-        write_plan(plans, recorded.name, _jmx(recorded), "")
-    _print_table(recorded, proof)
+        recorded.found.variables[:] = [one for one in recorded.found.variables if one.name not in proof.dropped]
+        add_secrets(recorded.steps, recorded.found)  # no extractor reads them any more
+        store_secrets(options.home, recorded.secrets)
+        write_plan(plans, recorded.name, _jmx(recorded), _toml(recorded, recordings))
+    print_table(recorded, proof)
+    print_kept(recorded, plans)
     if proof.failures:
-        log("\nnot proven: the replay differs from the recording:")
+        say(recorded, "\nnot proven: the replay differs from the recording:")
         for line in proof.failures[:5]:
-            log(f"  {line}")
-        log(f"the plan is kept; lth check {recorded.name} -t {target} prints each request")
+            say(recorded, f"  {line}")
+        say(recorded, f"the plan is kept; lth check {recorded.name} -t {target} prints each request")
         return EXIT_REGRESSED
     extractors = plural(len(recorded.found.variables), "extractor")
-    log(f"\nproven in {proof.passes} passes: {USERS} users passed with {extractors}")
-    log(f"next: lth run {recorded.name} -t {target}")
+    more = f" and those that were dropped, and one without these: {', '.join(proof.dropped)}" if proof.dropped else ""
+    say(recorded, f"\nproven in {proof.passes} passes: {USERS} users passed with {extractors}{more}")
+    say(recorded, f"next: lth run {recorded.name} -t {target}")
     return EXIT_OK
-
-
-def _print_table(recorded: Recorded, proof: Proof | None) -> None:
-    """Print the extractors, what was dropped, and what has no source."""
-    labels = recorded.labels()
-    rows = [("value", "first seen", "used", "extractor", "without it")]
-    for one in recorded.found.variables:
-        without = "not proven"
-        if proof and not proof.failures:
-            without = proof.without.get(one.name, "users pass without it, but not without others, too")
-        used = dict.fromkeys(f"{labels[use.step]} ({use.key[0]})" for use in one.uses)
-        rows.append((one.name, labels[one.source], ", ".join(used), one.extractor.text, without))
-    if len(rows) > 1:
-        log("")
-        for line in _columns(rows):
-            log(line)
-    if proof and proof.dropped and not proof.failures:
-        log(f"\nnot needed, so sent as recorded: {', '.join(proof.dropped)}")
-    for unknown in recorded.found.unexplained:
-        value = unknown.value if len(unknown.value) <= _SHOWN_MOST else f"{unknown.value[:_SHOWN_MOST]}…"
-        log(f"unexplained: {labels[unknown.step]}, {unknown.where}: {value} ({unknown.guess}); {unknown.todo}")
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [min(44, max(len(row[at]) for row in rows)) for at in range(len(rows[0]) - 1)]
-    for row in rows:
-        cells = [
-            cell if len(cell) <= width else f"{cell[: width - 1]}…" for cell, width in zip(row, widths, strict=False)
-        ]
-        yield "  ".join([*(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)), row[-1]]).rstrip()

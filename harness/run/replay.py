@@ -1,4 +1,4 @@
-"""Proves the extractors of a recorded plan: replays it with all of them, and without each of them."""
+"""Proves the extractors of a recorded plan: replays it with all of them, and without some of them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import randrange
+from typing import NamedTuple
 
 from rich.console import Console
 
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.proof import Answer, Answers, difference, failures
+from harness.plan.har.needed import Tried, group_count
+from harness.plan.har.proof import Answer, Answers, failures
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.load import ClosedLoad
 from harness.run.context import RunContext, ready_jmeter
@@ -49,13 +51,13 @@ class Proof:
 
 
 def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
-    """Replay a plan that is written: three users with all extractors, then one without each, then without the needless.
+    """Replay a plan that is written: three users with all extractors, some without several, one without the needless.
 
     Only the request's target is contacted. Each JMeter process ends within `limit_s`. Where the data file has one row,
     each user types texts of his own, which end with a number, unless the first users do not pass so.
     """
     names = [one.name for one in recorded.found.variables]
-    proof, is_own = Proof(), _has_rows(recorded, request)
+    proof, is_own = Proof(), has_rows(recorded, request.plan.jmx_path.parent)
     for is_varied in (True, False) if recorded.varied and not is_own else (False,):
         replayed = _replays(recorded, request, limit_s, _users(names), proof, is_varied=is_varied)
         full = [replayed.answers[user] for user in _users(names)]
@@ -66,34 +68,51 @@ def prove(recorded: Recorded, request: Request, limit_s: float) -> Proof:
         return proof
     sent = {name: [replayed.values[user].get(name, "") for user in _users(names)] for name in names}
     # To send a value that never changes as it was recorded makes no difference.
-    proof.dropped = [one.name for one in recorded.found.variables if set(sent[one.name]) == {one.given}]
-    rest = [one for one in recorded.found.variables if one.name not in proof.dropped]
-    varying = [one.name for one in rest]
-    groups = _users(varying) if proof.dropped else {}
-    groups |= {f"{_WITHOUT}{name}": [other for other in varying if other != name] for name in varying}
-    again = _replays(recorded, request, limit_s, groups, proof, is_varied=is_varied)
-    if proof.dropped:
-        proof.failures = _failures(recorded, [again.answers[user] for user in _users(varying)])
-    labels, needless = recorded.labels(), list[str]()
-    for variable in rest:
-        first = min(use.step for use in variable.uses)
-        other = again.answers[f"{_WITHOUT}{variable.name}"]
-        if what := difference(variable, first, labels, full, other, sent[variable.name]):
-            proof.without[variable.name] = what
-        else:
-            needless.append(variable.name)
-    if needless and not proof.failures:
-        last = _replays(recorded, request, limit_s, _users(list(proof.without)), proof, is_varied=is_varied)
-        if _failures(recorded, list(last.answers.values())):
-            proof.shared = needless
-        else:
-            proof.dropped += needless
+    constant = [one.name for one in recorded.found.variables if set(sent[one.name]) == {one.given}]
+    rest = [one for one in recorded.found.variables if one.name not in constant]
+
+    def without(groups: Sequence[Collection[str]]) -> list[Answers]:
+        names = {
+            f"{_WITHOUT}{number} of {len(groups)}": [one.name for one in rest if one.name not in group]
+            for number, group in enumerate(groups, 1)
+        }
+        again = _replays(recorded, request, limit_s, names, proof, is_varied=is_varied)
+        return [again.answers[name] for name in names]
+
+    def passes(dropped: Sequence[str], kept: Sequence[str]) -> bool:
+        if not dropped:
+            return True
+        last = _replays(recorded, request, limit_s, {"user": kept}, proof, is_varied=is_varied)
+        return not _failures(recorded, list(last.answers.values()))
+
+    # First, since passes that leave out others change the data of the target.
+    proof.dropped = constant if passes(constant, [one.name for one in rest]) else []
+    proof.without = Tried(recorded, rest, full, sent).needed(without)
+    needless = [one.name for one in rest if one.name not in proof.without]
+    if needless and passes(needless, list(proof.without)):
+        proof.dropped = [*proof.dropped, *needless]
+    proof.shared = [one for one in (*constant, *needless) if one not in proof.dropped]
     return proof
 
 
-def _has_rows(recorded: Recorded, request: Request) -> bool:
+class PassCount(NamedTuple):
+    """The least and the largest number of passes."""
+
+    least: int
+    most: int
+
+
+def passes_of(recorded: Recorded, *, is_varied: bool) -> PassCount:
+    """Return how many passes prove a plan."""
+    count, groups = len(recorded.found.variables), group_count(recorded)
+    least = USERS + bool(count)
+    most = (2 if is_varied else 1) * USERS + count + (groups if groups < count else 0) + 2 * bool(count)
+    return PassCount(least, most)
+
+
+def has_rows(recorded: Recorded, plans: Path) -> bool:
     """Return whether a person has added rows to the data file of a plan."""
-    path = request.plan.jmx_path.parent / recorded.data_name
+    path = plans / recorded.data_name
     return path.is_file() and len(path.read_text(encoding="utf-8").splitlines()) > _SAMPLE_LINES
 
 

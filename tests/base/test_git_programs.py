@@ -10,6 +10,7 @@ import pytest
 
 from harness.ab.worktree import checked_out
 from harness.base import git
+from harness.base.guardian import Guardian
 
 # Settings that name a program, and those that make git use it.
 _PROGRAMS = (
@@ -93,7 +94,8 @@ def test_no_question_to_git_starts_a_program(repository, tmp_path):
 
 def test_neither_does_the_check_out_of_a_commit(repository, tmp_path):
     first, _ = _hashes(repository)
-    files = checked_out(repository, first, tmp_path, {})
+    with Guardian() as guardian:
+        files = checked_out(repository, first, tmp_path, guardian)
     assert (files.home / "shop.jmx").read_text() == "first"
     assert _markers(repository) == []
 

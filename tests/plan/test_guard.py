@@ -116,7 +116,7 @@ def test_no_request_carries_a_credential_of_the_machine(checked, monkeypatch, na
     monkeypatch.setenv(name, "a-long-secret-value-4711")
     what = f"reads {name}: it is a credential of this machine or of its accounts, which no request may carry"
     assert what in checked(request(), f'[headers]\nX-Key = "Bearer ${name}"')
-    assert what in checked(request(), headers=(f"X-Key: ${name}",))
+    assert what in checked(request(), header=(f"X-Key: ${name}",))
     assert what in checked(request(path=f'/${{__groovy(System.getenv("{name}"))}}'))
     assert what in checked(request(path=f"/${{__env({name})}}"), "[allow]\nscripts = true")
     assert "a-long-secret" not in checked(request(), f'[headers]\nX-Key = "${name}"')

@@ -23,6 +23,7 @@ from harness.plan.headers import (
     with_manager,
 )
 from harness.plan.jmx import tree_of
+from harness.plan.jmx_writer import Expression
 from tests.support.off_host import element, jmx, request, text
 from tests.support.requests import request_of
 from tests.support.tiny import TINY_PLAN
@@ -159,7 +160,8 @@ def test_a_plan_of_an_address_has_neither_the_headers_of_the_project_nor_another
     ],
 )
 def test_headers_whose_name_or_value_is_a_secret_stay_at_their_origin(name, value, is_secret):
-    written = with_manager(ElementTree.fromstring(jmx(request())), "More", {"Accept-Language": "de", name: value})
+    root = ElementTree.fromstring(jmx(request()))
+    written = with_manager(root, "More", {"Accept-Language": "de", name: Expression(value)})
     assert secret_header_names(written, ("tenant_code",)) == ((name,) if is_secret else ())
 
 

@@ -165,7 +165,7 @@ AGAIN = "make run PLAN=tiny DURATION=70s"
         ("make run PLAN=tiny", AGAIN),
         ("make run DURATION=8 PLAN=tiny", AGAIN),
         ("lth run tiny --duration=8s", "lth run tiny --duration=70s"),
-        ("lth run tiny --duration 8s --users=5", "lth run tiny --users=5 --duration=70s"),
+        ("lth run --plan=tiny --duration=8s --users=5", "lth run --plan=tiny --users=5 --duration=70s"),
         ("scripts/run --plan tiny", "scripts/run --plan tiny --duration=70s"),
         ("make sweep PLAN=tiny DURATION=8", ""),
     ],

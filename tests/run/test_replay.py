@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from base64 import b64encode
+from collections import Counter
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -15,6 +18,7 @@ from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import main
 from harness.commands.record import add_forms
+from harness.plan.har import needed
 from harness.plan.har.recorded import Recorded
 from harness.run.replay import varied_rows
 from tests.support import real_applications
@@ -36,6 +40,22 @@ def test_the_needed_extractors_of_a_generated_application_are_proven_and_no_othe
     outcome = outcome_of(seed, tmp_path, 1 + seed % 2)
     assert (outcome.code, outcome.missed, outcome.unnecessary, outcome.not_named) == (0, set(), set(), set())
     assert re.search(r"proven in \d+ passes: 3 users passed with \d extractors", outcome.printed)
+
+
+@pytest.mark.counterpart
+@pytest.mark.real
+@pytest.mark.parametrize("seed", [0, 1, 8, 10])
+def test_passes_that_leave_out_several_extractors_show_what_one_pass_each_shows(tmp_path, monkeypatch, seed):
+    """Extractors, what differs without each, and what is dropped: all lines but those with the numbers of passes."""
+    outcomes = []
+    for name in ("several", "alone"):
+        (tmp_path / name).mkdir()
+        outcomes.append(outcome_of(seed, tmp_path / name, 1 + seed % 2))
+        monkeypatch.setattr(needed, "groups_of", lambda items: [frozenset((one.name,)) for one in items])
+    several, alone = ([line for line in one.printed.splitlines() if "passes" not in line and "127" not in line]
+                      for one in outcomes)  # fmt: skip
+    assert several == alone
+    assert outcomes[0].passes < outcomes[1].passes
 
 
 class OneTime(BaseHTTPRequestHandler):
@@ -133,6 +153,81 @@ def test_without_a_replay_nothing_is_sent_and_nothing_is_proven(tmp_path, capsys
     assert asked == []
     assert re.search(r't +GET / +GET /in \(query\) +CSS input\[name="t"\]@value +not proven\n', printed)
     assert f"nothing is proven (--no-replay); lth init --har … --target {origin} --force replays the plan" in printed
+
+
+class Terminal(io.StringIO):
+    """What a person types, or reads, at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def visit_that_deletes(folder: Path, origin: str) -> list[str]:
+    page = f'<form action="/in"><input type="hidden" name="t" value="{TOKEN}"></form>'
+    entries = [entry(f"{origin}/", page), entry(f"{origin}/in?t={TOKEN}", at_s=3)]
+    return ["--har", str(write(folder / "v.har", *entries, entry(f"{origin}/items/7", method="DELETE", at_s=6)))]
+
+
+@pytest.mark.parametrize("typed", [None, "\n", "n\n", ""])
+def test_a_replay_that_deletes_is_sent_only_when_a_person_agrees(tmp_path, capsys, monkeypatch, typed):
+    if typed is not None:
+        monkeypatch.setattr(sys, "stdin", Terminal(typed))
+        monkeypatch.setattr(sys, "stderr", Terminal())
+    with serving(OneTime, seen=set(), hosts=(asked := [])) as port:
+        origin = f"http://127.0.0.1:{port}"
+        assert init(tmp_path, *visit_that_deletes(tmp_path, origin)) == 0
+    printed = capsys.readouterr().out
+    assert asked == []
+    assert re.search(
+        rf"The replay sends at most \d+ GET and \d+ DELETE to {origin} \(3 users, 4 to \d+ passes\)", printed
+    )
+    assert "the recording removes, changes, pays or sends: DELETE /items/7" in printed
+    assert f"lth init --har … --target {origin} --force --replay replays the plan" in printed
+    assert (tmp_path / "plans" / "shop.jmx").is_file()
+
+
+def test_replay_and_no_replay_exclude_each_other(tmp_path):
+    with pytest.raises(UsageError, match="--replay and --no-replay cannot be used together"):
+        init(tmp_path, *visit_that_deletes(tmp_path, "http://127.0.0.1:1"), "--replay", "--no-replay")
+
+
+class Counting(BaseHTTPRequestHandler):
+    """A page with a token, which /in requires; counts the requests by method."""
+
+    sent: Counter[str]
+    given: set[str]
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.sent[self.command] += 1
+        code, token = 200, uuid4().hex
+        if self.path.startswith("/in"):
+            code = 200 if self.path.partition("t=")[2] in self.given else 403
+        self.given.add(token)
+        page = f'<form action="/in"><input type="hidden" name="t" value="{token}"></form>'
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+    do_DELETE = do_GET  # noqa: N815
+
+
+@pytest.mark.real
+def test_an_agreed_replay_sends_at_most_what_was_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with serving(Counting, sent=(sent := Counter()), given=set()) as port:
+        assert init(tmp_path, *visit_that_deletes(tmp_path, f"http://127.0.0.1:{port}")) == 0
+    printed = capsys.readouterr().out
+    gets, deletes = re.search(r"at most (\d+) GET and (\d+) DELETE", printed).groups()
+    passes = int(re.search(r"proven in (\d+) passes", printed)[1])
+    assert sent == {"GET": 2 * passes, "DELETE": passes}
+    assert sent["GET"] <= int(gets) and sent["DELETE"] <= int(deletes)
+    assert passes == 4  # three users with the extractor, and one without it
 
 
 def test_a_target_that_is_not_allowed_is_refused_before_anything_is_written(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +31,12 @@ class Outcome:
     not_named: frozenset[str]
     printed: str
 
+    @property
+    def passes(self) -> int:
+        """The number of passes of the replay, 0 where it failed."""
+        found = re.search(r"proven in (\d+) passes", self.printed)
+        return int(found[1]) if found else 0
+
 
 def outcome_of(seed: int, folder: Path, recordings: int) -> Outcome:
     """Record the application of a seed, make its plan with `lth init`, which replays it, and judge the plan."""
@@ -40,7 +47,9 @@ def outcome_of(seed: int, folder: Path, recordings: int) -> Outcome:
             har.write_text(json.dumps(recorded(app, origin)))
             arguments += ["--har", str(har)]
         with contextlib.redirect_stdout(printed):
-            code = main(["init", "shop", *arguments, "--home", str(folder), "--build", str(BUILD), "--force"], "lth")
+            code = main(
+                ["init", "shop", *arguments, "--home", str(folder), "--build", str(BUILD), "--force", "--replay"], "lth"
+            )
     needed = needed_parts(app)
     script_made = {prefix for prefix, part in app.parts.items() if part.script_made}
     extracted = parts_with_variables(folder / "plans" / "shop.jmx")

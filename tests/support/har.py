@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from harness.plan.har.correlate import Correlation, correlate
+from harness.plan.har.correlate import correlate
+from harness.plan.har.correlation import Correlation
 from harness.plan.har.read import read_har
 from harness.plan.har.steps import Step, Steps, steps_of
 

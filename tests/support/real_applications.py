@@ -95,7 +95,7 @@ def outcome_of(application: Application, folder: Path, duration_s: int = 20) -> 
 
         record(f"{origin}{application.path}", har, visit, is_headless=True)
         with contextlib.redirect_stdout(printed):
-            code = main(["init", "shop", "--har", str(har), *folders], "lth")
+            code = main(["init", "shop", "--har", str(har), "--replay", *folders], "lth")
         data = home / "plans" / "data" / "shop" / "users.csv"
         head, row = data.read_text().splitlines()
         if code:

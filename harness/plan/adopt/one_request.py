@@ -12,11 +12,11 @@ from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files
 
 from harness.base.errors import UsageError
-from harness.base.secrecy import secret_values, secrets_of_header
-from harness.plan.adopt.adopt import adopt, secret_name
+from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
+from harness.plan.adopt.request_secrets import without_secrets
 from harness.plan.check import refuse_scripts
 from harness.plan.finding import Finding
 from harness.plan.headers import checked_headers, jmx_read, jmx_text, literal, parts_of, resolved, variables_in
@@ -94,7 +94,9 @@ def write_requests(
     """Write the plan `name` of requests; `prefix` begins the names of environment variables for their secrets."""
     target = target_of(requests[0])
     secrets: dict[str, str] = {}
-    checked = [checked_headers(_moved(one.headers, prefix, secrets), "-H") for one in requests]
+    taken = variables_in(*(text for one in requests for text in _texts(one)))
+    requests = [without_secrets(one, prefix, secrets, taken) for one in requests]
+    checked = [checked_headers(one.headers, "-H") for one in requests]
     common = {name: text for name, text in checked[0].items() if all(headers.get(name) == text for headers in checked)}
     requests = [
         replace(
@@ -107,11 +109,11 @@ def write_requests(
     with tempfile.TemporaryDirectory(prefix="request-") as folder:
         path = Path(folder) / "request.jmx"
         path.write_bytes(_jmx(requests, name if len(requests) > 1 else requests[0].label))
-        adoption = adopt(path, name, plans, taken=variables)
+        adoption = adopt(path, name, plans, moves_secrets=False)
         path.write_bytes(adoption.draft.text())
         refuse_scripts(path, source)
-    secrets |= adoption.secrets
-    names = dict.fromkeys((*variables, *adoption.secrets), "")
+    own = [name for name in taken if name not in found]
+    names = dict.fromkeys((*own, *variables), "")
     write_adopted(plans, name, replace(adoption, secrets=names), source, common)
     return MadePlan(plans, name, tuple(one.label for one in requests), target, adoption.left, secrets)
 
@@ -120,27 +122,12 @@ def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
     """Write a plan for a run of an address or a curl command, outside of plans/."""
     request = read_request(address, curl)
     target_of(request)  # refuses a wrong address
-    name = run_name(request)
+    name = run_name(without_secrets(request, "", {}))
     return write_requests([request], build / "first-look" / name, name, "curl")
 
 
 def _texts(request: OneRequest) -> tuple[str, ...]:
     return (request.url, request.body or "", *(text for _, text in request.form), *request.headers.values())
-
-
-def _moved(headers: Mapping[str, str], prefix: str, secrets: dict[str, str]) -> dict[str, str]:
-    """Return headers that read their secrets from environment variables; add these to `secrets`."""
-    moved = {}
-    for name, text in headers.items():
-        value = resolved(text, lambda one: f"${one}")
-        is_secret = secret_values(("password", secret) for secret in secrets_of_header(name, value))
-        if is_secret and not variables_in(text):
-            known = next((variable for variable in secrets if secrets[variable] == value), "")
-            variable = known or secret_name(prefix, f"{name}_header", secrets)
-            secrets[variable] = value
-            text = f"${variable}"
-        moved[name] = text
-    return moved
 
 
 def _label(request: OneRequest) -> str:

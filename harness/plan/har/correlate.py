@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import chain, product
 from typing import NamedTuple
 
+from harness.base.credentials import credentials_in, is_credential
 from harness.base.secrecy import is_secret_name
-from harness.base.spellings import LEAST_LENGTH
-from harness.plan.har.extract import Coding, Extractor, codings, looks_dynamic, proposals
+from harness.plan.har.correlation import Correlation, Typed, Unexplained, Use, Variable, add_typed
+from harness.plan.har.extract import codings, looks_dynamic, proposals
 from harness.plan.har.guess import guess_of
+from harness.plan.har.hidden import add_secrets
 from harness.plan.har.steps import Field, FieldKey, Step, Where, is_json, json_leaves, typed_leaves
 
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
@@ -22,60 +24,6 @@ _LEAST_TYPED = 4
 _LEAST_UNEXPLAINED = 12
 # Headers whose values follow from the others: known values are replaced in them, and none is looked for.
 _FOLLOWING = ("referer", "origin", "accept", "content-type", "x-requested-with")
-
-
-class Use(NamedTuple):
-    """Where a value is sent: the step, the key of its field, the recorded text, and what replaces it."""
-
-    step: int
-    key: tuple[str, str]
-    text: str
-    expression: str
-
-
-@dataclass
-class Variable:
-    """A value that the extractor reads from the responses of step `source`, and its uses.
-
-    `values` are what the recordings send, `given` is what the response of the first one has.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    given: str
-    source: int
-    extractor: Extractor
-    coding: Coding
-    uses: list[Use] = field(default_factory=list)
-
-
-class Typed(NamedTuple):
-    """A value that a person typed: a column of the data file, or a secret; `may_vary` as in Field."""
-
-    column: str
-    value: str
-    is_secret: bool
-    may_vary: bool = False
-
-
-class Unexplained(NamedTuple):
-    """A value that no response has: where it is sent, what it may be, and what to do."""
-
-    step: int
-    where: str
-    value: str
-    guess: str
-    todo: str
-
-
-@dataclass
-class Correlation:
-    """What the requests of a plan replace."""
-
-    variables: list[Variable] = field(default_factory=list)
-    typed: dict[Typed, list[Use]] = field(default_factory=dict)
-    unexplained: list[Unexplained] = field(default_factory=list)
-    unmatched: list[int] = field(default_factory=list)
 
 
 class _Atom(NamedTuple):
@@ -104,6 +52,7 @@ def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:
         for one in step.fields:
             if one.where is Where.HEADER and one.name.lower() in _FOLLOWING:
                 _replace_known(number, one, found)
+    add_secrets(first, found)
     return found
 
 
@@ -134,10 +83,10 @@ def _atoms(number: int, steps: Sequence[Step], first: Sequence[Step], found: Cor
             and not one.is_secret
             and _may_repeat(one, first[: found.typed[known[one.text]][0].step + 1])
         ):
-            _type(found, number, one, known[one.text])  # a form repeats what was typed before
+            add_typed(found, number, one, known[one.text])  # a form repeats what was typed before
             continue
         if one.typed:
-            _type(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
+            add_typed(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
             continue
         texts = (one.text, *(other[one.key].text for other in others if one.key in other))
         if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
@@ -147,7 +96,9 @@ def _atoms(number: int, steps: Sequence[Step], first: Sequence[Step], found: Cor
             for column, value, is_secret in typed_leaves(one.text, before, {key: known[key].column for key in known}):
                 leaves.add(value)
                 spelled = next((text for text in sorted(json_texts(value)) if text in one.text), value)
-                _type(found, number, one, Typed(column, spelled, is_secret, value in known and known[value].may_vary))
+                add_typed(
+                    found, number, one, Typed(column, spelled, is_secret, value in known and known[value].may_vary)
+                )
         yield from (atom for atom in _atoms_of(number, one, texts) if atom.values[0] not in leaves)
 
 
@@ -186,20 +137,6 @@ def _is_secret_header(one: Field) -> bool:
     return one.where is Where.HEADER and (one.name.lower() == "authorization" or is_secret_name(one.name))
 
 
-def _type(found: Correlation, number: int, one: Field, typed: Typed) -> None:
-    """Add a typed value; one that is equal to an earlier one shares its column, another one gets a new name."""
-    if typed.is_secret and len(typed.value) < LEAST_LENGTH:
-        typed = typed._replace(is_secret=False)  # too short to be masked
-    same = next((other for other in found.typed if other.value == typed.value and other.is_secret), None)
-    if same is None or not typed.is_secret:
-        base, count = typed.column, 1
-        while any(other.column == typed.column and other != typed for other in found.typed):
-            count += 1
-            typed = typed._replace(column=f"{base}_{count}")
-        same = typed
-    found.typed.setdefault(same, []).append(Use(number, one.key, typed.value, same.column))
-
-
 def _leaves(text: str) -> list[tuple[str, str]]:
     """Return the name and text of each leaf of a JSON text; nothing of another text."""
     return [
@@ -228,13 +165,6 @@ def _has_source(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correla
     return True
 
 
-def _uses(found: Correlation) -> Iterator[Use]:
-    for variable in found.variables:
-        yield from variable.uses
-    for uses in found.typed.values():
-        yield from uses
-
-
 def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> Variable | None:
     is_varying = len(set(atom.values)) > 1
     typed = [one.value for one in found.typed if len(one.value) >= _LEAST_TYPED]
@@ -249,8 +179,8 @@ def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Corre
             for extractor in proposals(form, atom.field, steps[0].answers, is_varying=is_varying):
                 if only_named and not extractor.is_named(atom.field.name):
                     continue  # a field of the same name is better than a text of an earlier page
-                if any(text in extractor.a for text in typed):
-                    continue  # other users type other texts
+                if any(text in extractor.a for text in typed) or any(credentials_in("", extractor.a + extractor.b)):
+                    continue  # other users type other texts, and have other secrets
                 pairs = zip(steps, wanted, strict=False)
                 if all(extractor.finds(step.answers, text) for step, text in pairs):
                     name = _name(atom, aligned[atom.step][0], found)
@@ -275,11 +205,8 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correl
     """Add a value without a source: as a secret, as typed, or as unexplained."""
     value, one = atom.values[0], atom.field
     differs = len(set(atom.values)) > 1
-    if _is_secret_header(one) and not differs and len(value) >= LEAST_LENGTH:
-        secret = value.rpartition(" ")[2]
-        if not any(use.step == atom.step and use.key == atom.key for use in _uses(found)):
-            _type(found, atom.step, one, Typed(re.sub(r"\W+", "_", one.name).lower(), secret, True))
-        return
+    if is_credential(one.name, value):
+        return  # it becomes a secret
     guess, todo = guess_of(value, one.name, aligned[atom.step][0].answers[0].start_s)
     is_random = bool(guess) or (len(value) >= _LEAST_UNEXPLAINED and looks_dynamic(value))
     if not differs and not is_random:
@@ -287,7 +214,7 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correl
     if any(value in other.value for other in found.unexplained if other.step == atom.step):
         return
     if differs and not is_random and one.where is not Where.PATH and not looks_dynamic(value):
-        _type(found, atom.step, one, Typed(_name(atom, aligned[atom.step][0], found), value, False))
+        add_typed(found, atom.step, one, Typed(_name(atom, aligned[atom.step][0], found), value, False))
         return
     where = f"{one.where} {one.name}".strip()
     guess, todo = guess or "random text", todo or "find in the page's scripts how it is made, and write that"

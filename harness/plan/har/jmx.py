@@ -10,7 +10,8 @@ from urllib.parse import quote, urlsplit
 from xml.etree.ElementTree import Element, ElementTree  # builds XML; harness.plan.jmx reads files safely
 
 from harness.base.units import MS_PER_S
-from harness.plan.har.correlate import Use, Variable, json_texts
+from harness.plan.har.correlate import json_texts
+from harness.plan.har.correlation import Use, Variable
 from harness.plan.har.extract import Kind
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
@@ -37,6 +38,8 @@ from harness.plan.thread_groups import add_loop
 
 NOT_FOUND = "NOT_FOUND"
 _LEAST_TYPED = 4
+# A shorter secret may be in a longer word by chance.
+_LEAST_LONG = 8
 _URL_SAFE = re.compile(r"[\w.~-]+")
 _GROUP = {
     "num_threads": Expression("${__P(users,5)}"),
@@ -220,7 +223,7 @@ def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) 
     markers = (sign for sign in map(chr, range(_MARKERS, _MARKERS_END)) if sign not in one.text)
     for use in sorted(own, key=lambda use: -len(use.text)):
         marker = next(markers)
-        pattern = _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
+        pattern = _part(use.text) if use.is_part else _pattern(use.text, is_json=use.text != ORIGIN and is_json(one))
         text = re.sub(pattern, marker, text)
         needs_encoding = is_in_url and not _URL_SAFE.fullmatch(use.text)
         sent = of_jmx(use.expression)
@@ -240,6 +243,13 @@ def _pattern(text: str, *, is_json: bool) -> str:
         return re.escape(text)
     texts = "|".join(re.escape(spelled) for spelled in sorted({text, *json_texts(text)}))
     return rf'(?<=")(?:{texts})(?=")|(?<![\w.\"]){re.escape(text)}(?![\w.\"])'
+
+
+def _part(text: str) -> str:
+    """Return the regular expression for a secret anywhere in a text, but not within a longer word."""
+    is_short = len(text) < _LEAST_LONG
+    start, end = (r"(?<!\w)" if text[0].isalnum() else "", r"(?!\w)" if text[-1].isalnum() else "")
+    return start + re.escape(text) + end if is_short else re.escape(text)
 
 
 def _extractor(tree: Element, variable: Variable) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from harness.plan.har.correlate import Variable
+from harness.plan.har.correlation import Variable
 from harness.plan.har.page import joined_url, read_page
 from harness.plan.har.steps import Step, Where, json_leaves, path_shape
 
@@ -92,24 +92,41 @@ def difference(
     differs among those users is not compared. `number` is the first step that sends the value. A difference before it
     has another reason, such as data of an earlier pass: then only codes and paths are compared, if they were equal.
     """
-    has_other_data = False
-    for at, answer in enumerate(other):
+    for at, what in enumerate(differences(number, full, other)):
         where = f"step {at + 1} {labels[at]}"
+        if at < number and what:
+            return f"not tested: {where} {what}"
+        if what:
+            return f"{where} {what}"
+        if at >= number and is_for_recorded(variable.values[0], at, full, other, sent):
+            return f"{where} answers for the recorded value"
+    return ""
+
+
+def differences(number: int, full: Sequence[Answers], other: Answers) -> list[str]:
+    """Return how each answer differs from those of all users with all extractors; empty texts where none does.
+
+    `number` is the first step that sends another value: before it only other codes and paths count, and after it, too,
+    if another page was shown before.
+    """
+    found, has_other_data = list[str](), False
+    for at, answer in enumerate(other):
         known = [one for user in full if (one := user[at])]
         if len(known) < len(full):
+            found.append("")
             continue
         old = [signature_of(one) for one in known]
         plain = _refused(old, answer)
-        what = plain or (_other_page(old, signature_of(answer)) if answer and not has_other_data else "")
-        if at < number and plain:
-            return f"not tested: {where} {plain}"
-        if at < number:
-            has_other_data = has_other_data or bool(what)
-        elif what:
-            return f"{where} {what}"
-        elif answer and _is_for_recorded(variable.values[0], answer, known, sent):
-            return f"{where} answers for the recorded value"
-    return ""
+        page = "" if plain or answer is None or has_other_data else _other_page(old, signature_of(answer))
+        has_other_data = has_other_data or (at < number and bool(page))
+        found.append(plain or (page if at >= number else ""))
+    return found
+
+
+def is_for_recorded(value: str, at: int, full: Sequence[Answers], other: Answers, sent: Sequence[str]) -> bool:
+    """Return whether the answer to a step has the recorded value where the answers of other users have theirs."""
+    known, answer = [one for user in full if (one := user[at])], other[at]
+    return answer is not None and len(known) == len(full) and _is_for_recorded(value, answer, known, sent)
 
 
 def _refused(old: Sequence[Signature], answer: Answer | None) -> str:

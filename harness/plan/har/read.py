@@ -13,7 +13,7 @@ from email import message_from_bytes
 from email.policy import HTTP
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
@@ -132,7 +132,7 @@ def _reason(entry: Mapping[str, Any]) -> str:
 def _call(entry: Mapping[str, Any]) -> Call:
     request, response = entry["request"], entry["response"]
     content = response.get("content") or {}
-    method, url = request["method"].upper(), request["url"].partition("#")[0]
+    method, url, user = request["method"].upper(), *_without_user(request["url"].partition("#")[0])
     if not _METHOD.fullmatch(method):
         raise ValueError(f"the method {method[:20]!r}")
     start_s = datetime.fromisoformat(entry["startedDateTime"].replace("Z", "+00:00")).timestamp()
@@ -148,7 +148,7 @@ def _call(entry: Mapping[str, Any]) -> Call:
         url=url,
         start_s=start_s,
         end_s=start_s + max(0.0, float(entry.get("time") or 0)) / MS_PER_S,
-        headers=_headers(request.get("headers")),
+        headers=_with_user(_headers(request.get("headers")), user),
         body=data.get("text") or "",
         params=tuple(_params(data, kind)),
         body_type=kind,
@@ -159,6 +159,28 @@ def _call(entry: Mapping[str, Any]) -> Call:
         redirect=located if 300 <= response["status"] < 400 else "",
         page=entry.get("pageref") or "",
     )
+
+
+class _Address(NamedTuple):
+    """A URL, and user and password that were in it."""
+
+    url: str
+    user: str
+
+
+def _without_user(url: str) -> _Address:
+    """Return a URL without user and password, and these."""
+    head, slashes, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    user, at, host = host.rpartition("@")
+    return _Address(f"{head}{slashes}{host}{slash}{path}", user) if at else _Address(url, "")
+
+
+def _with_user(headers: Headers, user: str) -> Headers:
+    """Return headers with the one in which a browser sends user and password of a URL."""
+    if not user or _value(headers, "authorization"):
+        return headers
+    return (*headers, ("Authorization", f"Basic {base64.b64encode(unquote(user).encode()).decode()}"))
 
 
 def _headers(entries: Any) -> Headers:

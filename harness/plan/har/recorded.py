@@ -6,14 +6,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
+from urllib.parse import unquote
 
-from harness.plan.har.correlate import Correlation
+from harness.base.credentials import UUID, credentials_in, looks_random, without_credentials
+from harness.plan.har.correlation import Correlation, Use
 from harness.plan.har.steps import Field, Step, Where
 
-_FILE_NAME_MOST = 100
+_FILE_NAME_MOST, _SUFFIX_MOST = 100, 5
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,16 @@ class Recorded:
 
     def upload_name(self, one: Field) -> str:
         """Return where an upload is, relative to plans/."""
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", one.file)[-_FILE_NAME_MOST:]
+        name = one.file
+        if (
+            any(credentials_in("", name))
+            or looks_random(Path(name).stem)
+            or any(v in name for v in self.secrets.values())
+        ):
+            names = dict.fromkeys(field.file for step in self.steps for field in step.fields if field.file)
+            suffix = Path(name).suffix if len(Path(name).suffix) <= _SUFFIX_MOST else ""
+            name = f"upload-{list(names).index(name) + 1}{suffix}"
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[-_FILE_NAME_MOST:]
         return f"data/{self.name}/{name.lstrip('.') or 'file'}"
 
     def secret_name(self, column: str) -> str:
@@ -67,17 +79,24 @@ class Recorded:
         name = re.sub(r"[^\x00-\x7f]", lambda sign: f"_{ord(sign[0]):x}", f"{self.name}_{column}")
         return re.sub(r"\W+", "_", name).upper()
 
+    def _replaced(self) -> Iterator[tuple[str, Sequence[Use]]]:
+        """Yield the variables and the secrets with their uses."""
+        yield from ((one.name, one.uses) for one in self.found.variables)
+        yield from ((one.column, uses) for one, uses in self.found.typed.items() if one.is_secret)
+
     def labels(self) -> list[str]:
         """Return the unique label of each step; a segment of its path that varies has the name of its variable."""
         counts: Counter[str] = Counter()
         labels = []
         for number, step in enumerate(self.steps):
             parts = step.path.split("/")
-            for variable in self.found.variables:
-                for use in variable.uses:
+            for name, uses in self._replaced():
+                for use in uses:
                     if use.step == number and use.key[0] == Where.PATH:
                         at = int(use.key[1]) + 1
-                        parts[at] = parts[at].replace(use.text, f"{{{variable.name}}}")
+                        part = parts[at] if use.text in parts[at] else unquote(parts[at])
+                        parts[at] = part.replace(use.text, f"{{{name}}}") if use.text in part else parts[at]
+            parts = [without_credentials(part) if not UUID.fullmatch(part) else part for part in parts]
             label = f"{step.method} {'/'.join(parts)[:60]}"
             counts[label] += 1
             labels.append(label if counts[label] == 1 else f"{label} #{counts[label]}")

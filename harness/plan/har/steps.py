@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 from urllib.parse import unquote, unquote_plus, urlsplit
 
+from harness.base.credentials import is_credential, looks_random, without_credentials
 from harness.base.errors import UsageError
-from harness.base.secrecy import is_secret_name
 from harness.plan.har.page import Form, is_typed, joined_url, read_page
 from harness.plan.har.read import Call, Recording, is_static
 
@@ -99,7 +99,7 @@ class Step:
 
 def path_shape(path: str) -> str:
     """Return a path with # for each segment that may be an id."""
-    return "/".join("#" if re.search(r"\d|.{24}", part) else part for part in path.split("/"))
+    return "/".join("#" if re.search(r"\d|.{24}", part) or looks_random(part) else part for part in path.split("/"))
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def _title(first: Call, last: Call, form: Form | None, fields: Sequence[Field]) 
     button = pressed or (plain if first.header("sec-fetch-mode") in ("", "navigate") else "") or only
     title = read_page(last.response).title if "html" in last.response_type else ""
     path = urlsplit(first.url).path or "/"
-    name = button or (title if first.method == "GET" else "") or f"{first.method} {path}"
+    name = without_credentials(button or (title if first.method == "GET" else "")) or f"{first.method} {path}"
     return " ".join(re.sub(r"[^\w ./&+'-]+", " ", name).split())[:50] or path
 
 
@@ -215,7 +215,7 @@ def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) 
         number = counts[where, name]
         key = name if number == 1 else f"{name}#{number}"
         typed, is_secret = _Typed() if file else _typed(name, value, form, before)
-        may_vary = bool(typed) and where is Where.FORM and _may_vary(name, value, form)
+        may_vary = bool(typed) and not is_secret and where is Where.FORM and _may_vary(name, value, form)
         text = value if file else value.replace(origin, ORIGIN)
         yield Field(where, key, text, file, content_type, typed, is_secret, may_vary)
     if call.body and not call.params:
@@ -235,12 +235,12 @@ def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> 
     """Return the column for a field that a person typed, and whether it is a secret; an empty name for another one."""
     element = form.inputs.get(name) if form else None
     if element:
-        is_secret = element.attributes.get("type", "").lower() == "password"
+        is_secret = element.attributes.get("type", "").lower() == "password" or is_credential(name, value)
         is_own = is_typed(element) and value not in ("", element.attributes.get("value"))
         return _Typed(_column(name), is_secret) if is_own else _Typed()
     if form or not value or any(value in call.response for call in before):
         return _Typed()
-    is_secret = is_password(name)
+    is_secret = is_password(name, value)
     return _Typed(_column(name), is_secret) if is_secret or _PERSONAL.fullmatch(name) else _Typed()
 
 
@@ -250,9 +250,9 @@ def _may_vary(name: str, value: str, form: Form | None) -> bool:
     return is_text and bool(re.search("[A-Za-z]", value)) and "@" not in value and not _SEARCH.fullmatch(name)
 
 
-def is_password(name: str) -> bool:
+def is_password(name: str, value: str) -> bool:
     """Return whether a field is a secret that a person types; a token is not."""
-    return is_secret_name(name) and bool(re.search(r"(?i)pass|pwd|secret", name))
+    return is_credential(name, value) and bool(re.search(r"(?i)pass|pwd|secret|otp|pin", name))
 
 
 def _column(name: str) -> str:
@@ -272,8 +272,8 @@ def typed_leaves(body: str, before: Sequence[Call], known: Mapping[str, str]) ->
     for path, value in json_leaves(body):
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         is_new = isinstance(value, str) and value and not any(value in call.response for call in before)
-        if value in known or (is_new and (is_password(name) or _PERSONAL.fullmatch(name))):
-            yield known.get(str(value)) or _column(name), str(value), is_password(name)
+        if value in known or (is_new and (is_password(name, str(value)) or _PERSONAL.fullmatch(name))):
+            yield known.get(str(value)) or _column(name), str(value), is_password(name, str(value))
 
 
 def json_leaves(text: str) -> Iterator[tuple[tuple[str | int, ...], str | int | float]]:
