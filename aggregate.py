@@ -7,6 +7,6 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - pathlib loads slowly
 
-from harness.entry import start
+from harness.cli.entry import start
 
 start("aggregate.py")

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from harness import entry
-from harness.base import toolchain
-from harness.base.class_data import store_class_data
 from harness.base.guardian import RUNS_VARIABLE
+from harness.base.install import toolchain
+from harness.base.install.class_data import store_class_data
 from harness.base.java import jmeter_java_version
 from harness.base.project import BUILD
+from harness.cli import entry
 from harness.run.directory import ID_VARIABLE
 from tests.support.commands import command
 from tests.support.local_server import serving
@@ -36,16 +36,16 @@ LONGEST = (
     "program/test_installed.py",
     "run/test_real_jmeter.py",
     "run/test_survival.py",
-    "nightly/test_nightly_driver.py",
+    "kinds/nightly/test_nightly_driver.py",
     "run/test_teardown.py",
     "sweep/test_sweep_driver.py",
     "run/test_run.py",
-    "trust/test_trust_real.py",
+    "kinds/trust/test_trust_real.py",
     "run/remote/test_generators.py",
     "site/test_every_width.py",
-    "bisect/test_real_bisect.py",
+    "kinds/bisect/test_real_bisect.py",
     "storage/test_s3.py",
-    "ab/test_ab_driver.py",
+    "kinds/ab/test_ab_driver.py",
     "plans/test_killbill_plan.py",
     "plans/test_folio_checkin.py",
     "systems/test_thruzero_system.py",

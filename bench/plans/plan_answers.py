@@ -16,11 +16,11 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from bench.plans.plan_expectations import Body, Expectations, put_by_scripts, wanted_by_loops
-from harness.plan.csv_data import KINDS as CSV_KINDS
-from harness.plan.csv_data import column
-from harness.plan.jmx import Node, enabled_nodes, plan_tree
-from harness.plan.jmx_values import UnknownValueError, Values
-from harness.plan.lint import text_parts
+from harness.plan.checks.lint import text_parts
+from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
+from harness.plan.jmx.csv_data import column
+from harness.plan.jmx.tree import Node, enabled_nodes, plan_tree
+from harness.plan.jmx.values import UnknownValueError, Values
 
 _VALUES_MOST = 50
 _VARIABLE = re.compile(r"\$\{(\w+)\}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bench.plans.json_document import COUNT, Choice, Document
-from harness.plan.jmx import Node
+from harness.plan.jmx.tree import Node
 
 _MATCH, _CONTAINS, _NOT, _EQUALS, _SUBSTRING, _OR = 1, 2, 4, 8, 16, 32
 _CODES = (200, 201, 202, 204)

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from bench.plans.real_runs import LOAD, PASS, PASSED, Result
 from harness.base.errors import UsageError
+from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.groups import needs_tables
-from harness.plan.lint import lint
+from harness.plan.checks.lint import lint
 from harness.plan.plan import load_plan
-from harness.report.verdict import DOUBTFUL, VALID
 
 _HEAD = """\
 # Real test plans

@@ -36,8 +36,8 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_RE
 from harness.base.project import SHIPPED
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.files import store_secrets, write_adopted
-from harness.plan.finding import Rule
-from harness.plan.jmx import read_properties
+from harness.plan.checks.finding import Rule
+from harness.plan.jmx.tree import read_properties
 from harness.plan.plan import load_plan
 from harness.run.result_file import read_end
 

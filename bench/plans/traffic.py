@@ -39,19 +39,19 @@ from bench.plans.real_runs import (
     stored_results,
 )
 from bench.plans.traffic_difference import HOST, Difference, Request, differences, request_of
-from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
+from harness.base.install import toolchain
 from harness.base.project import SHIPPED
 from harness.plan.adopt.draft import Fix
-from harness.plan.data_files import file_names_of
-from harness.plan.finding import Rule
-from harness.plan.jmx import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
-from harness.plan.jmx_values import UnknownValueError, Values
+from harness.plan.checks.finding import Rule
+from harness.plan.jmx.data_files import file_names_of
+from harness.plan.jmx.thread_groups import LOOPS, LOOPS_ENDLESS
+from harness.plan.jmx.tree import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
+from harness.plan.jmx.values import UnknownValueError, Values
 from harness.plan.plan import load_plan
-from harness.plan.thread_groups import LOOPS, LOOPS_ENDLESS
-from harness.run.connections import agent_option
-from harness.run.one_pass import one_pass
+from harness.run.jmeter.connections import agent_option
 from harness.run.prepare import JAVA_OPTIONS
+from harness.run.replay.one_pass import one_pass
 
 _LIMIT_S = 90
 _STOP_S = 20

@@ -19,15 +19,15 @@ from bench.readers.contenders import CONTENDERS, IN_BENCH_VENV, JMETER, OURS, Co
 from bench.readers.file import BenchFile
 from bench.results import SMALL_ROWS, Pass, Result, aims, wrong
 from bench.tables import print_aims, results_table
-from harness.base import toolchain
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
+from harness.base.install.python_packages import ensure_bench_venv
 from harness.base.log import stderr_log
 from harness.base.once import lock
 from harness.base.project import BUILD, SHIPPED
-from harness.base.python_packages import ensure_bench_venv
 from harness.base.units import mb_text, parse_whole_number, percent_text
-from harness.run.jmeter import JMeterHome
+from harness.run.jmeter.process import JMeterHome
 
 _log = stderr_log("bench: ")
 

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
+from harness.base.install.toolchain import ensure_jmeter
 from harness.base.java import jmeter_java_path
-from harness.base.toolchain import ensure_jmeter
 
 _SUGGESTIONS = Path(__file__).resolve().parent / "programs" / "Suggestions.java"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from bench.runs.paired_runs import WITH, WITHOUT, PairedRuns, add_run_options
 from bench.runs.run import StartedSystem
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.java import jmeter_java_path
-from harness.run.exchanges import STORE_FAILURES
+from harness.run.jmeter.exchanges import STORE_FAILURES
 
 # Full speed, without a pause: nothing shows the cost of a sample better.
 _PLAN = "lb-direct"

@@ -31,9 +31,9 @@ from harness.base.log import stderr_log
 from harness.base.ports import free_port
 from harness.base.project import SHIPPED
 from harness.base.units import clock_text, parse_whole_number, percent_text
-from harness.plan.jmx import LOAD_GROUP
+from harness.judge.warnings import WarningCode
+from harness.plan.jmx.tree import LOAD_GROUP
 from harness.report.tables import table
-from harness.report.warnings import WarningCode
 
 # Without think time: a pause of the users hides that the system is slower.
 _PLAN, _ENV = "lb-direct", "lb"

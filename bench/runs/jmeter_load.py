@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from harness.base import toolchain
 from harness.base.errors import StartError
+from harness.base.install import toolchain
 from harness.base.process import stop
 from harness.base.project import SHIPPED
 from harness.metrics.interval import IntervalMs
-from harness.run.connections import FOREIGN_NAME, agent_argument, sampler_option
-from harness.run.exchanges import STORE_FAILURES
+from harness.run.jmeter.connections import FOREIGN_NAME, agent_argument, sampler_option
+from harness.run.jmeter.exchanges import STORE_FAILURES
 
 if TYPE_CHECKING:
     import pandas

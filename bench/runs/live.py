@@ -16,7 +16,7 @@ from harness.live.state import LiveState
 from harness.metrics.live import LiveTally
 from harness.plan.goal import Goal
 from harness.report.tables import table
-from harness.run.progress import JtlTail
+from harness.run.jmeter.progress import JtlTail
 
 _HEAD = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes,"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import OUT_NAME
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.java import java_path
 from harness.base.project import SHIPPED
 from harness.jtl.inputs import Input, opened

@@ -19,10 +19,10 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
-from harness.plan.memory import user_kb
+from harness.plan.load.memory import user_kb
 from harness.plan.plan import load_plan
 from harness.report.tables import table
-from harness.run.jmeter_command import PLAN_NAME
+from harness.run.jmeter.command import PLAN_NAME
 from harness.system.histograms import printed_classes
 
 _log = stderr_log("bench: ")

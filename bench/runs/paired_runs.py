@@ -14,10 +14,10 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import parse_whole_number
-from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.report.run_result import RunResult
 from harness.run.names import full_path
-from harness.run.telemetry import GENERATOR
+from harness.run.telemetry.table import GENERATOR
 
 WITHOUT, WITH = "without", "with"
 _SERIES = {WITHOUT: "01", WITH: "02"}

@@ -19,7 +19,7 @@ from bench.runs.jmeter_load import LoadingJMeter, Slice, Variant, cpu_s, elapsed
 from bench.runs.paired_change import PairedChange, paired_change
 from bench.runs.run import StartedSystem
 from bench.tables import print_aims
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.log import stderr_log
 from harness.base.units import MS_PER_S, parse_whole_number
 from harness.metrics.interval import IntervalMs

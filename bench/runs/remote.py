@@ -15,8 +15,8 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.ports import LOOPBACK, free_port
 from harness.base.project import SHIPPED
 from harness.base.units import rate_text
-from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.report.run_result import RunResult
 from harness.report.tables import table
 
 _PLAN = "lb-direct"

@@ -20,13 +20,13 @@ from typing import Any
 
 from bench.results import Aim
 from bench.tables import print_aims
-from harness.ab.rule import PAIRS_MOST
 from harness.base.errors import EXIT_INTERRUPTED, StartError
 from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
 from harness.experiment.record import FINISHED
+from harness.kinds.ab.rule import PAIRS_MOST
 from harness.metrics.metric import compared_metrics, parse_metric
 from harness.report.tables import table
 

@@ -20,10 +20,10 @@ from bench.tables import print_aims
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, StartError
 from harness.base.project import SHIPPED
 from harness.compare.sources import read_result
+from harness.judge.verdict import VALID, Verdict
+from harness.judge.warnings import without_numbers
 from harness.plan.plan import load_plan
 from harness.report.tables import cell, table
-from harness.report.verdict import VALID, Verdict
-from harness.report.warnings import without_numbers
 
 _REPORTS = SHIPPED / "build" / "bench" / "verdicts"
 _VALID_LEAST_RATIO = 0.9

@@ -12,15 +12,15 @@ import numpy
 
 from bench.results import Aim
 from bench.tables import print_aims
-from harness.ab.pairs import series_of
-from harness.ab.record import A, B, order_of
-from harness.ab.rule import LOOKS, PAIRS_LEAST, is_sure, judge, verdict_of
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
-from harness.compare.result import LabelResult
+from harness.kinds.ab.pairs import series_of
+from harness.kinds.ab.record import A, B, order_of
+from harness.kinds.ab.rule import LOOKS, PAIRS_LEAST, is_sure, judge, verdict_of
 from harness.metrics.metric import AVERAGE, percentiles
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import LabelResult
 from harness.report.tables import table
 
 _log = stderr_log("bench: ")

@@ -16,9 +16,9 @@ from bench.results import Aim
 from bench.tables import print_aims
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.sample import Sample
-from harness.plan.load import ClosedLoad
+from harness.plan.load.model import ClosedLoad
 from harness.report.tables import table
-from harness.run.auto_end import LOOK_PERIOD_S, LOOKS_NEEDED, AutoEnd, check, enough_ms
+from harness.run.jmeter.auto_end import LOOK_PERIOD_S, LOOKS_NEEDED, AutoEnd, check, enough_ms
 from harness.run.record import AutoEndRecord
 
 _USERS = 5

@@ -11,10 +11,10 @@ from pathlib import Path
 from bench.statistics import otava
 from bench.statistics.otava import OTHER, SAME, SLIP, Answer
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, StartError
+from harness.base.install.python_packages import ensure_otava_venv
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, run_or_fail
 from harness.base.project import SHIPPED
-from harness.base.python_packages import ensure_otava_venv
 from harness.base.units import plural
 from harness.commands.history import otava_csv
 from harness.history.catalogue import runs_of

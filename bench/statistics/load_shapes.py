@@ -22,7 +22,7 @@ from bench.statistics.simulated_load import (
     arriving,
     closed,
 )
-from harness.plan.load import CLOSED, OPEN, LoadRecord
+from harness.plan.load.model import CLOSED, OPEN, LoadRecord
 
 # Returns the factor of the work for a run of this length, s.
 MakeFactor = Callable[[Random, float], Factor]

@@ -14,7 +14,6 @@ from datetime import date, timedelta
 import numpy as np
 
 from harness.compare.conditions import Conditions
-from harness.compare.result import LabelResult
 from harness.history.change_points import (
     LEAST_RATIO,
     P_MOST,
@@ -26,9 +25,10 @@ from harness.history.change_points import (
     weak_indexes,
 )
 from harness.history.series import Line, Point
+from harness.judge.verdict import VALID
 from harness.metrics.figures import TOTAL
-from harness.plan.load import CLOSED, LoadRecord
-from harness.report.verdict import VALID
+from harness.plan.load.model import CLOSED, LoadRecord
+from harness.report.run_result import LabelResult
 
 SAME, SLIP, OTHER = "same", "same but for Otava's slip", "DIFFERS"
 METRIC = "average_ms"

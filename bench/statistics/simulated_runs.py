@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from harness.base.units import MS_PER_S
 from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED, Comparison
 from harness.compare.decision import compare
-from harness.compare.result import JTL, LabelResult, RunResult
 from harness.metrics.batches import BATCH_COUNT, BATCH_PERCENTILES, BatchCounts, Batches
 from harness.metrics.figures import TOTAL
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import JTL, LabelResult, RunResult
 
 SAMPLE_COUNT = 5_000
 # Mean service time: long compared with the clock resolution of 1 ms.

@@ -12,18 +12,18 @@ import numpy
 
 from bench.results import Aim
 from bench.tables import print_aims
-from harness.ab.rule import LOOKS, Series, is_sure, judge
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.comparison import REGRESSED
+from harness.kinds.ab.rule import LOOKS, Series, is_sure, judge
+from harness.kinds.trust.design import RUNS_PER_START, STARTS
+from harness.kinds.trust.power import DEVIATIONS_FOUND, least_change
+from harness.kinds.trust.variance import parts_of, within_runs
 from harness.metrics.batch_means import Estimate
 from harness.metrics.batch_means import mean as mean_of_batches
 from harness.metrics.batches import BATCH_COUNT
 from harness.metrics.metric import compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.tables import table
-from harness.trust.design import RUNS_PER_START, STARTS
-from harness.trust.power import DEVIATIONS_FOUND, least_change
-from harness.trust.variance import parts_of, within_runs
 
 _COVERED_LEAST = 0.90
 _POWER, _POWER_WITHIN = 0.80, 0.08

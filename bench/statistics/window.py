@@ -21,16 +21,16 @@ from bench.statistics.simulated_load import Answer
 from bench.tables import print_aims
 from harness.base.units import MS_PER_S, parse_whole_number, percent_text
 from harness.jtl.sample import Sample
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import VALID, Verdict
+from harness.judge.warnings import without_numbers
 from harness.metrics.figures import LOAD
 from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
-from harness.plan.load import LoadRecord
-from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
-from harness.report.summary import RunSummary
+from harness.plan.load.model import LoadRecord
 from harness.report.tables import table
-from harness.report.verdict import VALID, Verdict
-from harness.report.warnings import without_numbers
 from harness.run.record import FINISHED, HostRecord, RunRecord
 
 _LENGTHS_S = (120.0, 300.0)

@@ -15,11 +15,11 @@ from harness.base.project import current_project
 from harness.compare.answer import headline
 from harness.compare.comparison import Comparison
 from harness.compare.decision import compare as compare_results
-from harness.compare.result import RunResult
 from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
 from harness.compare.sources import result_of_jtls
 from harness.history.pin_files import runs_of_pins
 from harness.plan.plan import thresholds_of
+from harness.report.run_result import RunResult
 from harness.run.names import refuse_stored
 from harness.sweep.level_verdicts import ComparedLevels, compare_levels
 from harness.sweep.overlay import one_sided

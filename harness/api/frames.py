@@ -9,10 +9,11 @@ import numpy
 import pandas
 from pandas import DataFrame
 
+from harness.api.export.rows import SECOND_COLUMNS, Value, second_rows
 from harness.base.errors import UsageError
 from harness.base.records import key_of
 from harness.compare.comparison import Comparison, LabelComparison, MetricComparison
-from harness.export.rows import SECOND_COLUMNS, Value, second_rows
+from harness.judge.summarise import origin_of, shown_series
 from harness.metrics.figures import LOAD, PERCENTILES, TOTAL, LabelFigures
 from harness.metrics.instruments import kind_of
 from harness.metrics.interval import SecondSpan
@@ -21,7 +22,6 @@ from harness.metrics.metric import AVERAGE, percentile
 from harness.metrics.tally import SampleTally
 from harness.metrics.timeline import SPAN_MAX_S, SecondSeries
 from harness.report.columns import COUNT, ERROR_COUNT, MAX, MIN, WIDE, columns_of
-from harness.report.summarise import origin_of, shown_series
 from harness.report.tables import Rows, rows_of
 
 _INTEGER, _NULLABLE, _FLOAT = "int64", "Int64", "float64"

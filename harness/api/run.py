@@ -10,29 +10,29 @@ from typing import overload
 
 from pandas import DataFrame
 
+from harness.api.export.files import seconds_of
 from harness.api.frames import joined, label_second_frame, second_frame, table_frame, timeline_frame
 from harness.api.sample_frames import sample_frames
 from harness.api.sample_pieces import sample_pieces
 from harness.base.errors import UsageError
 from harness.base.project import current_project
 from harness.compare.sources import read_summary
-from harness.export.files import seconds_of
 from harness.history.pin_files import runs_of_pins
 from harness.jtl.inputs import Input, opened, resolve
 from harness.jtl.readers import TALLY
 from harness.jtl.sample import SAMPLES_NAME
+from harness.judge.goals import GoalResult
+from harness.judge.summarise import origin_of
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import Verdict
+from harness.judge.warnings import RunWarning
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.metrics.window import Window, parse_window
 from harness.report.columns import parse_percentiles, rising
-from harness.report.goals import GoalResult
 from harness.report.jtls import Counting, run_of, summary_of_jtls, tally_of_jtls
 from harness.report.selection import Selection
-from harness.report.summarise import origin_of
-from harness.report.summary import RunSummary
-from harness.report.verdict import Verdict
-from harness.report.warnings import RunWarning
 from harness.run.directory import RunDirectory
 from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths, split_choice

@@ -12,7 +12,7 @@ from typing import TextIO
 from harness.base.plain_text import without_control
 
 Log = Callable[[str], None]
-# Spells the options in messages as the user types them; set once by harness/program.py.
+# Spells the options in messages as the user types them; set once by harness/cli/program.py.
 _spell: Callable[[str], str] = str
 
 

@@ -10,22 +10,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from harness.ab.message import ab_message, is_due
-from harness.ab.outcome import Outcome, headline
-from harness.ab.record import A, AbRecord, B
-from harness.ab.rule import PAIRS_LEAST
-from harness.ab.side import ReadySide, check_sides, parse_side, ready_side, unknown_ref
-from harness.ab.steps import AbTest
-from harness.ab.worktree import build_side, checked_out, load_before_checkout, working_copy
 from harness.base import git, units
-from harness.base.before_setup import needs_set_up
 from harness.base.config import is_suite
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import names_in
+from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -36,16 +30,22 @@ from harness.experiment.arguments import (
 from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
+from harness.experiment.sides import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.worktree import build_side, checked_out, load_before_checkout, working_copy
+from harness.kinds.ab.message import ab_message, is_due
+from harness.kinds.ab.outcome import Outcome, headline
+from harness.kinds.ab.record import A, AbRecord, B
+from harness.kinds.ab.rule import PAIRS_LEAST
+from harness.kinds.ab.steps import AbTest
+from harness.kinds.trust.known import Proposal, known, known_text
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
-from harness.plan.load import Load, load_record
+from harness.plan.load.model import Load, load_record
 from harness.run.arguments import refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.site.html_option import publish
-from harness.trust.known import Proposal, known, known_text
 
 # Different orders of the pairs.
 _SEEDS = 1_000_000

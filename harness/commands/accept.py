@@ -13,6 +13,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import emit, print_text
 from harness.base.project import current_project, names_in
 from harness.base.units import parse_date, parse_whole_number
+from harness.cli.options import take
 from harness.history.acceptance import (
     ACCEPTED,
     Acceptance,
@@ -25,7 +26,6 @@ from harness.history.acceptance import (
 from harness.history.files import read_catalogue
 from harness.history.nightly_series import NightlyRuns, nightly_runs_of
 from harness.metrics.metric import parse_metric
-from harness.options import take
 from harness.run import kinds
 
 _USERS_MOST = 1_000_000

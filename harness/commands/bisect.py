@@ -6,20 +6,13 @@ import argparse
 import shlex
 from contextlib import ExitStack
 
-from harness.ab.side import ReadySide, SideFiles, SideText, what_runs
-from harness.ab.worktree import load_before_checkout, working_copy
 from harness.base import git
-from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
-from harness.bisect.build import Builder, BuildingFirst
-from harness.bisect.design import Bisection
-from harness.bisect.noise import noise_of
-from harness.bisect.outcome import Outcome
-from harness.bisect.record import BisectRecord, Candidate
-from harness.bisect.text import headline
+from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -29,15 +22,22 @@ from harness.experiment.arguments import (
 )
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
+from harness.experiment.sides import ReadySide, SideFiles, SideText, what_runs
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.worktree import load_before_checkout, working_copy
 from harness.history.files import entries_of
+from harness.kinds.bisect.build import Builder, BuildingFirst
+from harness.kinds.bisect.design import Bisection
+from harness.kinds.bisect.noise import noise_of
+from harness.kinds.bisect.outcome import Outcome
+from harness.kinds.bisect.record import BisectRecord, Candidate
+from harness.kinds.bisect.text import headline
+from harness.kinds.tune.factors import parse_factors
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.run.arguments import changed, refuse_empty
 from harness.run.set_values import split_text
 from harness.site.html_option import publish
-from harness.tune.factors import parse_factors
 
 _METRIC = "p90"
 _SHORT = 7

@@ -17,21 +17,21 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.base.units import MS_PER_S, number_text, parse_duration_s, plural
-from harness.options import take, take_argument
-from harness.plan.advice import Checked, Given, advice_for
-from harness.plan.finding import Finding
-from harness.plan.jmx import SAMPLER, enabled_nodes, plan_tree
-from harness.plan.jmx_values import Values
-from harness.plan.lint import lint, user_variables
-from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
+from harness.cli.options import take, take_argument
+from harness.plan.checks.advice import Checked, Given, advice_for
+from harness.plan.checks.finding import Finding
+from harness.plan.checks.lint import lint, user_variables
+from harness.plan.jmx.tree import SAMPLER, enabled_nodes, plan_tree
+from harness.plan.jmx.values import Values
+from harness.plan.load.model import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.plan.plan import Plan
 from harness.plan.properties import load_properties
 from harness.report.exchanges import Line, Section, Style, count_text, exchange_lines, exchange_page
 from harness.run.arguments import command_of, refuse_empty
 from harness.run.context import RunContext, ready_jmeter
-from harness.run.exchanges import Changes, Exchange
-from harness.run.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
+from harness.run.jmeter.exchanges import Changes, Exchange
 from harness.run.preflight import refusals_of
+from harness.run.replay.one_pass import Pass, PassInterruptedError, PassStoppedError, run_once
 from harness.run.request import Request, resolve_request
 
 _EPILOG = """\

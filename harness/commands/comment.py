@@ -17,10 +17,10 @@ from harness.base.git import changed_files, merge_base, write_version
 from harness.base.http_client import retried
 from harness.base.log import log, print_text
 from harness.base.paths import shown
+from harness.cli.options import take, take_argument
 from harness.forge import github, gitlab
 from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
-from harness.options import take, take_argument
-from harness.plan.jmx_diff import changes_of
+from harness.plan.jmx.diff import changes_of
 from harness.report.results import result_in
 from harness.run import kinds
 from harness.run.names import full_path

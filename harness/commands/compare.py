@@ -16,6 +16,7 @@ from harness.base import units
 from harness.base.command import Command
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import emit, print_text
+from harness.cli.options import take, take_argument
 from harness.compare import render as rendered
 from harness.compare.advice import next_steps
 from harness.compare.answer import rows_of
@@ -24,7 +25,6 @@ from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparis
 from harness.compare.decision import compare
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import Compared
-from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
 from harness.compare.sides import (
     Found,
@@ -40,9 +40,9 @@ from harness.compare.sides import (
 )
 from harness.compare.sources import pasted_tables
 from harness.history.pin_files import runs_of_pins
+from harness.kinds.trust.known import known, known_text
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
-from harness.options import take, take_argument
 from harness.plan.plan import thresholds_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
@@ -50,6 +50,7 @@ from harness.report.charts.distribution import NamedCounts, compared_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
 from harness.report.results import NextStep, write_result
+from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.names import in_plan
@@ -60,7 +61,6 @@ from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
-from harness.trust.known import known, known_text
 
 MARKDOWN, JSON = "markdown", "json"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"

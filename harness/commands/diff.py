@@ -8,10 +8,10 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.log import print_text
 from harness.base.regular import MOST_MB
 from harness.base.units import BYTES_PER_MB
-from harness.options import take, take_argument
-from harness.plan.jmx import plan_tree
-from harness.plan.jmx_diff import changes_of
-from harness.plan.jmx_words import text_lines
+from harness.cli.options import take, take_argument
+from harness.plan.jmx.diff import changes_of
+from harness.plan.jmx.tree import plan_tree
+from harness.plan.jmx.words import text_lines
 
 _EPILOG = """\
 examples:

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.base import integrity, toolchain
 from harness.base.errors import EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.git import version_text
+from harness.base.install import integrity, toolchain
+from harness.base.install.python_packages import pinned
 from harness.base.java import java_path, jmeter_java_path, jmeter_java_version
 from harness.base.log import print_text
 from harness.base.project import BUILD, CHECKOUT, FILE_NAME, NAME, PACKAGE, SHIPPED, current_project, folder_with
-from harness.base.python_packages import pinned
 
 _EPILOG = """\
 It hashes all jars and Python packages, which takes some seconds. A PROBLEM prevents runs, a warning does not.

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import print_text
 from harness.base.paths import shown
+from harness.cli.options import take, take_argument
 from harness.experiment.files import ExperimentFiles, Experiments, find_experiment
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import rewritten
-from harness.options import take, take_argument
 from harness.run import kinds
 from harness.site.html_option import write_html
 
@@ -51,9 +51,9 @@ class _Written(NamedTuple):
 
 # Each imports its own kind: the others would double the time of a command.
 def _ab(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.ab.outcome import headline
-    from harness.ab.record import AbRecord
-    from harness.ab.steps import AbTest
+    from harness.kinds.ab.outcome import headline
+    from harness.kinds.ab.record import AbRecord
+    from harness.kinds.ab.steps import AbTest
 
     tests = Experiments(AbRecord, options.reports)
     outcome = rewritten(AbTest(files, tests.reports, {}), tests)
@@ -61,18 +61,18 @@ def _ab(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _tune(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.tune.record import TuneRecord
-    from harness.tune.steps import TuneExperiment
-    from harness.tune.text import headline
+    from harness.kinds.tune.record import TuneRecord
+    from harness.kinds.tune.steps import TuneExperiment
+    from harness.kinds.tune.text import headline
 
     outcome = rewritten(TuneExperiment(files, {}), Experiments(TuneRecord, options.reports))
     return _Written((headline(outcome),), outcome.exit_code)
 
 
 def _bisect(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.bisect.design import Bisection
-    from harness.bisect.record import BisectRecord
-    from harness.bisect.text import headline
+    from harness.kinds.bisect.design import Bisection
+    from harness.kinds.bisect.record import BisectRecord
+    from harness.kinds.bisect.text import headline
 
     records = Experiments(BisectRecord, options.reports)
     outcome = rewritten(Bisection(files, records.reports, lambda _: {}), records)
@@ -80,10 +80,10 @@ def _bisect(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _trust(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
+    from harness.kinds.trust.outcome import Outcome, headline
+    from harness.kinds.trust.record import TrustRecord
+    from harness.kinds.trust.steps import StoredTrust
     from harness.sweep.record import SweepRecord
-    from harness.trust.outcome import Outcome, headline
-    from harness.trust.record import TrustRecord
-    from harness.trust.steps import StoredTrust
 
     outcome = rewritten(StoredTrust(files), Experiments[SweepRecord](TrustRecord, options.reports))
     assert isinstance(outcome, Outcome)
@@ -91,9 +91,9 @@ def _trust(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _overload(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.overload.record import OverloadRecord
-    from harness.overload.render import printed_overload
-    from harness.overload.runner import OverloadTest
+    from harness.kinds.overload.record import OverloadRecord
+    from harness.kinds.overload.render import printed_overload
+    from harness.kinds.overload.runner import OverloadTest
 
     record = rewritten(OverloadTest(files), Experiments(OverloadRecord, options.reports), lambda *_: {})
     return _Written(("", printed_overload(record)), record.exit_code)
@@ -110,10 +110,10 @@ def _sweep(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.nightly.answer import headline
-    from harness.nightly.record import NightlyRecord
-    from harness.nightly.report_files import read_nightly_result
-    from harness.nightly.steps import NightlyRun
+    from harness.kinds.nightly.answer import headline
+    from harness.kinds.nightly.record import NightlyRecord
+    from harness.kinds.nightly.report_files import read_nightly_result
+    from harness.kinds.nightly.steps import NightlyRun
 
     rewritten(NightlyRun(files, options), Experiments(NightlyRecord, options.reports), lambda *_: {})
     result = read_nightly_result(files, options.home)

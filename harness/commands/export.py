@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
+from harness.api.export.files import PARQUET, read_seconds, record_of, write
 from harness.base import units
 from harness.base.errors import EXIT_OK
+from harness.base.install.python_packages import ensure_pyarrow
 from harness.base.log import print_text
-from harness.base.python_packages import ensure_pyarrow
-from harness.export.files import PARQUET, read_seconds, record_of, write
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base import toolchain
 from harness.base.config import load_toml
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_path, jmeter_java_version
 from harness.base.log import print_text
@@ -25,13 +25,13 @@ from harness.base.ports import check_port
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrets import FILE_NAME as SECRETS_NAME
 from harness.base.units import parse_whole_number
-from harness.options import take
+from harness.cli.options import take
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import is_loopback
-from harness.run.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument, sampler_option
 from harness.run.context import check_java_variables
-from harness.run.exchanges import STORE_FAILURES
-from harness.run.jmeter_command import environment
+from harness.run.jmeter.command import environment
+from harness.run.jmeter.connections import FOREIGN_NAME, LIST_FOLDER, agent_argument, sampler_option
+from harness.run.jmeter.exchanges import STORE_FAILURES
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys, make_keys
 from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, LOG_NAME, PORT_MAX, READY_LINE, Remote

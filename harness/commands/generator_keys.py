@@ -9,7 +9,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.log import print_text
 from harness.base.paths import shown
-from harness.options import take
+from harness.cli.options import take
 from harness.run.remote.keys import make_keys
 
 

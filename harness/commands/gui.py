@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base import toolchain
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base.log import log
@@ -24,19 +24,19 @@ from harness.base.paths import shown
 from harness.base.project import SHIPPED, folder_with, read_project
 from harness.base.secrets import find_secrets, mask_secrets
 from harness.base.units import MS_PER_S
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.guard import check_property
-from harness.plan.load import LoadRequest, resolve_load
+from harness.plan.load.model import LoadRequest, resolve_load
 from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
 from harness.plan.spec import Profile
 from harness.run.arguments import refuse_empty
 from harness.run.consent import check_consent
-from harness.run.java_classes import check_classes
-from harness.run.jmeter import JMeterHome
-from harness.run.jmeter_command import environment, settings_options
+from harness.run.jmeter.command import environment, settings_options
+from harness.run.jmeter.java_classes import check_classes
+from harness.run.jmeter.process import JMeterHome
 from harness.run.powers import Subject
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"

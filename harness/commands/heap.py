@@ -12,12 +12,12 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import print_text
 from harness.base.paths import shown
 from harness.base.units import MS_PER_S, duration_text
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.report.files import write_report
 from harness.report.machine import heap_table, recorded_table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths, in_plan
-from harness.run.recording import attach, process_of
+from harness.run.telemetry.recording import attach, process_of
 from harness.sweep.files import sweeps_with
 from harness.sweep.sources import write_sweep_report
 from harness.system.flight_recording import RecordedEvent, recorded_uses

@@ -18,6 +18,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import emit, print_text
 from harness.base.project import current_project
 from harness.base.units import parse_whole_number, plural
+from harness.cli.options import take, take_argument
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
@@ -25,7 +26,6 @@ from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, host_text, result_of
 from harness.history.series import History, Line, history, labels_of
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
-from harness.options import take, take_argument
 from harness.report.charts.chart import Chart
 from harness.report.export import json_text
 from harness.report.pages import write_page

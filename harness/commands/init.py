@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.base.errors import EXIT_OK, UsageError
+from harness.base.install.python_packages import ensure_openapi
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import FILE_NAME
-from harness.base.python_packages import ensure_openapi
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
 from harness.plan.adopt.curl import OneRequest
@@ -34,17 +34,17 @@ from harness.plan.adopt.project_files import (
 )
 from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
 from harness.plan.allowed_targets import is_loopback
-from harness.plan.check import refusals
-from harness.plan.finding import Finding
+from harness.plan.checks.check import refusals
+from harness.plan.checks.finding import Finding
+from harness.plan.checks.lint import lint
 from harness.plan.har.kept import kept_lines
-from harness.plan.headers import merged, parse_headers
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.plan.jmx.headers import merged, parse_headers
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import is_address, load_plan
 from harness.plan.spec import Target
 from harness.run.consent import trust_made
 from harness.run.preflight import run_files
-from harness.run.recorded import make_har_plan
+from harness.run.replay.recorded import make_har_plan
 
 _EPILOG = """\
 examples:

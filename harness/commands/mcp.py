@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from harness.base.errors import EXIT_OK
-from harness.base.python_packages import ensure_mcp
+from harness.base.install.python_packages import ensure_mcp
 from harness.base.units import parse_duration_s
-from harness.options import take
+from harness.cli.options import take
 
 _EPILOG = """\
 examples:
@@ -32,9 +32,9 @@ def run(options: argparse.Namespace) -> int:
     """Serve until the client closes standard input, and return the exit code."""
     budget_s = parse_duration_s(options.allow_run, "--allow-run") if options.allow_run is not None else None
     ensure_mcp()
-    from harness.mcp.answers import Answers  # deferred, as below: pandas is slow to load
-    from harness.mcp.files import Loads
-    from harness.mcp.server import serve
+    from harness.api.mcp.answers import Answers  # deferred, as below: pandas is slow to load
+    from harness.api.mcp.files import Loads
+    from harness.api.mcp.server import serve
 
     folders = (options.home, options.reports)
     serve(Answers(*folders), Loads(*folders, budget_s) if budget_s is not None else None)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from harness.base.errors import EXIT_OK
 from harness.base.log import print_text
 from harness.base.project import folder_with
+from harness.cli.options import take, take_argument
 from harness.cloudwatch.sources import table_names
-from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.run import kinds

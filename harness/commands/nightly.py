@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.base.before_setup import needs_set_up
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_OK, HarnessError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
+from harness.cli.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
 from harness.experiment.arguments import budget_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
@@ -24,15 +25,14 @@ from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
+from harness.kinds.nightly.record import Load, NightlyRecord, order_of
+from harness.kinds.nightly.steps import NightlyRun, NightlyStorage, new_record
+from harness.kinds.nightly.suite import Suite, SuiteRun, load_suite
 from harness.live.watchers import watcher_options
-from harness.nightly.record import Load, NightlyRecord, order_of
-from harness.nightly.steps import NightlyRun, NightlyStorage, new_record
-from harness.nightly.suite import Suite, SuiteRun, load_suite
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.job import latest_end_s
-from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load.model import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run import kinds
 from harness.run.arguments import changed, refuse_empty
@@ -43,7 +43,7 @@ from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 if TYPE_CHECKING:
-    from harness.nightly.outcome import NightlyResult
+    from harness.kinds.nightly.outcome import NightlyResult
 
 _EPILOG = """\
 examples:
@@ -130,8 +130,8 @@ def _close(
 ) -> int:
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
-    from harness.nightly.answer import headline
-    from harness.nightly.report_files import read_nightly_result
+    from harness.kinds.nightly.answer import headline
+    from harness.kinds.nightly.report_files import read_nightly_result
 
     files = runner.design.files
     result = read_nightly_result(files, options.home)
@@ -146,8 +146,8 @@ def _notified(
     runner: Runner[NightlyRecord, NightlyRecord], result: NightlyResult, recipients: Recipients, home: Path
 ) -> NightlyResult:
     """Send the message about the result if it is due; return the result, which lists what was not delivered."""
-    from harness.nightly.message import is_due, nightly_message
-    from harness.nightly.report_files import read_nightly_result, verdict_before
+    from harness.kinds.nightly.message import is_due, nightly_message
+    from harness.kinds.nightly.report_files import read_nightly_result, verdict_before
     from harness.notify.delivery import deliver
 
     files = runner.design.files
@@ -231,8 +231,8 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
     print_text(f"about {total} in total, {start}; the budget is {budget}")
     if total_s > suite.budget_s:
         print_text("this exceeds the budget: the last runs may be skipped, then the exit code is 3")
-    from harness.nightly.outcome import unseen  # deferred: it loads NumPy
-    from harness.trust.known import known_text
+    from harness.kinds.nightly.outcome import unseen  # deferred: it loads NumPy
+    from harness.kinds.trust.known import known_text
 
     texts = [(load, unseen(load, suite.metrics, reports)) for load in loads]
     lines = [known_text(None, load.plan) if text is None else text and f"{load.title}: {text}" for load, text in texts]

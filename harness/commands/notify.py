@@ -7,22 +7,22 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.ab.message import ab_message
-from harness.ab.outcome import outcome_of
-from harness.ab.record import AbRecord
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.project import folder_with
+from harness.cli.options import kinds_of_runs, take, take_argument
 from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments, find_experiment
-from harness.nightly.message import nightly_message
-from harness.nightly.report_files import read_nightly_result
-from harness.nightly.suite import load_suite
+from harness.kinds.ab.message import ab_message
+from harness.kinds.ab.outcome import outcome_of
+from harness.kinds.ab.record import AbRecord
+from harness.kinds.nightly.message import nightly_message
+from harness.kinds.nightly.report_files import read_nightly_result
+from harness.kinds.nightly.suite import load_suite
 from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
-from harness.options import kinds_of_runs, take, take_argument
 from harness.plan.spec import load_profile
 from harness.run import kinds
 

@@ -17,17 +17,16 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
 from harness.base.project import DEFAULT_PROFILE
+from harness.cli.options import FOLDERS, FOLLOWED, LIMITS, of_runs, take, take_argument
 from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
 from harness.experiment.start import Parts, log_end, run_experiment
-from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, LIMITS, of_runs, take, take_argument
-from harness.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
-from harness.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
-from harness.overload.render import printed_overload
-from harness.overload.runner import (
+from harness.kinds.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
+from harness.kinds.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
+from harness.kinds.overload.render import printed_overload
+from harness.kinds.overload.runner import (
     OVERHEAD_S,
     Capacity,
     OverloadTest,
@@ -36,11 +35,12 @@ from harness.overload.runner import (
     planned_s,
     with_rate,
 )
+from harness.live.watchers import watcher_options
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
-from harness.plan.jmx import LOAD_GROUP
-from harness.plan.load import RATE_MAX_PER_S
-from harness.plan.thread_groups import load_groups
+from harness.plan.jmx.thread_groups import load_groups
+from harness.plan.jmx.tree import LOAD_GROUP
+from harness.plan.load.model import RATE_MAX_PER_S
 from harness.run.arguments import changed, refuse_empty, run_arguments
 from harness.run.context import RunContext, ready_jmeter, warn_of
 from harness.run.other_runs import OtherRuns

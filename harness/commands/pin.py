@@ -7,6 +7,7 @@ import os
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import print_text
+from harness.cli.options import take, take_argument
 from harness.compare.sides import is_in
 from harness.history.files import read_entry
 from harness.history.pin_files import (
@@ -18,8 +19,7 @@ from harness.history.pin_files import (
     without,
     write_pins,
 )
-from harness.options import take, take_argument
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.run.directory import RunDirectory
 from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths, full_path, in_plan, is_there

@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from harness.base.errors import UsageError
+from harness.base.install.python_packages import ensure_playwright
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.python_packages import ensure_playwright
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.plan.adopt.project_files import new_home, write_project
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.spec import parse_target
-from harness.run.recorded import make_har_plan
+from harness.run.replay.recorded import make_har_plan
 
 # The address of a form, and its fields.
 Form = tuple[str, list[dict[str, str]]]

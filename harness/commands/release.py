@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import Log, print_text, stderr_log
-from harness.options import take, take_argument
+from harness.cli.options import take, take_argument
 from harness.plan.plan import thresholds_of
 from harness.release.editions import find_editions
 from harness.release.files import (

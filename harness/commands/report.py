@@ -7,17 +7,17 @@ import os
 from typing import TYPE_CHECKING
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.install.toolchain import ensure_charts
 from harness.base.log import print_text
-from harness.base.toolchain import ensure_charts
+from harness.cli.options import take, take_argument
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
-from harness.options import take, take_argument
 from harness.run.counted import count_run
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run, refuse_stored
 
 if TYPE_CHECKING:
-    from harness.report.summary import RunSummary
+    from harness.judge.summary import RunSummary
 
 _EPILOG = """\
 examples:
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         from harness.report.files import write_report
 
         summary = write_report(directory, counted)
-    from harness.report.verdict import headline
+    from harness.judge.verdict import headline
 
     print_text(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
     return _ended(options, directory, summary)

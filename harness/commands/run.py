@@ -16,32 +16,32 @@ from rich.console import Console
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError, InvalidRunError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.toolchain import ensure_profiler
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
-from harness.base.toolchain import ensure_profiler
+from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
 from harness.history.files import entries_of
 from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
+from harness.judge.stored_comparisons import ComparedRun
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import headline
+from harness.kinds.overload.levels import load_of
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
-from harness.overload.levels import load_of
 from harness.plan import spec as specs
 from harness.plan.goal_input import resolve_goal
-from harness.plan.load import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
+from harness.plan.load.model import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
-from harness.report.stored_comparisons import ComparedRun
-from harness.report.summary import RunSummary
-from harness.report.verdict import headline
 from harness.run.arguments import (
     SOAK_DURATION,
     Scope,
@@ -56,11 +56,11 @@ from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
 from harness.run.parts.share import check_rows, check_start
 from harness.run.preflight import check_request, log_warnings
-from harness.run.recording import attach, check_recording, process_of
 from harness.run.remote.drive import read_data
 from harness.run.remote.load import check_users, part_of
 from harness.run.request import Request, resolve_request
 from harness.run.result_file import ResultFile
+from harness.run.telemetry.recording import attach, check_recording, process_of
 from harness.storage.after_run import PushOutcome, push_after_run, storage_for_run
 
 # A comparison of so many labels takes seconds.
@@ -266,7 +266,7 @@ def _compared(
     """Return the comparison of the finished run with each of its references."""
     if not chosen:
         return ()
-    from harness.compare.result import RunResult  # imported late: a run without references needs no comparison
+    from harness.report.run_result import RunResult  # imported late: a run without references needs no comparison
 
     contender = replace(RunResult.of(summary), jmx=str(jmx))
     if len(contender.labels) >= _MANY_LABELS:
@@ -278,7 +278,7 @@ def _log_proposal(options: argparse.Namespace, spec: RunSpec) -> None:
     """Print for DURATION=auto, whose mean is precise, what the newest trust test says of comparisons of such runs."""
     load = load_record(spec.load, spec.plan.load)
     if load.is_auto:
-        from harness.trust.known import known, known_text  # deferred: it loads NumPy
+        from harness.kinds.trust.known import known, known_text  # deferred: it loads NumPy
 
         found = known(options.reports, spec.plan.name, load, spec.profile.name)
         log(f"DURATION=auto makes the mean of this run precise. To compare runs: {known_text(found, spec.plan.name)}")

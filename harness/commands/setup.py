@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from harness.base.errors import EXIT_OK
-from harness.base.first_setup import set_up_tools
+from harness.base.install.first_setup import set_up_tools
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
-from harness.options import take
+from harness.cli.options import take
 
 _EPILOG = """\
 examples:

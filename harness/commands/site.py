@@ -6,11 +6,11 @@ import argparse
 import os
 
 from harness.base.errors import EXIT_OK, HarnessError
+from harness.base.install.toolchain import ensure_charts
 from harness.base.log import print_text
 from harness.base.project import current_project, folder_with
-from harness.base.toolchain import ensure_charts
+from harness.cli.options import take, take_argument
 from harness.history.summary_page import count_line
-from harness.options import take, take_argument
 from harness.plan.plan import load_plan
 from harness.plan.thresholds import Thresholds
 from harness.site.files import write_site

@@ -13,8 +13,8 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_US
 from harness.base.log import print_text
 from harness.base.project import folder_with
 from harness.base.s3_address import SCHEME
+from harness.cli.options import take, take_argument
 from harness.history.files import read_catalogue
-from harness.options import take, take_argument
 from harness.plan.spec import load_profile
 from harness.report.tables import table
 from harness.run.directory import RunDirectory

@@ -7,9 +7,9 @@ import os
 
 from harness.base.errors import EXIT_OK
 from harness.base.log import print_text
+from harness.cli.options import take, take_argument
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.history.summary_page import count_line
-from harness.options import take, take_argument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.cli.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
 from harness.plan.goal_input import resolve_goal
-from harness.plan.load import USERS_MAX
+from harness.plan.load.model import USERS_MAX
 from harness.run.arguments import goal_arguments, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish

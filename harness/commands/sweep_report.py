@@ -15,7 +15,7 @@ from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.log import emit, print_text
 from harness.base.project import current_project
-from harness.options import LIMITS, take, take_argument
+from harness.cli.options import LIMITS, take, take_argument
 from harness.plan.goal import Goal, option_metrics
 from harness.run import kinds
 from harness.site.html_option import write_html

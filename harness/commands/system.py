@@ -11,7 +11,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.log import print_text
 from harness.base.project import BUILD, default_plan, folder_with, read_project
-from harness.options import take
+from harness.cli.options import take
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
 from harness.run.consent import check_consent

@@ -13,11 +13,11 @@ from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.log import emit, print_text
 from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
+from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
-from harness.options import take, take_argument
 from harness.report.columns import (
     ALWAYS_SHOWN,
     CLASSIC,

@@ -9,9 +9,9 @@ from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import print_text
 from harness.base.writable import writing_into
+from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.metrics.tally_file import to_bytes
-from harness.options import take, take_argument
 from harness.report.jtls import Counting, run_of, silences_of, tally_of_jtls
 
 _SUFFIX = ".tally"

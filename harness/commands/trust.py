@@ -8,11 +8,14 @@ from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.cli.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
 from harness.experiment.files import Experiments
+from harness.kinds.trust.design import starts_within
+from harness.kinds.trust.record import TrustRecord
+from harness.kinds.trust.steps import TrustTest
 from harness.live.watchers import watcher_options
-from harness.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
 from harness.plan.goal_input import goal_names
-from harness.plan.load import LoadArguments, parse_load
+from harness.plan.load.model import LoadArguments, parse_load
 from harness.run.arguments import refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
@@ -20,9 +23,6 @@ from harness.sweep.arguments import default_users, new_record
 from harness.sweep.driver import run_sweep, starting_s
 from harness.sweep.level_runner import level_load
 from harness.sweep.swept_set import requests_of
-from harness.trust.design import starts_within
-from harness.trust.record import TrustRecord
-from harness.trust.steps import TrustTest
 
 _DETECT_MOST = 1.0
 _WITHOUT = f"loops curl port {GOALS} stop profile on part remotes soak base jfr"
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """Run or resume the test and return the exit code."""
     refuse_empty(options)
     if options.all:
-        from harness.trust.overview import write_overview  # deferred: it reads all runs
+        from harness.kinds.trust.overview import write_overview  # deferred: it reads all runs
 
         return write_overview(options.reports)
     followed = watcher_options(options, "the whole trust test")

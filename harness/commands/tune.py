@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from harness.ab.side import ReadySide, SideFiles, SideText, ready_side, what_runs
-from harness.ab.worktree import build_side, working_copy
 from harness.base import units
-from harness.base.before_setup import needs_set_up
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
+from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -26,25 +25,26 @@ from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
+from harness.experiment.sides import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.worktree import build_side, working_copy
 from harness.history.trend import Gauge
+from harness.kinds.trust.known import known, known_text
+from harness.kinds.trust.power import change_text
+from harness.kinds.tune.design import FULL_MOST, REPEAT_MOST, Design, designs, repeat_that_finds
+from harness.kinds.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
+from harness.kinds.tune.outcome import Outcome, outcome_of
+from harness.kinds.tune.record import TuneRecord, with_rest_apart
+from harness.kinds.tune.steps import TuneExperiment
+from harness.kinds.tune.text import headline
 from harness.live.watchers import watcher_options
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
-from harness.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
-from harness.plan.load import Load, load_record
+from harness.plan.load.model import Load, load_record
 from harness.run.arguments import changed, refuse_empty
 from harness.run.context import check_target
 from harness.run.preflight import check_request
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.trust.known import known, known_text
-from harness.trust.power import change_text
-from harness.tune.design import FULL_MOST, REPEAT_MOST, Design, designs, repeat_that_finds
-from harness.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
-from harness.tune.outcome import Outcome, outcome_of
-from harness.tune.record import TuneRecord, with_rest_apart
-from harness.tune.steps import TuneExperiment
-from harness.tune.text import headline
 
 _METRIC = "p90"
 _EPILOG = f"""\

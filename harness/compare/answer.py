@@ -16,10 +16,10 @@ from harness.compare.comparison import (
     LabelComparison,
     MetricComparison,
 )
+from harness.judge.verdict import DOUBTFUL
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, P95
 from harness.report.first_screen import brief
-from harness.report.verdict import DOUBTFUL
 
 _SEEN = (AVERAGE, P95)
 _LABEL_WORDS_MOST = 4

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
-from harness.compare.result import RunResult
+from harness.report.run_result import RunResult
 from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import STATEMENTS_MOST
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from harness.judge import stored_comparisons
 from harness.metrics.metric import Metric
-from harness.report import stored_comparisons
 
 REGRESSED, OK, CANNOT_TELL = stored_comparisons.REGRESSED, stored_comparisons.OK, stored_comparisons.CANNOT_TELL
 BETTER = stored_comparisons.BETTER

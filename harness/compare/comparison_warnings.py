@@ -10,10 +10,10 @@ from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.preconditions import is_mixed, names_text
-from harness.compare.result import RunResult
+from harness.judge.warnings import RunWarning, Severity, WarningCode
 from harness.metrics.figures import TOTAL
 from harness.metrics.ranks import least_p_value
-from harness.report.warnings import RunWarning, Severity, WarningCode
+from harness.report.run_result import RunResult
 
 # Of more runs with other numbers in a warning only the first is quoted.
 _TEXTS_MOST = 2

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields
 
 from harness.base.units import BYTES_PER_MB
-from harness.plan.load import LoadRecord
+from harness.plan.load.model import LoadRecord
 from harness.run.record import RunRecord
 
 _BYTES_PER_GB = 1024 * BYTES_PER_MB

@@ -30,11 +30,11 @@ from harness.compare.comparison import (
 from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
-from harness.compare.result import RunResult
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import RunResult
 
 _LABELS_NAMED = 5
 # A detectable change above 100 % carries no information, so it is not reported.

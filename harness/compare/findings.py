@@ -10,11 +10,11 @@ from statistics import median
 from harness.compare import planning
 from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
-from harness.compare.result import LabelResult, RunResult, samples_least
 from harness.metrics import batch_means, ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
+from harness.report.run_result import LabelResult, RunResult, samples_least
 
 # A label with fewer samples a side can be REGRESSED, but does not make the overall verdict CANNOT TELL.
 LABEL_LEAST_SAMPLES = 1_000

@@ -7,12 +7,12 @@ from dataclasses import asdict, replace
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.compare.result import MARKDOWN, SUMMARY, RunResult
+from harness.judge.goals import MOSTLY_ERRORS_RATIO
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.plan.goal import Goal
 from harness.plan.job import JobRecord
-from harness.plan.load import LOAD_TITLES, LoadRecord
-from harness.report.goals import MOSTLY_ERRORS_RATIO
-from harness.report.verdict import DOUBTFUL, INTERRUPTED
+from harness.plan.load.model import LOAD_TITLES, LoadRecord
+from harness.report.run_result import MARKDOWN, SUMMARY, RunResult
 from harness.run.record import FINISHED, RunRecord
 
 # A message lists at most this many runs; most comparisons have fewer.

@@ -6,11 +6,11 @@ from harness.base.errors import UsageError
 from harness.compare.answer import headline
 from harness.compare.comparison import INVALID, LabelComparison
 from harness.compare.decision import compare
-from harness.compare.result import RunResult
 from harness.compare.setup_diff import setup_differences
+from harness.judge.stored_comparisons import ComparedLabel, ComparedRun, SettingChange
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
-from harness.report.stored_comparisons import ComparedLabel, ComparedRun, SettingChange
+from harness.report.run_result import RunResult
 
 
 def compared_run(

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare.conditions import sold_gb
-from harness.compare.result import RunResult
-from harness.plan.jmx_diff import changes_of
+from harness.plan.jmx.diff import changes_of
 from harness.plan.plan import SET_BY_THE_RUN
+from harness.report.run_result import RunResult
 from harness.run.record import RunRecord
 
 # Printed for a setting that a run does not have.

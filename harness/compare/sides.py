@@ -11,8 +11,8 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.compare.render import Side
-from harness.compare.result import RunResult
 from harness.compare.sources import read_result
+from harness.report.run_result import RunResult
 from harness.report.selection import parse_pattern
 from harness.run.directory import RunDirectory
 from harness.run.kinds import RUN_NAME

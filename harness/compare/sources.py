@@ -12,13 +12,13 @@ from typing import Any
 from harness.base.errors import UsageError
 from harness.base.records import read_record
 from harness.base.regular import regular
-from harness.compare.markdown_report import is_generated, metric_tables, own_table, parse_report
-from harness.compare.result import JTL, SUMMARY, LabelResult, RunResult
 from harness.jtl.inputs import Input, opened, resolve
 from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
+from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.report.files import STEADY_WINDOW, summary_of_run
 from harness.report.jtls import Counting, summary_of_jtls
-from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.report.markdown_report import is_generated, metric_tables, own_table, parse_report
+from harness.report.run_result import JTL, SUMMARY, LabelResult, RunResult
 from harness.run.directory import RunDirectory, read_object
 from harness.run.names import find_paths, is_run, split_choice
 from harness.run.record import RUNNING

@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.experiment.record import RUNNING
 from harness.plan.job import latest_end_s
-from harness.plan.load import Load, LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load.model import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
 from harness.run.arguments import command_of, run_arguments
 from harness.run.request import Request

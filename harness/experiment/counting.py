@@ -6,14 +6,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from harness.base.errors import UsageError
-from harness.compare.result import RunResult
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, ExperimentRecord
 from harness.history.files import read_entry
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED
+from harness.judge.warnings import Severity, WarningCode, distinct
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
-from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import Severity, WarningCode, distinct
+from harness.report.run_result import RunResult
 from harness.run.directory import RunDirectory
 
 # Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from harness.base.errors import EXIT_INVALID
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
-from harness.compare.result import RunResult
 from harness.experiment.counting import result_of, run_line
 from harness.experiment.record import ENDED, ExperimentRun
 from harness.plan.spec import RunSpec
 from harness.report.files import write_report
+from harness.report.run_result import RunResult
 from harness.report.watchers import Watchers
 from harness.run.child import Children, ChildRun
 from harness.run.context import RunContext

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from harness.base.command import Command
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
-from harness.plan.load import LoadRecord
+from harness.plan.load.model import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.run.kinds import RUN_NAME, Kind
 

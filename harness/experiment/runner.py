@@ -11,7 +11,6 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from harness.base import units
 from harness.base.errors import HarnessError, InvalidRunError, StartError
 from harness.base.log import log
-from harness.compare.result import RunResult
 from harness.experiment.counting import results_of
 from harness.experiment.execute import Done, Execute, Step
 from harness.experiment.files import ExperimentFiles, Experiments
@@ -24,6 +23,7 @@ from harness.experiment.record import (
     ExperimentRun,
     time_left_s,
 )
+from harness.report.run_result import RunResult
 from harness.run.child import ChildRun
 
 # The report of very short runs is not written after each.

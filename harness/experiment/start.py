@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from harness.base import toolchain
 from harness.base.command import printed
 from harness.base.errors import HarnessError, InvalidRunError, StartError
+from harness.base.install import toolchain
 from harness.base.java import jmeter_java_version
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.compare.result import RunResult
 from harness.experiment.counting import results_of
 from harness.experiment.execute import Execute, InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import RUNNING, ExperimentRecord
 from harness.experiment.runner import Design, Runner
+from harness.report.run_result import RunResult
 from harness.run.directory import check_space
 from harness.run.request import Request
 

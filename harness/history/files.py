@@ -8,11 +8,11 @@ from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.regular import regular
-from harness.compare.markdown_report import parse_report
-from harness.compare.result import RunResult
 from harness.history.catalogue import Catalogue, Document, Entry, document_kind, result_from_json
+from harness.report.markdown_report import parse_report
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
+from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import RunDirectory, read_object
 from harness.run.kinds import RUN_NAME

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.compare.conditions import Conditions
-from harness.compare.result import LabelResult, RunResult, samples_least
 from harness.history.catalogue import Entry
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
+from harness.report.run_result import LabelResult, RunResult, samples_least
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.history.catalogue import Entry
 from harness.history.pin_files import read_pins
-from harness.plan.load import LoadRecord
+from harness.judge.stored_comparisons import ComparedRun
+from harness.plan.load.model import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.report.stored_comparisons import ComparedRun
 from harness.run import kinds
 from harness.run.kinds import RUN_NAME
 from harness.run.names import find_paths, full_path, in_plan, is_there
 
 # What compares is imported late: every run would wait for it before its load, and many have no reference.
 if TYPE_CHECKING:
-    from harness.compare.result import RunResult
+    from harness.report.run_result import RunResult
 
 _PREVIOUS, _GIVEN = "previous run", "BASE"
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from harness.compare.conditions import Conditions
-from harness.compare.result import LabelResult, RunResult
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
@@ -17,6 +16,7 @@ from harness.history.trend import Gauge, changes_of
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import LabelResult, RunResult
 
 _DATE_LENGTH = len("2026-11-20")
 

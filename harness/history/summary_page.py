@@ -9,14 +9,14 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.result import LabelResult
 from harness.history.catalogue import Catalogue, Document, Entry, PlanEntries, first_line
+from harness.judge.verdict import Verdict
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.run_result import LabelResult
 from harness.report.setup import users_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
-from harness.report.verdict import Verdict
 from harness.run import kinds
 from harness.run.kinds import level_note
 

@@ -23,7 +23,7 @@ FIRST_LINES_MOST = 5
 ELAPSED_MAX_MS = 7 * 24 * 3600 * 1000
 # The end of the year 9999, the last one that Python's dates support.
 START_MAX_MS = 253_402_300_799_999
-# The names of threads that run jobs begin with it: harness/plan/job_threads.py.
+# The names of threads that run jobs begin with it: harness/plan/jmx/job_threads.py.
 JOB_MARK = "[[job]]"
 # A traced run has the id of the traceparent header of each request in this column.
 TRACE_COLUMN = "trace_id"

@@ -137,7 +137,7 @@ def _before_damage(decoder: zlib._Decompress, data: bytes) -> Iterator[bytes]:
 
 def unzstd(source: io.BufferedReader, cut: Callable[[str], None]) -> Iterator[bytes]:
     """Yield the contents of the frames of a zstd file; call `cut` with the reason if it ends early."""
-    from harness.base.python_packages import ensure_zstandard  # here, because only these files need it
+    from harness.base.install.python_packages import ensure_zstandard  # here, because only these files need it
 
     ensure_zstandard()
     import zstandard

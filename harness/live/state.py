@@ -10,6 +10,7 @@ from typing import Any
 from harness.base import units
 from harness.base.secrecy import masked
 from harness.jtl.sample import ELAPSED_MAX_MS, Sample
+from harness.judge.goals import GoalResult, RunGroups, judge_goals
 from harness.live.counts import EndedSamples, LiveCounts
 from harness.live.telemetry_tail import Use
 from harness.metrics.figures import LOAD, Group, with_their_causes
@@ -18,7 +19,6 @@ from harness.metrics.histogram import Histogram
 from harness.metrics.instruments import BOUNDS_MS
 from harness.metrics.metric import METRICS
 from harness.plan.goal import Goal
-from harness.report.goals import GoalResult, RunGroups, judge_goals
 from harness.report.key_figures import KEY_COLUMNS
 from harness.report.tables import parts_of
 

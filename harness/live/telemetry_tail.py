@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.units import MS_PER_S
-from harness.run.telemetry import FILE_NAME
+from harness.run.telemetry.table import FILE_NAME
 
 
 @dataclass(frozen=True)

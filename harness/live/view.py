@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.log import Log
-from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
+from harness.judge.summary import RunSummary
 from harness.live.page_address import LiveAddress
 from harness.live.server import LiveServer
 from harness.live.state import CELL_EDGES_MS, SECOND, TIMES, LiveState, goal_rows
 from harness.live.telemetry_tail import TelemetryTail
-from harness.plan.load import LoadRecord, load_record
+from harness.plan.load.model import LoadRecord, load_record
 from harness.plan.spec import RunSpec
 from harness.report.charts.run_charts import CHARTS
+from harness.report.run_result import RunResult
 from harness.report.setup import load_text
-from harness.report.summary import RunSummary
 from harness.report.watchers import Watcher
 from harness.run.directory import RunDirectory
 from harness.run.record import RunRecord

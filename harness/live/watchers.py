@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install.python_packages import ensure_opentelemetry
+from harness.base.install.toolchain import ensure_charts
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.python_packages import ensure_opentelemetry
-from harness.base.toolchain import ensure_charts
+from harness.judge.summary import RunSummary
 from harness.live.page_address import Address, LiveAddress, parse_address, parse_page_address
-from harness.report.summary import RunSummary
 from harness.report.watchers import Watcher, Watchers
 from harness.run.child import Children, ChildRun
 from harness.run.directory import RunDirectory, load_record
-from harness.run.progress import JtlTail
+from harness.run.jmeter.progress import JtlTail
 from harness.run.result_file import read_end
 
 if TYPE_CHECKING:

@@ -190,8 +190,8 @@ def early_counter(words: Sequence[str]) -> Iterator[None]:
     if file_bytes < LARGE_BYTES:
         yield
         return
+    from harness.base.install.toolchain import ready_counter
     from harness.base.java import java_context  # here, as below: small tables do without
-    from harness.base.toolchain import ready_counter
 
     shared, java, classes = SharedCounter(None), java_context().get("java"), ready_counter()
     if java and classes:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
+from harness.base.install.toolchain import ensure_counter
 from harness.base.java import java_context
-from harness.base.toolchain import ensure_counter
 from harness.jtl.csv import parse
 from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input, Opened, raw

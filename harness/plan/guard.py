@@ -1,7 +1,7 @@
 """Finds in a plan what would start code, change JMeter's own settings, or read credentials, whatever it sends.
 
-`plan/reach.py` judges where requests go; this module judges files, properties and environment variables. Both are part
-of `plan/check.py`: `refusals`, through which every run, check and replay goes.
+`plan/checks/reach.py` judges where requests go; this module judges files, properties and environment variables. Both are part
+of `plan/checks/check.py`: `refusals`, through which every run, check and replay goes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 
 from harness.base.errors import UsageError
 from harness.base.machine_credentials import credentials_in, refusal
-from harness.plan.allowances import Allowances
-from harness.plan.data_files import data_files
-from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import Node, texts_of
-from harness.plan.jmx_values import UnknownValueError, Values, functions_in
+from harness.plan.checks.allowances import Allowances
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.tree import Node, texts_of
+from harness.plan.jmx.values import UnknownValueError, Values, functions_in
 from harness.plan.plan import SUB_RESULTS, Plan
 
 # What JMeter, its libraries and Java read from their working directory or from the class path, by their first part.

@@ -12,8 +12,8 @@ from harness.base import units
 from harness.base.config import NUMBER, check_keys, did_you_mean, texts, within
 from harness.base.errors import UsageError
 from harness.base.regular import regular
-from harness.plan.group_load import TENANT
-from harness.plan.load import DURATION_MAX_S
+from harness.plan.load.groups import TENANT
+from harness.plan.load.model import DURATION_MAX_S
 
 # How a job ended. It is unanswered when its start named no id or its polls no state, and unfinished when the run ended
 # before it, or before it began.
@@ -254,7 +254,7 @@ def _states(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
 
 
 def _headers(table: Mapping[str, Any], where: str) -> dict[str, str]:
-    from harness.plan.headers import CREDENTIALS
+    from harness.plan.jmx.headers import CREDENTIALS
 
     check_keys(table, dict.fromkeys(table, str), where)
     for name, value in table.items():

@@ -13,15 +13,16 @@ from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, tex
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
-from harness.plan.advice import parse_silenced
-from harness.plan.allowances import Allowances, parse_allowances
+from harness.plan.checks.advice import parse_silenced
+from harness.plan.checks.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
-from harness.plan.group_load import REQUEST, SeveralLoads, Stage, total_users
-from harness.plan.headers import checked_headers
-from harness.plan.jmx import fixed_secrets, read_properties
+from harness.plan.jmx.headers import checked_headers
+from harness.plan.jmx.thread_groups import load_groups, paced_groups, schedule, with_loads, with_open_model
+from harness.plan.jmx.tree import fixed_secrets, read_properties
 from harness.plan.job import Job, parse_jobs, secrets_of_jobs
-from harness.plan.load import (
+from harness.plan.load.groups import REQUEST, SeveralLoads, Stage, total_users
+from harness.plan.load.model import (
     AUTO_LEAST_S,
     DURATION_MAX_S,
     LOOPS_MAX,
@@ -31,9 +32,8 @@ from harness.plan.load import (
     OpenLoad,
     PlanLoad,
 )
-from harness.plan.load_tables import parse_load_goals, parse_loads, think_time_per
+from harness.plan.load.tables import parse_load_goals, parse_loads, think_time_per
 from harness.plan.stop import StopRule, read_stop
-from harness.plan.thread_groups import load_groups, paced_groups, schedule, with_loads, with_open_model
 from harness.plan.thresholds import Thresholds
 
 # Every run sets these from the load, the target and the run's name; it would override a plan's value.

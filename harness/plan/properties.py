@@ -12,8 +12,8 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name, secret_values
 from harness.base.spellings import MASK
-from harness.plan.jmx import read_properties
-from harness.plan.load import Load, OpenLoad
+from harness.plan.jmx.tree import read_properties
+from harness.plan.load.model import Load, OpenLoad
 from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.plan.spec import Target
 

@@ -17,8 +17,8 @@ from harness.base.project import SHIPPED
 from harness.cloudwatch.source import MetricsSpec
 from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
-from harness.plan.jvm_options import check_jvm_options
-from harness.plan.load import DURATION_MAX_S, Load, Part
+from harness.plan.checks.jvm_options import check_jvm_options
+from harness.plan.load.model import DURATION_MAX_S, Load, Part
 from harness.plan.plan import Plan
 
 HEAP_MAX_MB = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.compare.result import RunResult
+from harness.report.run_result import RunResult
 from harness.report.tables import cell
 from harness.sweep.text import users_text
 

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID
 from harness.site.html import FOLD, inline
 
 # The colours of the status macro; a cell of a table that is one of these texts becomes a lozenge.

@@ -14,7 +14,6 @@ from harness.base import units
 from harness.base.plain_text import one_line
 from harness.cloudwatch.services import DatabaseLoad, Sql
 from harness.compare.comparison import REGRESSED
-from harness.compare.result import RunResult
 from harness.metrics.metric import P90
 from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
@@ -23,6 +22,7 @@ from harness.release.repeats import Block, Change, Judgement, change_over, media
 from harness.release.resources import change_cells, change_heads
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Frame, Series, line_chart
+from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
 

@@ -18,6 +18,8 @@ from harness.base.records import to_plain
 from harness.base.regular import regular
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.sources import source_of
+from harness.judge.summary import RunSummary
+from harness.kinds.trust.known import Known, known
 from harness.metrics.interval import Interval
 from harness.metrics.window import Window
 from harness.release.around import PUBLISHED_S, Around, intervals_of
@@ -35,7 +37,6 @@ from harness.report.charts.chart import Chart, write_charts
 from harness.report.files import stored_summary
 from harness.report.pages import write_page
 from harness.report.results import KEY, chart_path, write_result
-from harness.report.summary import RunSummary
 from harness.run import kinds
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
 from harness.run.names import find_paths
@@ -46,7 +47,6 @@ from harness.sweep.export import FORMAT_VERSION as RESULT_VERSION
 from harness.sweep.export import sweeps_data
 from harness.sweep.render import Page
 from harness.sweep.sources import FoundSweep
-from harness.trust.known import Known, known
 
 # Confluence shows an attached SVG only when it begins with this.
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'

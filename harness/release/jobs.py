@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.base import units
-from harness.compare.result import RunResult
+from harness.judge.jobs import JobRun
 from harness.metrics.metric import AVERAGE
 from harness.plan.job import DONE
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
@@ -16,7 +16,7 @@ from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_in, median_of, scatter_of
 from harness.release.resources import change_cells, change_heads
-from harness.report.jobs import JobRun
+from harness.report.run_result import RunResult
 from harness.report.tables import cell
 from harness.report.wide_tables import narrow_tables
 

@@ -10,9 +10,9 @@ from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import LAG
 from harness.cloudwatch.sources import resource_title
 from harness.compare.comparison import REGRESSED
-from harness.compare.result import RunResult
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_over
+from harness.report.run_result import RunResult
 
 # A group has fallen behind when its lag, plus one message, has more than doubled, and is more than this (messages).
 _DOUBLED, _LEAST_COUNT = 1.0, 100.0

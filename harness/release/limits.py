@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.base import units
+from harness.kinds.trust.outcome import sees_text
 from harness.metrics.metric import AVERAGE, P95, Metric
 from harness.release.cells import Cell, Runs, all_cells, cells_text
 from harness.release.databases import sql_changes
@@ -12,7 +13,6 @@ from harness.release.lag import consumers
 from harness.release.release import Release
 from harness.release.summary import settings_of
 from harness.report.services import missing_text
-from harness.trust.outcome import sees_text
 
 RUNS_ASKED = 3
 _REPEATS = {1: "One run per cell", 2: "Two runs per cell"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from harness.base import units
-from harness.compare.result import RunResult
+from harness.judge.growth import with_cloud
 from harness.metrics.resource_growth import GROWS, SPAN_LEAST_S, Growth
 from harness.release.release import Release
-from harness.report.growth import with_cloud
+from harness.report.run_result import RunResult
 
 # What a service reserves, as a ratio of it.
 _RESERVATION = 1.0

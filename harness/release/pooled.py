@@ -27,10 +27,10 @@ from harness.compare.comparison import (
 )
 from harness.compare.comparison_warnings import numbers_warnings
 from harness.compare.findings import CLOCK_STEP_MS, figures_of, sample_count
-from harness.compare.result import LabelResult
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
 from harness.release.repeats import RUNS_LEAST, Block, Change, Judgement, change_in, scatter_of
+from harness.report.run_result import LabelResult
 from harness.sweep.level_verdicts import ComparedLevels, with_verdict
 from harness.sweep.levels import LevelKey
 

@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.compare.comparison import Comparison
+from harness.judge.summary import RunSummary
+from harness.kinds.trust.known import Known
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
 from harness.release.cells import Cell, Runs
 from harness.release.infrastructure import Infrastructure
 from harness.release.pooled import with_pooled
-from harness.report.summary import RunSummary
 from harness.run import kinds
 from harness.sweep.analysis import SweepAnalysis, analyse
 from harness.sweep.level_verdicts import ComparedLevels, compare_levels, results_of
 from harness.sweep.levels import LevelRun, Sweep
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.sources import FoundSweep
-from harness.trust.known import Known
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from urllib.parse import quote
 from harness.base.plain_text import one_line
 from harness.cloudwatch.queries import EBS, EC2, ECS
 from harness.compare.comparison_warnings import warnings_of
-from harness.compare.result import RunResult
+from harness.judge.growth import growth_notes, growth_table, growth_text
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import headline
 from harness.metrics.figures import LOAD
 from harness.metrics.resource_growth import GROWS
 from harness.release import resources
@@ -25,13 +27,11 @@ from harness.release.release import NamedSweep, Release
 from harness.release.summary import STEPS_MOST, overview_lines, recommendations, result_of, settings_of, summary_lines
 from harness.release.tables import COLUMNS, error_table, goal_table, run_table
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen
-from harness.report.growth import growth_notes, growth_table, growth_text
 from harness.report.markdown import image
+from harness.report.run_result import RunResult
 from harness.report.setup import load_text
-from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
 from harness.report.template import filled
-from harness.report.verdict import headline
 from harness.sweep.overlay import KEYS, comparison_table, with_names
 from harness.sweep.processes import growth_note, growth_section
 from harness.sweep.render import Page

@@ -11,13 +11,13 @@ from harness.cloudwatch.queries import ECS, MEMORY, RDS
 from harness.cloudwatch.services import Participant
 from harness.cloudwatch.source import Resource
 from harness.cloudwatch.sources import metric_names, resource_title, source_of
-from harness.compare.result import RunResult
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
 from harness.release.repeats import median_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
+from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
-from harness.run.telemetry import HOST, NOT_SYSTEM, Usage, process_title
+from harness.run.telemetry.table import HOST, NOT_SYSTEM, Usage, process_title
 
 # In all functions `results` are those of the releases, the new one first, and `names` their names.
 DATABASES = frozenset({RDS})

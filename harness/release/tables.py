@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
-from harness.compare.result import RunResult
+from harness.judge.goals import GoalResult
 from harness.metrics.metric import AVERAGE, ERRORS, P95, THROUGHPUT
 from harness.metrics.tally import ErrorKey
 from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.release import Edition, Release
-from harness.report.goals import GoalResult
+from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
+from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, Values, gaps_text, named_length
 from harness.metrics.gaps import Gap
-from harness.report.evidence import GAP_INVALID_RATIO, Evidence, Values, gaps_text, named_length
-from harness.run.clock_steps import ClockStep
 from harness.run.record import DeathRecord
+from harness.run.telemetry.clock_steps import ClockStep
 
 _CAUSES_NAMED = 3
 _HEAP = "java.lang.OutOfMemoryError: Java heap space"

@@ -22,17 +22,17 @@ from harness.cloudwatch.services import FORMAT_VERSION as SERVICES_VERSION
 from harness.cloudwatch.services import Missing, Services, StoredServices
 from harness.cloudwatch.source import Fetched, MetricsSpec
 from harness.cloudwatch.sources import source_of, titles
+from harness.judge.consumer_lag import lag_values
+from harness.judge.evidence import Values
+from harness.judge.generator_evidence import throttle_values
+from harness.judge.growth import growth_values, with_cloud
+from harness.judge.summary import RunSummary
+from harness.judge.warnings import RunWarning, WarningCode
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import Window
 from harness.report.charts.cloudwatch import cloud_warnings
-from harness.report.consumer_lag import lag_values
-from harness.report.evidence import Values
 from harness.report.files import stored_summary, write_summary
-from harness.report.generator_evidence import throttle_values
-from harness.report.growth import growth_values, with_cloud
 from harness.report.services import missing_text
-from harness.report.summary import RunSummary
-from harness.report.warnings import RunWarning, WarningCode
 from harness.run.directory import RunDirectory, json_text, write_whole
 
 

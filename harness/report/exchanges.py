@@ -9,9 +9,9 @@ from html import escape
 
 from harness.base.plain_text import without_control
 from harness.base.units import plural
+from harness.judge.summary import RunSummary, StoredFailures
 from harness.metrics.tally import ErrorKey
-from harness.report.summary import RunSummary, StoredFailures
-from harness.run.exchanges import Exchange
+from harness.run.jmeter.exchanges import Exchange
 
 # A longer body is cut in print; an exchange stores more.
 BODY_MOST = 2048

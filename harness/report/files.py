@@ -9,6 +9,14 @@ from itertools import chain
 from harness.base.errors import HarnessError, UsageError
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped
+from harness.judge.growth import is_constant, with_cloud
+from harness.judge.jobs import jobs_of_run
+from harness.judge.loads import LoadTally
+from harness.judge.slowest import explained, slowest_samples
+from harness.judge.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
+from harness.judge.stored_comparisons import ComparedRun, ComparedRuns
+from harness.judge.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
+from harness.judge.summary import Observed, RunSummary
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
@@ -18,22 +26,14 @@ from harness.metrics.window import Window, parse_window
 from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
-from harness.report.growth import is_constant, with_cloud
-from harness.report.jobs import jobs_of_run
 from harness.report.jtls import counted_tally, silences_of
 from harness.report.key_figures import result_of
-from harness.report.loads import LoadTally
 from harness.report.markdown import report
 from harness.report.pages import write_page
 from harness.report.results import chart_path
-from harness.report.slowest import explained, slowest_samples
-from harness.report.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
-from harness.report.stored_comparisons import ComparedRun, ComparedRuns
-from harness.report.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
-from harness.report.summary import Observed, RunSummary
 from harness.run.counted import CountedRun, count_run, jtls_of
 from harness.run.directory import RunDirectory, json_text, load_record, write_whole
-from harness.run.exchanges import Exchange, parse_exchanges
+from harness.run.jmeter.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.recorders import read_all
 from harness.system.recorder import Reading

@@ -22,7 +22,7 @@ from harness.metrics.tally import SampleTally, Scope
 from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
-    from harness.report.summary import RunSummary
+    from harness.judge.summary import RunSummary
     from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
@@ -61,7 +61,7 @@ def run_of(inputs: Sequence[Input]) -> RunRecord | None:
 
 
 def _load_summarise() -> None:
-    from harness.report import summarise  # noqa: F401 - takes as long as counting a million rows
+    from harness.judge import summarise  # noqa: F401 - takes as long as counting a million rows
 
 
 @shared_counter(meanwhile=_load_summarise)
@@ -104,7 +104,7 @@ def _name_of(tally: SampleTally) -> str:
 def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     once_labels = counting.run.once_labels if counting.run else ()
     tally = tally_of_jtls(inputs, counting)
-    from harness.report.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
+    from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
 
     window, scope = window_of(tally, counting.window, counting.run), Scope(tuple(once_labels))
     options = SummaryOptions(
@@ -128,7 +128,7 @@ def counted_tally(
     with_batches: bool = True,
 ) -> SampleTally | None:
     """Return the tally of a scope's samples within the window, and of its batches; None when it excludes nothing."""
-    from harness.report.summarise import window_span_ms
+    from harness.judge.summarise import window_span_ms
 
     span_ms = window_span_ms(tally, window)
     if span_ms is None or window.length_s == window.run_s:
@@ -146,7 +146,7 @@ def silences_of(
     None unless a gap may be a pause of the plan, when standard input cannot be read again, and when a tally file has
     none of them.
     """
-    from harness.report.summarise import gaps_of
+    from harness.judge.summarise import gaps_of
 
     if not any(map(may_be_pause, gaps_of(tally))) or any(given.path is None for given in inputs):
         return None

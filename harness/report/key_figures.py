@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from harness.base import units
+from harness.judge.loads import rows_by_load
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import Verdict, answer, goals_sentence
+from harness.judge.warnings import Part, RunWarning, Severity
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Measured, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
-from harness.report.loads import rows_by_load
 from harness.report.next_steps import next_steps
 from harness.report.results import KeyFigure, Result
 from harness.report.setup import users_text
-from harness.report.summary import RunSummary
 from harness.report.tables import LOADS, Rows, Shown, parts_of
-from harness.report.verdict import Verdict, answer, goals_sentence
-from harness.report.warnings import Part, RunWarning, Severity
 from harness.run.record import RunRecord
 
 # So many labels, TOTAL, the goals and some warnings fit on a screen of 40 lines.

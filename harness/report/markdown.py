@@ -10,11 +10,20 @@ from urllib.parse import quote
 from harness.base import units
 from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.sources import source_of
+from harness.judge.generator_evidence import is_generator
+from harness.judge.goals import GoalResult, is_beyond
+from harness.judge.growth import growth_notes, growth_table
+from harness.judge.jobs import job_tables
+from harness.judge.loads import rows_by_load, rows_by_tenant
+from harness.judge.slowest import slowest_note, slowest_table
+from harness.judge.summary import Observed, RunSummary
+from harness.judge.verdict import DOUBTFUL, VALID, Verdict, further_reasons
+from harness.judge.warnings import Part, RunWarning, explained
 from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
 from harness.plan.goal import Goal
-from harness.plan.load import CLOSED
+from harness.plan.load.model import CLOSED
 from harness.report import machine
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
@@ -22,10 +31,6 @@ from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.exchanges import anchor
 from harness.report.first_screen import first_screen
-from harness.report.generator_evidence import is_generator
-from harness.report.goals import GoalResult, is_beyond
-from harness.report.growth import growth_notes, growth_table
-from harness.report.jobs import job_tables
 from harness.report.key_figures import (
     KEY_COLUMNS,
     WARNINGS_MOST,
@@ -36,7 +41,6 @@ from harness.report.key_figures import (
     left_out_text,
     result_of,
 )
-from harness.report.loads import rows_by_load, rows_by_tenant
 from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
@@ -45,13 +49,9 @@ from harness.report.results import Result
 from harness.report.selection import change_text
 from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
-from harness.report.slowest import slowest_note, slowest_table
-from harness.report.summary import Observed, RunSummary
 from harness.report.tables import cell, group_table, in_comment, page_tables, parts_of, side_tables, table, title_of
 from harness.report.template import filled
-from harness.report.verdict import DOUBTFUL, VALID, Verdict, further_reasons
-from harness.report.warnings import Part, RunWarning, explained
-from harness.run.telemetry import HOST, STOLEN, Usage, process_title
+from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)

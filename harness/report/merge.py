@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.records import to_plain
-from harness.plan.load import LOAD_TITLES
+from harness.plan.load.model import LOAD_TITLES
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.record import FINISHED, GeneratorRecord, RowsRecord, RunRecord
-from harness.run.telemetry import process_at
+from harness.run.telemetry.table import process_at
 
 _NONE = "none"
 # Each generator has its own part of these.

@@ -16,17 +16,17 @@ from uuid import uuid4
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened
 from harness.jtl.sample import samples_name
+from harness.judge.summary import RunSummary
 from harness.metrics.generators import short_names
 from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import Part, check_parts, merged_record
-from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory, reserve
-from harness.run.exchanges import joined_exchanges
+from harness.run.jmeter.exchanges import joined_exchanges
 from harness.run.kinds import RUN_NAME, short_name
 from harness.run.names import full_path
 from harness.run.record import RunRecord
-from harness.run.telemetry import COLUMNS, FILE_NAME, rows_at
+from harness.run.telemetry.table import COLUMNS, FILE_NAME, rows_at
 
 _COPY_BYTES = 1024 * 1024
 _PACKED = ("", ".zst", ".gz")

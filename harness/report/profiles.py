@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.base.units import MS_PER_S, average_text, mb_text
+from harness.judge.summary import RunSummary
 from harness.metrics.figures import LOAD
-from harness.report.summary import RunSummary
 from harness.report.tables import cell, table
 from harness.system.profile import SAMPLES_LEAST, ProcessProfile
 from harness.system.profile_events import JFR

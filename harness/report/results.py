@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
 from harness.base.regular import regular
+from harness.judge.verdict import INTERRUPTED
 from harness.report.tables import cell
-from harness.report.verdict import INTERRUPTED
 from harness.run.directory import json_text, read_object, write_whole
 from harness.run.record import RUNNING
 

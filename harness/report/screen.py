@@ -14,6 +14,9 @@ from rich.text import Text
 
 from harness.base import units
 from harness.base.plain_text import one_line
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import DOUBTFUL, INVALID, further_reasons
+from harness.judge.warnings import explained
 from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
@@ -30,12 +33,9 @@ from harness.report.key_figures import (
 )
 from harness.report.results import TONES, Result, Tone
 from harness.report.selection import View
-from harness.report.summary import RunSummary
 from harness.report.tables import Rows, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table
-from harness.report.verdict import DOUBTFUL, INVALID, further_reasons
-from harness.report.warnings import explained
-from harness.run.interim import InterimFigures
+from harness.run.jmeter.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10

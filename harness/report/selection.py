@@ -17,7 +17,7 @@ from harness.report.columns import SortOrder
 from harness.report.tables import Rows, Shown
 
 if TYPE_CHECKING:
-    from harness.report.summary import RunSummary
+    from harness.judge.summary import RunSummary
 
 _LABELS_NAMED = 20
 
@@ -85,7 +85,7 @@ class Selection:
 
     def _remarks(self, summary: RunSummary, groups: Sequence[Shown]) -> list[str]:
         """Return the verdict, unless it is VALID, and what TOTAL includes."""
-        from harness.report.verdict import VALID, headline  # loaded while a large file is counted
+        from harness.judge.verdict import VALID, headline  # loaded while a large file is counted
 
         remarks = [] if summary.verdict.state == VALID else [headline(summary.verdict)]
         if self.pattern is not None and self.only in (None, TOTAL) and any(group.total for group in groups):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.base import units
-from harness.plan.group_load import length_text
-from harness.plan.load import CLOSED, MIXED, OPEN, LoadRecord
+from harness.plan.load.groups import length_text
+from harness.plan.load.model import CLOSED, MIXED, OPEN, LoadRecord
 from harness.plan.spec import JMETERS, LEAN
-from harness.run.jmeter import SAMPLER
+from harness.run.jmeter.process import SAMPLER
 from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.

@@ -14,7 +14,7 @@ from harness.report.export import csv_lines
 from harness.report.tables import cell, table
 
 if TYPE_CHECKING:
-    from harness.report.summary import RunSummary
+    from harness.judge.summary import RunSummary
 
 # Response times are rounded to whole ms: a smaller difference says nothing.
 _ROUNDING_MS = 1.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
+from harness.judge.summary import RunSummary
 from harness.plan.spec import RunSpec
-from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
-from harness.run.progress import Watch
+from harness.run.jmeter.progress import Watch
 from harness.run.record import RunRecord
 
 

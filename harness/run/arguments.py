@@ -1,6 +1,6 @@
 """What the options of a command say about its runs: the command is their settings.
 
-A verb takes options by `harness.options.take`, which lists them in `options.taken`. The stored command, the arguments
+A verb takes options by `harness.cli.options.take`, which lists them in `options.taken`. The stored command, the arguments
 of child processes and the settings of an experiment are made of this list, without a second list of names.
 """
 

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.base import toolchain, units
-from harness.base.before_setup import needs_set_up
-from harness.base.class_data import want_class_data
+from harness.base import units
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
+from harness.base.install.before_setup import needs_set_up
+from harness.base.install.class_data import want_class_data
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import Log
@@ -29,19 +30,19 @@ from harness.base.plain_text import without_control
 from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.plan.checks.jvm_options import check_jvm_options
 from harness.plan.job import latest_end_s
-from harness.plan.jvm_options import check_jvm_options
 from harness.plan.spec import LEAN, RunSpec, Target
-from harness.run.connections import agent_option
 from harness.run.directory import RunDirectory, check_space
-from harness.run.interim import ShowInterim
-from harness.run.java_classes import check_classes
-from harness.run.jmeter import JMeterHome
+from harness.run.jmeter.connections import agent_option
+from harness.run.jmeter.interim import ShowInterim
+from harness.run.jmeter.java_classes import check_classes
+from harness.run.jmeter.process import JMeterHome
+from harness.run.jmeter.progress import Watch
 from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import Parts
 from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
-from harness.run.progress import Watch
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.system.supervisor import Supervisor

@@ -77,7 +77,7 @@ class RunDirectory:
     @property
     def effective_plan(self) -> Path:
         """The JMX that JMeter runs."""
-        from harness.run.jmeter_command import PLAN_NAME  # deferred: a table needs neither plan nor JMeter
+        from harness.run.jmeter.command import PLAN_NAME  # deferred: a table needs neither plan nor JMeter
 
         return self.path / PLAN_NAME
 
@@ -88,7 +88,7 @@ class RunDirectory:
         except OSError as error:
             raise self._unwritable(self.effective_plan, error) from None
         where = f"{jmx_path.parent.name}/{jmx_path.name}: its data file"
-        from harness.plan.data_files import data_files  # deferred: a table needs no plan
+        from harness.plan.jmx.data_files import data_files  # deferred: a table needs no plan
 
         for name in (*data_files(jmx_path), *own_files):
             if ".." in Path(name).parts:

@@ -13,7 +13,7 @@ import psutil
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch, start
 from harness.plan.spec import OVERRUN_S
-from harness.run.drive import GRACEFUL_S
+from harness.run.jmeter.drive import GRACEFUL_S
 
 IN_TIME, TOO_LONG, INTERRUPTED = "in time", "too long", "interrupted"
 _POLL_S = 0.2

@@ -18,36 +18,37 @@ from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.job import latest_end_s
-from harness.plan.load import OpenLoad
+from harness.plan.load.model import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import JMETERS, LEAN, RunSpec
-from harness.run import exchanges, jmeter
-from harness.run.connections import connection_reasons, other_addresses, take_list
 from harness.run.context import RunContext, start, system_of, warn_of
 from harness.run.directory import RunDirectory
-from harness.run.drive import EndOfLoad, Outcome, drive
-from harness.run.early_stop import EarlyStop
-from harness.run.interim import interim_of
-from harness.run.jmeter import JMeter, StopLimits
-from harness.run.jmeter_command import LOG_NAME
+from harness.run.jmeter import exchanges
+from harness.run.jmeter import process as jmeter
+from harness.run.jmeter.command import LOG_NAME
+from harness.run.jmeter.connections import connection_reasons, other_addresses, take_list
+from harness.run.jmeter.drive import EndOfLoad, Outcome, drive
+from harness.run.jmeter.early_stop import EarlyStop
+from harness.run.jmeter.interim import interim_of
+from harness.run.jmeter.process import JMeter, StopLimits
+from harness.run.jmeter.progress import JtlTail, Progress
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import packing
 from harness.run.parts.drive import Parts, PartsEnd, Tails
 from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
-from harness.run.progress import JtlTail, Progress
 from harness.run.record import FINISHED, RunRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.remote.drive import Generators
 from harness.run.remote.load import generator_log
 from harness.run.request import Request
 from harness.run.reserve import reserved
-from harness.run.telemetry import GENERATOR
+from harness.run.telemetry.table import GENERATOR
 from harness.system.recorder import Started
 from harness.system.supervisor import Supervisor
 
 if TYPE_CHECKING:
-    from harness.run.auto_end import AutoEnd
+    from harness.run.jmeter.auto_end import AutoEnd
 REMOVED = "the run's folder was removed while it ran"
 # A file system without so many free bytes takes no more rows.
 _FULL_BYTES = 64 * 1024
@@ -233,7 +234,7 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     """Return the end condition of a load of the length `auto`; None for other loads."""
     if isinstance(spec.load, OpenLoad) or not spec.load.is_auto:
         return None
-    from harness.run.auto_end import AutoEnd  # imported here, because other runs do not need it
+    from harness.run.jmeter.auto_end import AutoEnd  # imported here, because other runs do not need it
 
     return AutoEnd(spec.load, spec.plan.once_labels)
 

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from harness.base.project import CHECKOUT, SHIPPED, Project
 from harness.notify.settings import NotifySettings
-from harness.plan.data_files import data_files, file_names_of, names_in_functions
-from harness.plan.elements import Effect, effect_of
+from harness.plan.checks.reach import functions_with_code, has_code_as_condition
 from harness.plan.guard import is_code, variables_read
-from harness.plan.headers import variables_in
-from harness.plan.jmx import CODE, Node, enabled_nodes, plan_tree, texts_of
-from harness.plan.jmx_values import Values
+from harness.plan.jmx.data_files import data_files, file_names_of, names_in_functions
+from harness.plan.jmx.elements import Effect, effect_of
+from harness.plan.jmx.headers import variables_in
+from harness.plan.jmx.tree import CODE, Node, enabled_nodes, plan_tree, texts_of
+from harness.plan.jmx.values import Values
 from harness.plan.plan import Plan
-from harness.plan.reach import functions_with_code, has_code_as_condition
 from harness.plan.spec import Profile, Target
 from harness.system.system import Manifest
 

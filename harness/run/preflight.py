@@ -10,18 +10,18 @@ from harness.base.errors import UsageError
 from harness.base.log import Log
 from harness.base.packed import index_path, packed_path
 from harness.plan import spec as specs
-from harness.plan.check import check_plan, refusals
-from harness.plan.finding import Finding
+from harness.plan.checks.check import check_plan, refusals
+from harness.plan.checks.finding import Finding
+from harness.plan.checks.lint import lint
+from harness.plan.jmx.trace import check_traceable
 from harness.plan.job import check_starts
-from harness.plan.lint import lint
-from harness.plan.load import Load
-from harness.plan.memory import check_memory, user_kb
+from harness.plan.load.memory import check_memory, user_kb
+from harness.plan.load.model import Load
 from harness.plan.spec import Target
-from harness.plan.trace import check_traceable
-from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import RAW_NAME, generator_exchanges
-from harness.run.jmeter_command import CONSOLE_NAME, LOG_NAME
+from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME
+from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
+from harness.run.jmeter.exchanges import RAW_NAME, generator_exchanges
 from harness.run.recorders import RECORDERS
 from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX, generator_log
 from harness.run.request import Request

@@ -21,18 +21,28 @@ from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
-from harness.plan.data_files import data_files
-from harness.plan.group_load import SeveralLoads
-from harness.plan.headers import secret_header_names, with_headers
+from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.headers import secret_header_names, with_headers
+from harness.plan.jmx.job_threads import with_jobs
+from harness.plan.jmx.trace import trace_columns, with_traceparent
 from harness.plan.job import Job
-from harness.plan.job_threads import with_jobs
-from harness.plan.load import OpenLoad, load_record
-from harness.plan.memory import user_kb, users_most
+from harness.plan.load.groups import SeveralLoads
+from harness.plan.load.memory import user_kb, users_most
+from harness.plan.load.model import OpenLoad, load_record
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Profile, RunSpec, Target
-from harness.plan.trace import trace_columns, with_traceparent
-from harness.run.connections import (
+from harness.run.context import RunContext
+from harness.run.directory import RunDirectory
+from harness.run.jmeter.command import (
+    DUMP_DIR,
+    JMeterCommand,
+    environment,
+    jmeter_arguments,
+    settings_options,
+    stop_word,
+)
+from harness.run.jmeter.connections import (
     FOREIGN_NAME,
     LIST_FOLDER,
     NO_NATIVE,
@@ -42,18 +52,8 @@ from harness.run.connections import (
     credentials_properties,
     sampler_option,
 )
-from harness.run.context import RunContext
-from harness.run.directory import RunDirectory
-from harness.run.exchanges import STORE_FAILURES
-from harness.run.jmeter import free_udp_port
-from harness.run.jmeter_command import (
-    DUMP_DIR,
-    JMeterCommand,
-    environment,
-    jmeter_arguments,
-    settings_options,
-    stop_word,
-)
+from harness.run.jmeter.exchanges import STORE_FAILURES
+from harness.run.jmeter.process import free_udp_port
 from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord

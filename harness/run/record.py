@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.plan.goal import Goal
 from harness.plan.job import JobRecord
-from harness.plan.load import LoadRecord
+from harness.plan.load.model import LoadRecord
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.source import MetricsSpec

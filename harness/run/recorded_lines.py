@@ -16,7 +16,7 @@ from harness.plan.har.kept import kept_lines, line_of, secrets_in_uploads
 from harness.plan.har.read import Recording, has_secure_cookie
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import Steps
-from harness.run.replay import USERS, Proof, passes_of
+from harness.run.replay.proof import USERS, Proof, passes_of
 
 _DESTRUCTIVE_SHOWN = 3
 # What such a value is needs no secrecy; another one may be a secret.

@@ -17,11 +17,11 @@ from harness.cloudwatch.points import FILE_NAME as CLOUDWATCH
 from harness.cloudwatch.points import fetched_metrics
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import Services, StoredServices
-from harness.run import telemetry_writer
 from harness.run.context import RunContext
 from harness.run.directory import load_record
 from harness.run.prepare import PreparedRun
 from harness.run.record import RunRecord, Unknown
+from harness.run.telemetry import writer as telemetry_writer
 from harness.system import exceptions, histogram_files, jfr, own_metrics_files, profile_files
 from harness.system.jcmd import Paths, Pids, Problems
 from harness.system.recorder import Reading, Recorder, Recording, Started

@@ -19,8 +19,8 @@ from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
-from harness.plan.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
-from harness.plan.load import Load, Part, parse_part
+from harness.plan.jmx.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
+from harness.plan.load.model import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import properties_text, with_properties
 from harness.plan.spec import Profile, RunSpec, Target

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
-from harness.plan.jmx import read_properties
+from harness.plan.jmx.tree import read_properties
 from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.system.system import Manifest, Setting, Settings, there_is
 

@@ -21,17 +21,17 @@ from harness.base.records import read_record, to_plain
 from harness.compare.answer import headline
 from harness.compare.comparison import BETTER, REGRESSED, LabelComparison
 from harness.compare.decision import compare
-from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
+from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import plotted, run_charts
 from harness.report.charts.run_data import ChartData, ChartSource
 from harness.report.markdown import report
 from harness.report.results import Result, stated_result
-from harness.report.summary import FORMAT_VERSION, RunSummary
+from harness.report.run_result import RunResult
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body
 from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.base.errors import ServiceError
-from harness.base.python_packages import ensure_zstandard
+from harness.base.install.python_packages import ensure_zstandard
 from harness.base.s3_address import parse_location
 from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
 from harness.storage.stored_runs import StoredFile

@@ -17,7 +17,7 @@ from harness.base.spellings import Spellings
 from harness.base.units import mb_text, plural
 from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.sample import SAMPLES_NAME
-from harness.report.summary import FORMAT_VERSION as SUMMARY_VERSION
+from harness.judge.summary import FORMAT_VERSION as SUMMARY_VERSION
 from harness.run.directory import RunDirectory, json_text, read_json
 from harness.run.packing import finish
 from harness.run.record import FORMAT_VERSION as RUN_VERSION

@@ -15,8 +15,8 @@ from typing import IO, Any, NamedTuple
 
 from harness.base.aws import aws_errors
 from harness.base.errors import ServiceError, UsageError
+from harness.base.install.python_packages import ensure_zstandard
 from harness.base.log import print_text
-from harness.base.python_packages import ensure_zstandard
 from harness.base.s3_stream import chunks
 from harness.base.units import BYTES_PER_MB
 from harness.storage.stored_runs import StoredFile

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
+from harness.judge.warnings import distinct
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.goal import Goal, GoalRule, goal_options, metric_text
-from harness.report.warnings import distinct
 from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun

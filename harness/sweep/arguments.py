@@ -8,8 +8,8 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
-from harness.plan.group_load import total_users
-from harness.plan.load import LoadArguments, parse_load
+from harness.plan.load.groups import total_users
+from harness.plan.load.model import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord

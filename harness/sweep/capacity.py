@@ -13,7 +13,7 @@ from harness.experiment.counting import Needs
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
-from harness.plan.load import USERS_MAX, LoadRecord, load_record
+from harness.plan.load.model import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import new_record

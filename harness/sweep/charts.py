@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from harness.base import units
+from harness.judge.verdict import DOUBTFUL
 from harness.metrics.batch_means import estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import AVERAGE, MEDIAN, P95, THROUGHPUT, Metric, Table, metric_of, times_of
@@ -18,7 +19,6 @@ from harness.report.charts.axes import value_axis
 from harness.report.charts.chart import Chart
 from harness.report.charts.goals import ChartGoal, GoalLines
 from harness.report.charts.svg import Key, Plot
-from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.level_axis import LevelAxis

@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from harness.base import toolchain
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
-from harness.compare.result import RunResult
 from harness.experiment.counting import Needs, problem_of
 from harness.experiment.execute import InProcess, Step
 from harness.experiment.files import ExperimentFiles
@@ -30,13 +29,14 @@ from harness.experiment.start import Parts, log_end, run_experiment
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
+from harness.report.run_result import RunResult
 from harness.report.watchers import Follow
 from harness.run.context import RunContext, ready_jmeter, warn_of, with_generators
 from harness.run.directory import RunDirectory
 from harness.run.other_runs import OtherRuns
 from harness.run.preflight import check_request, log_warnings
-from harness.run.recording import attach_to, check_recording, process_of
 from harness.run.request import Request
+from harness.run.telemetry.recording import attach_to, check_recording, process_of
 from harness.sweep.files import StoredSweep, SweepSoFar
 from harness.sweep.level_runner import Levels, level_load
 from harness.sweep.record import SweepRecord, SweepRun

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.base.errors import UsageError
-from harness.compare.result import RunResult
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles, recorded_in
 from harness.experiment.runner import Design
+from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import RunDirectory, load_record
 from harness.sweep.record import SweepRecord

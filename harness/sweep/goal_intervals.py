@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from harness.compare.result import LabelResult
 from harness.metrics.batch_means import Estimate, estimate, slower_share
 from harness.metrics.distributions import binomial_at_most, student_t_quantile
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, Metric
 from harness.metrics.shift import CONFIDENCE
+from harness.report.run_result import LabelResult
 
 _TAIL = (1 - CONFIDENCE) / 2
 _RUNS_LEAST = 3

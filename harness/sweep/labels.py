@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.compare.result import LabelResult
+from harness.report.run_result import LabelResult
 from harness.report.selection import parse_pattern
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, figures_of, levels_of, middle
 

@@ -15,7 +15,7 @@ from harness.base.secrets import mask_secrets
 from harness.experiment.execute import Measured
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ExperimentRun
-from harness.plan.load import Load, LoadRequest, load_record, resolve_load
+from harness.plan.load.model import Load, LoadRequest, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
 from harness.run.context import RunContext, start, system_of

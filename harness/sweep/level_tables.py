@@ -9,12 +9,12 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
+from harness.judge.verdict import VALID
+from harness.judge.warnings import WarningCode
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.first_screen import ROWS_MOST
 from harness.report.tables import cell, table
-from harness.report.verdict import VALID
-from harness.report.warnings import WarningCode
 from harness.report.wide_tables import narrow_tables
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.labels import transactions_of

@@ -13,11 +13,11 @@ from harness.base.errors import UsageError
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.decision import compare
-from harness.compare.result import RunResult
 from harness.compare.sources import read_result
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import RunResult
 from harness.sweep.labels import label_of
 from harness.sweep.levels import LevelKey
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison, compare_sweeps

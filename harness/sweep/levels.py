@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.cloudwatch.points import CloudMetrics
-from harness.compare.result import LabelResult, RunResult
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
+from harness.judge.warnings import RunWarning, WarningCode
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
-from harness.plan.load import CLOSED
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.report.warnings import RunWarning, WarningCode
+from harness.plan.load.model import CLOSED
+from harness.report.run_result import LabelResult, RunResult
 from harness.run.record import RunRecord
-from harness.run.telemetry import GENERATOR, NOT_SYSTEM, Usage
+from harness.run.telemetry.table import GENERATOR, NOT_SYSTEM, Usage
 from harness.sweep.record import SweepRecord, level_text
 from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse

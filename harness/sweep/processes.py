@@ -13,7 +13,7 @@ from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
-from harness.run.telemetry import Usage, process_title
+from harness.run.telemetry.table import Usage, process_title
 from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
 from harness.system.flight_recording import RecordedUse

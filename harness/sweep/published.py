@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.compare.markdown_tables import MarkdownTable, plain, tables_of
 from harness.metrics.metric import Table, metrics_of
+from harness.report.markdown_tables import MarkdownTable, plain, tables_of
 from harness.sweep.levels import FIGURES, Figures, LevelRun, Sweep, levels_of
 
 _USERS, _SWEEP = "users", "sweep"

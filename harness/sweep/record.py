@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from harness.base import units
 from harness.experiment.record import ENDED, ExperimentRun, PlanExperiment, RunTime, measured, run_times
 from harness.plan.goal import Goal
-from harness.plan.load import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
+from harness.plan.load.model import LOOPS_MAX, REQUESTS_MAX, USERS_MAX
 from harness.run import kinds
 
 _REPEAT_MAX = 10_000

@@ -12,11 +12,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.compare.comparison import CANNOT_TELL
+from harness.judge.verdict import DOUBTFUL
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
 from harness.metrics.shift import CONFIDENCE
 from harness.plan.goal import Goal, metric_text
-from harness.report.verdict import DOUBTFUL
 from harness.sweep.analysis import outcome
 from harness.sweep.levels import Level, level_head
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
-from harness.report.verdict import DOUBTFUL, INTERRUPTED
-from harness.report.warnings import RunWarning, Severity, WarningCode, without_numbers
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED
+from harness.judge.warnings import RunWarning, Severity, WarningCode, without_numbers
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.system.jcmd import Answer, Environment, Paths, Pids, Problems, ask, problems_of
 
 # CPU time of a thread between two samples, and time between two samples of what every thread does.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.units import MS_PER_S
-from harness.plan.load import OpenLoad
+from harness.plan.load.model import OpenLoad
 from harness.system import histograms
 from harness.system.histograms import END, MIDDLE, START, Histogram, histogram_rows, printed_classes
 from harness.system.jcmd import Problems, ask, is_jvm, jcmd_path

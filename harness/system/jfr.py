@@ -143,7 +143,7 @@ def _finish(folder: Path, recordings: Mapping[str, Path], environment: Mapping[s
 
 
 HEAPS = Recorder("heap", HEAP, finish=_finish, read=read_heap_uses)
-# harness/run/recording.py attaches the recordings.
+# harness/run/telemetry/recording.py attaches the recordings.
 ATTACHED = Recorder(
     "recording",
     RECORDED,

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.base import integrity
 from harness.base import process as child
 from harness.base.errors import UsageError
+from harness.base.install import integrity
 from harness.base.log import Log
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.writable import writing_into

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.base import process as child
-from harness.base import toolchain
 from harness.base.errors import UsageError
+from harness.base.install import toolchain
 from harness.base.java import java_path
 from harness.base.units import MS_PER_S
 from harness.system import statements

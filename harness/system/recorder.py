@@ -102,7 +102,7 @@ class Recorder(NamedTuple):
     `start` starts it before the load, or `with_jmeter` as soon as JMeter runs; it returns None for a run that does not
     need it. `finish` gets the flight recordings that the system wrote at its end, or after a level of a sweep, by
     process; like `Started.stored` it returns what is not known. `read` returns what the report has of it: fields of
-    `Observed` in harness/report/summary.py, whose values are joined when several recorders have them. Without a load
+    `Observed` in harness/judge/summary.py, whose values are joined when several recorders have them. Without a load
     only those are read that read `without_load`. `file` is the name of its file in the run's folder.
     """
 

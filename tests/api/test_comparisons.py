@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from harness.api import ComparedSweeps, UsageError, compare, open_run, read_jtl
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.history.pin_files import write_pins
 from tests.support.spread_runs import make_sweep
 

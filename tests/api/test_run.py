@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from harness.api import HarnessError, UsageError, open_run, read_jtl
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.paths import ROOT
 
 MADE = ROOT / "tests" / "data" / "golden" / "made" / "samples.jtl"

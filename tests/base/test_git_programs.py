@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.ab.worktree import checked_out
 from harness.base import git
 from harness.base.guardian import Guardian
+from harness.experiment.worktree import checked_out
 
 # Settings that name a program, and those that make git use it.
 _PROGRAMS = (

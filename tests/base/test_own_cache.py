@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import project, toolchain
+from harness.base import project
 from harness.base.errors import UsageError
+from harness.base.install import toolchain
 from tests.support.paths import ROOT
 
 

@@ -12,13 +12,13 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.base import setup_step
 from harness.base.errors import StartError, UsageError
-from harness.base.first_setup import system_arguments
-from harness.base.integrity import LOCK_NAME
-from harness.base.python_packages import is_installed, small_packages
-from harness.base.setup_step import downloaded_bytes
-from harness.cli import main
+from harness.base.install import setup_step
+from harness.base.install.first_setup import system_arguments
+from harness.base.install.integrity import LOCK_NAME
+from harness.base.install.python_packages import is_installed, small_packages
+from harness.base.install.setup_step import downloaded_bytes
+from harness.cli.verbs import main
 from tests.support.local_server import serving
 from tests.support.paths import ROOT
 from tests.support.processes import is_running, wait_for
@@ -95,7 +95,9 @@ def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clo
 
 @pytest.mark.real
 def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_path):
-    process = clone(uv=SYSTEM_UV, code="from harness.base.first_setup import set_up\nset_up(['--plan=lb-direct'])")
+    process = clone(
+        uv=SYSTEM_UV, code="from harness.base.install.first_setup import set_up\nset_up(['--plan=lb-direct'])"
+    )
     text = process.communicate(timeout=30)[1]
     assert process.returncode == 0, text
     assert "setup: the plan's system: done" in text
@@ -260,7 +262,7 @@ def test_an_environment_with_all_pinned_versions_needs_no_installation(tmp_path)
 def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_path):
     clone(uv=ZSTD_UV).communicate(timeout=30)
     code = (
-        "from harness.base.python_packages import ensure_zstandard\nensure_zstandard()\n"
+        "from harness.base.install.python_packages import ensure_zstandard\nensure_zstandard()\n"
         "import zstandard\nprint(zstandard.packed)"
     )
     variables = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(tmp_path / "site")}

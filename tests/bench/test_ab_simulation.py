@@ -3,8 +3,8 @@
 import pytest
 
 from bench.statistics.ab import Scene, Wave, simulated
-from harness.ab.rule import BETTER
 from harness.compare.comparison import REGRESSED
+from harness.kinds.ab.rule import BETTER
 
 SEEDS = (1, 2)
 

@@ -16,7 +16,7 @@ from bench.statistics.auto import (
     share_within,
     simulate,
 )
-from harness.run.auto_end import AutoEnd
+from harness.run.jmeter.auto_end import AutoEnd
 
 
 def end_of_all_checks(scene: Scene, seed: int, most_s: int) -> tuple[int, float | None, float | None]:

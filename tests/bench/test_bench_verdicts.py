@@ -1,7 +1,7 @@
 """The bench of verdicts: how its tables count, and which plans it runs."""
 
 from bench.runs.verdicts import embedded_plans, verdict_aims, verdicts_table
-from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.judge.verdict import DOUBTFUL, VALID, Verdict
 
 
 def verdicts(valid_count: int, doubtful_count: int) -> list[Verdict]:

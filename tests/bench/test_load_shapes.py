@@ -7,7 +7,7 @@ import pytest
 
 from bench.statistics.load_shapes import BAD, BASES, GOOD, Load, exponential
 from bench.statistics.window import summaries
-from harness.report.verdict import VALID
+from harness.judge.verdict import VALID
 
 # One of 120 s and one of 300 s.
 RUNS = 2

@@ -9,7 +9,7 @@ import pytest
 from bench.plans.capture import Received, make_certificate
 from bench.plans.traffic import NAMED, Comparison, Outcome, table
 from bench.plans.traffic_difference import differences, request_of
-from harness.plan.finding import Rule
+from harness.plan.checks.finding import Rule
 from tests.support.off_host import element, flag, jmx, request, text
 
 

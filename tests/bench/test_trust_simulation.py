@@ -3,7 +3,7 @@
 import pytest
 
 from bench.statistics.trust import SCENES, Scene, covered, power
-from harness.trust.power import DEVIATIONS_FOUND
+from harness.kinds.trust.power import DEVIATIONS_FOUND
 
 
 def test_the_intervals_contain_the_true_parts():

@@ -18,10 +18,10 @@ from harness.cloudwatch.queries import (
     whole_periods,
 )
 from harness.cloudwatch.source import Resource
+from harness.judge.generator_evidence import throttle_values
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table, cloud_warnings
-from harness.report.generator_evidence import throttle_values
 from harness.sweep.levels import Figures, LevelRun, levels_of
 from harness.sweep.processes import cloud_level_tables
 from tests.support.run_charts import drawn, source

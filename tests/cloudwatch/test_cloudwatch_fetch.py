@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.cloudwatch_runs import BEGAN_S, NO_SERVER, REGION, add_recent_run, metrics, spec
 from tests.support.markdown_rows import cells_of, row_of
 from tests.support.moto_server import moto_server

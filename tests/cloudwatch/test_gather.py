@@ -12,7 +12,7 @@ import boto3
 import jsonschema
 import pytest
 
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
 from tests.support.cloudwatch_runs import BEGAN_S, REGION, add_recent_run, metrics

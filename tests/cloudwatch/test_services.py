@@ -13,9 +13,9 @@ from harness.cloudwatch.points import COMPLETE, Answers, CloudMetric, CloudMetri
 from harness.cloudwatch.queries import Listed, Span, parse_cloudwatch, queries_of
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
 from harness.cloudwatch.source import Resource
+from harness.judge.consumer_lag import lag_values
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
-from harness.report.consumer_lag import lag_values
 from harness.report.services import services_text
 from tests.support.run_charts import drawn, source
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.log import Log
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.cloudwatch import sources
 from harness.cloudwatch.points import COMPLETE, Answers
 from harness.cloudwatch.queries import CPU, STATISTICS, Metric, Query, whole_periods

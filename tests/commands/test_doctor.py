@@ -77,7 +77,7 @@ def doctor(tmp_path: Path, cache: Path) -> Doctor:
             "PYTHONDONTWRITEBYTECODE": "1",
             **more,
         }
-        code = "from harness.entry import lth; lth()"
+        code = "from harness.cli.entry import lth; lth()"
         return subprocess.run(
             [*before, sys._base_executable, "-S", "-c", code, "doctor"],
             env=variables, cwd=tmp_path / "project", capture_output=True, text=True, check=False,

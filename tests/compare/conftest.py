@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.spread_runs import make_run
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from harness.compare.advice import next_steps
 from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED, Comparison
-from harness.report.verdict import DOUBTFUL, Verdict
+from harness.judge.verdict import DOUBTFUL, Verdict
 from tests.support.factories import record
 from tests.support.results import label_result, run_result
 

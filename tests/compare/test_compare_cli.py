@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main, parser_of
-from harness.make_variables import arguments_of
+from harness.cli.make_variables import arguments_of
+from harness.cli.verbs import main, parser_of
 from harness.report.notes import notes_of
 from tests.support.paths import ROOT
 from tests.support.spread_runs import make_run

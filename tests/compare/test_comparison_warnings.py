@@ -6,8 +6,8 @@ import pytest
 
 from harness.compare.comparison import OK
 from harness.compare.decision import compare
-from harness.compare.result import JTL
-from harness.report.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning, WarningCode
+from harness.report.run_result import JTL
 from tests.support.comparisons import LIMITS, QUIET, runs, total
 from tests.support.factories import record
 from tests.support.results import label_result, run_result

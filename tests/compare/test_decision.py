@@ -15,11 +15,11 @@ from harness.compare.comparison import (
     REGRESSED,
 )
 from harness.compare.decision import compare
+from harness.judge.verdict import Verdict
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.goal import Goal
 from harness.plan.thresholds import Thresholds
-from harness.report.verdict import Verdict
 from tests.support.comparisons import LIMITS, QUIET, average, metric, runs, total
 from tests.support.factories import record
 from tests.support.results import batched, label_result, run_result

@@ -9,18 +9,18 @@ from random import Random
 
 import pytest
 
-from harness.ab.message import ab_message
-from harness.ab.outcome import Outcome
-from harness.ab.outcome import headline as ab_headline
-from harness.ab.rule import Series, judge, verdict_of
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
 from harness.compare.decision import compare
 from harness.compare.reference import compared_run
 from harness.compare.render import headline
+from harness.judge.verdict import DOUBTFUL, Verdict
+from harness.kinds.ab.message import ab_message
+from harness.kinds.ab.outcome import Outcome
+from harness.kinds.ab.outcome import headline as ab_headline
+from harness.kinds.ab.rule import Series, judge, verdict_of
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT
 from harness.plan.thresholds import Thresholds
-from harness.report.verdict import DOUBTFUL, Verdict
 from harness.sweep.level_verdicts import with_verdict
 from harness.sweep.levels import Figures
 from harness.sweep.pairs import LevelVerdict, compare_sweeps

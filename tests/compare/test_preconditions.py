@@ -13,10 +13,10 @@ from harness.compare.comparison import (
     REGRESSED,
 )
 from harness.compare.decision import compare
-from harness.compare.result import MARKDOWN, RunResult
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, Verdict
+from harness.judge.warnings import RunWarning, WarningCode
 from harness.metrics.window import ALL, STEADY, Window
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, Verdict
-from harness.report.warnings import RunWarning, WarningCode
+from harness.report.run_result import MARKDOWN, RunResult
 from harness.run.record import RUNNING
 from tests.support.comparisons import LIMITS, QUIET, average, runs, total
 from tests.support.factories import closed_load, record

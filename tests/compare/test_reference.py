@@ -6,9 +6,9 @@ import pytest
 
 from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
 from harness.compare.reference import compared_run
-from harness.report.stored_comparisons import BETTER, ComparedRun, SettingChange
-from harness.report.verdict import INTERRUPTED, INVALID, Verdict
-from harness.report.warnings import RunWarning, WarningCode
+from harness.judge.stored_comparisons import BETTER, ComparedRun, SettingChange
+from harness.judge.verdict import INTERRUPTED, INVALID, Verdict
+from harness.judge.warnings import RunWarning, WarningCode
 from tests.support.comparisons import LIMITS, total
 from tests.support.factories import closed_load, record
 from tests.support.results import batched, label_result, run_result

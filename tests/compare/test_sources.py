@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.compare.sides import Found, short_names
 from harness.compare.sources import read_result
-from harness.report.summarise import summarise
-from harness.report.summary import FORMAT_VERSION
+from harness.judge.summarise import summarise
+from harness.judge.summary import FORMAT_VERSION
 from harness.run.directory import json_text
 from harness.run.names import find_paths, in_plan
 from harness.run.record import RUNNING

@@ -12,10 +12,10 @@ import pytest
 from harness.base import git
 from harness.base.errors import UsageError
 from harness.base.spellings import MASK
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.experiment import runner
+from harness.kinds.trust import design
 from harness.report.results import stated_result
-from harness.trust import design
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
 from tests.support.processes import interrupted_when
 

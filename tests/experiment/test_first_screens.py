@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.ab.outcome import outcome_of as ab_outcome
-from harness.ab.record import AbRecord
-from harness.ab.render import ab_report
-from harness.cli import main
-from harness.nightly.outcome import nightly_result
-from harness.nightly.record import LoadRun
-from harness.nightly.render import nightly_report
+from harness.cli.verbs import main
+from harness.kinds.ab.outcome import outcome_of as ab_outcome
+from harness.kinds.ab.record import AbRecord
+from harness.kinds.ab.render import ab_report
+from harness.kinds.nightly.outcome import nightly_result
+from harness.kinds.nightly.record import LoadRun
+from harness.kinds.nightly.render import nightly_report
+from harness.kinds.tune.outcome import outcome_of as tune_outcome
+from harness.kinds.tune.record import TuneRecord
+from harness.kinds.tune.render import tune_report
 from harness.run.directory import load_record
-from harness.tune.outcome import outcome_of as tune_outcome
-from harness.tune.record import TuneRecord
-from harness.tune.render import tune_report
 from tests.experiment.test_stored import STORED
 from tests.support.first_screens import assert_first_screen, screen_of
 from tests.support.nightly_runs import ended, entries, nightly_record

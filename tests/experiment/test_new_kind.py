@@ -13,7 +13,6 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
-from harness.compare.result import RunResult
 from harness.experiment import runner
 from harness.experiment.arguments import new_fields
 from harness.experiment.counting import problem_of, result_of
@@ -24,6 +23,7 @@ from harness.experiment.runner import Design, Runner, rewritten
 from harness.experiment.start import Parts, log_end, run_experiment
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
+from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.child import Children, ChildRun
 from harness.run.directory import RunDirectory, load_record

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 
 STORED = Path(__file__).parents[1] / "data" / "experiments.tar.xz"
 # The verb, the folder in the archive, the experiment there, and the exit code of its result.

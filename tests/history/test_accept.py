@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.history.acceptance import Acceptance, read_acceptances
 from harness.metrics.metric import metric_of
 from tests.support.report_folder import add_run

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.commands.history import history_csv
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import runs_of

@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from harness.base import toolchain
-from harness.base.python_packages import ensure_bench_venv
+from harness.base.install import toolchain
+from harness.base.install.python_packages import ensure_bench_venv
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from tests.support.commands import command

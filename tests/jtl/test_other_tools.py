@@ -14,7 +14,7 @@ import statistics
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.jtl.sample import Dropped
 from harness.metrics.files import read_samples
 from tests.support.paths import ROOT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.api import read_jtl
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.jtl import readers
 from harness.jtl.readers import CSV, XML, Reader, kind_of
 from tests.support.factories import sample

@@ -11,7 +11,7 @@ from http.server import SimpleHTTPRequestHandler
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.ports import free_port
 from harness.metrics.figures import LOAD
 from harness.metrics.instruments import BOUNDS_MS

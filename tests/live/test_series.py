@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from harness.base.ports import free_port
-from tests.nightly.test_nightly_driver import SUITE
+from tests.kinds.nightly.test_nightly_driver import SUITE
 from tests.support.otlp_receiver import attributes, receiving
 from tests.support.processes import output_until
 from tests.support.tiny import arguments_of_run, run_json, start_script

@@ -2,10 +2,10 @@
 
 import pytest
 
+from harness.judge.summarise import summarise
 from harness.live.state import LiveState, Use
 from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
-from harness.report.summarise import summarise
 from tests.support.factories import failed, sample, tally_of
 
 

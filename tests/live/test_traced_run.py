@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.records import build
 from harness.base.units import plural
+from harness.judge.summary import RunSummary
 from harness.live.page_address import LiveAddress
 from harness.live.view import LiveView
 from harness.metrics.figures import LOAD
 from harness.report.key_figures import KEY_COLUMNS
-from harness.report.summary import RunSummary
 from harness.run.directory import RunDirectory
 from tests.support.factories import closed_load, record, sample
 from tests.support.local_server import serving

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.base.install.toolchain import ensure_counter
 from harness.base.java import java_context
-from harness.base.toolchain import ensure_counter
 from harness.metrics.counter_process import Program, shared_counter
 
 

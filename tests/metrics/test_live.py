@@ -1,8 +1,8 @@
 import pytest
 
 from harness.metrics.live import LiveTally
-from harness.run.progress import JtlTail
-from harness.run.progress_line import plain_line
+from harness.run.jmeter.progress import JtlTail
+from harness.run.jmeter.progress_line import plain_line
 from tests.support.factories import failed, sample
 
 HEADER = "timeStamp,elapsed,label,responseCode,threadName,success,allThreads\n"

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from harness.jtl.inputs import resolve
+from harness.judge.summarise import SummaryOptions, summarise
 from harness.metrics.silences import Silences
 from harness.report.jtls import summary_of_jtls
-from harness.report.summarise import SummaryOptions, summarise
 from tests.support.factories import sample, tally_of
 
 START_MS = 1_700_000_000_000

@@ -8,9 +8,9 @@ import sys
 import pytest
 import zstandard
 
-from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.base.toolchain import ensure_counter
+from harness.base.install import toolchain
+from harness.base.install.toolchain import ensure_counter
 from harness.jtl import readers
 from harness.jtl.inputs import Input, resolve
 from harness.jtl.readers import Reader

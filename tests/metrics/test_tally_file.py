@@ -7,7 +7,7 @@ import random
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.jtl.inputs import Input
 from harness.metrics.tally_file import from_bytes
 from harness.report.jtls import Counting, summary_of_jtls

@@ -7,13 +7,13 @@ import pytest
 
 from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
+from harness.judge.summarise import origin_of
+from harness.judge.summary import RunSummary
 from harness.metrics.interval import Interval
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import GIVEN, Drive, Window, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls, tally_of_jtls
-from harness.report.summarise import origin_of
-from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.golden import golden_run
 from tests.support.summaries import summary_of, warnings_of

@@ -10,6 +10,8 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.jtl.sample import Dropped
+from harness.judge.summarise import SummaryOptions, gaps_of, summarise, window_of
+from harness.judge.summary import Observed, RunSummary
 from harness.metrics.coordinated_omission import corrected_times
 from harness.metrics.files import read_tally
 from harness.metrics.gaps import Gap, find_gaps
@@ -18,11 +20,9 @@ from harness.metrics.tally import Scope
 from harness.metrics.tally_file import from_bytes, to_bytes
 from harness.metrics.timeline import Order, SecondFigures
 from harness.metrics.window import parse_window
-from harness.plan.load import OPEN
+from harness.plan.load.model import OPEN
 from harness.report.jtls import summary_of_jtls
-from harness.report.summarise import SummaryOptions, gaps_of, summarise, window_of
-from harness.report.summary import Observed, RunSummary
-from harness.run.telemetry import ProcessStop
+from harness.run.telemetry.table import ProcessStop
 from tests.support.factories import closed_load, record, sample, tally_of
 
 START_MS = 1_700_000_000_000

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.ab import message as of_ab
-from harness.ab.outcome import Outcome
 from harness.base.errors import UsageError
-from harness.cli import main
-from harness.nightly.message import is_due, nightly_message
-from harness.nightly.outcome import NightlyResult, nightly_result
-from harness.report.verdict import INVALID, Verdict
+from harness.cli.verbs import main
+from harness.judge.verdict import INVALID, Verdict
+from harness.kinds.ab import message as of_ab
+from harness.kinds.ab.outcome import Outcome
+from harness.kinds.nightly.message import is_due, nightly_message
+from harness.kinds.nightly.outcome import NightlyResult, nightly_result
 from tests.support.ab_tests import SIDES, finished_record
 from tests.support.commands import command
 from tests.support.fake_runs import behave, use_fake_children, with_delay

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.nightly.suite import load_suite
+from harness.kinds.nightly.suite import load_suite
 from harness.notify.recipients import job_address, recipients_of
 from harness.notify.settings import MailSettings, NotifySettings, parse_notify
 from harness.plan.spec import load_profile

@@ -9,7 +9,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.commands.check import advice_of
-from harness.plan.advice import ADVICE
+from harness.plan.checks.advice import ADVICE
 from harness.plan.plan import load_plan
 from tests.support.exchanges import ONE
 from tests.support.off_host import element, flag, request, text

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.base import toolchain
-from harness.plan.elements import Effect, class_of
+from harness.base.install import toolchain
+from harness.plan.jmx.elements import Effect, class_of
 from tests.support.jar_classes import concrete_classes
 
 HARMLESS, HTTP, SCRIPTS, CONNECTS = Effect.HARMLESS, Effect.HTTP, Effect.SCRIPTS, Effect.CONNECTS

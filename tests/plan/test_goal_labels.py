@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.plan.check import impossible_labels
+from harness.plan.checks.check import impossible_labels
 from harness.plan.goal import Goal, GoalRule
-from harness.plan.jmx import enabled_nodes, plan_tree
-from harness.plan.jmx_values import Values
+from harness.plan.jmx.tree import enabled_nodes, plan_tree
+from harness.plan.jmx.values import Values
 
 PLAN = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testname="Shop"/><hashTree>
 <Arguments testname="Variables"><collectionProp name="Arguments.arguments">

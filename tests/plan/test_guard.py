@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, LoadArguments, parse_load, resolve_load
-from harness.run.one_pass import run_once
+from harness.plan.load.model import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.run.preflight import check_request
+from harness.run.replay.one_pass import run_once
 from tests.support.off_host import element, jmx, request, text
 from tests.support.requests import request_of
 

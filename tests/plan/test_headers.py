@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.plan.allowances import parse_allowances
-from harness.plan.headers import (
+from harness.plan.checks.allowances import parse_allowances
+from harness.plan.jmx.headers import (
     checked_headers,
     jmx_text,
     merged,
@@ -22,7 +22,7 @@ from harness.plan.headers import (
     with_headers,
     with_manager,
 )
-from harness.plan.jmx import tree_of
+from harness.plan.jmx.tree import tree_of
 from harness.plan.jmx_writer import Expression
 from tests.support.off_host import element, jmx, request, text
 from tests.support.requests import request_of

@@ -16,7 +16,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.openapi.requests import plan_of_openapi
 from harness.plan.har.read import read_har
 from harness.plan.har.steps import steps_of
-from harness.plan.jmx import plan_tree
+from harness.plan.jmx.tree import plan_tree
 from tests.support.har import entry, write
 from tests.support.tiny import TINY_JMX
 
@@ -93,7 +93,7 @@ def test_a_jmx_with_too_many_levels_or_bytes_is_refused(tmp_path, monkeypatch):
     )
     with pytest.raises(UsageError, match=rf"{tmp_path.name}/deep\.jmx:\d+: nested too deeply: more than 400 elements"):
         plan_tree(jmx)
-    monkeypatch.setattr("harness.plan.jmx._SIZE_MOST_BYTES", 1_000_000)
+    monkeypatch.setattr("harness.plan.jmx.tree._SIZE_MOST_BYTES", 1_000_000)
     jmx.write_text(TINY_JMX.replace('testname="', f'testname="{"a" * 1_000_000}', 1))
     with pytest.raises(UsageError, match=r"deep\.jmx: is larger than 1 MB"):
         plan_tree(jmx)

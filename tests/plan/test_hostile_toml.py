@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 from harness.base.errors import UsageError
-from harness.nightly.suite import load_suite
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.kinds.nightly.suite import load_suite
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from tests.support.paths import ROOT

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.cli.verbs import main
+from harness.plan.checks.lint import lint
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
 from tests.support.off_host import element, jmx, request

@@ -10,12 +10,12 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.base.errors import UsageError
-from harness.plan.data_files import data_files
-from harness.plan.finding import Rule
-from harness.plan.jmx import parse, read_properties, reads_in, reads_of
-from harness.plan.lint import lint
+from harness.plan.checks.finding import Rule
+from harness.plan.checks.lint import lint
+from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.thread_groups import with_open_model
+from harness.plan.jmx.tree import parse, read_properties, reads_in, reads_of
 from harness.plan.plan import load_plan
-from harness.plan.thread_groups import with_open_model
 from tests.support.paths import ROOT
 
 CODE_ASSERTION = """

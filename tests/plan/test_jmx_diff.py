@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plan.jmx import parse, tree_of
-from harness.plan.jmx_diff import changes
-from harness.plan.jmx_words import one_line, text_lines
+from harness.plan.jmx.diff import changes
+from harness.plan.jmx.tree import parse, tree_of
+from harness.plan.jmx.words import one_line, text_lines
 from tests.support.commands import command
 from tests.support.paths import ROOT
 

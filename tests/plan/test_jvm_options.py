@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.jvm_options import check_jvm_options
+from harness.plan.checks.jvm_options import check_jvm_options
 
 # Past the watched JVM or its connections, into it from outside, or code, programs and files that it starts with.
 DOORS = (

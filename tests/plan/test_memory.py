@@ -5,8 +5,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import write_requests
-from harness.plan.load import ClosedLoad, OpenLoad
-from harness.plan.memory import check_memory, user_kb, users_most
+from harness.plan.load.memory import check_memory, user_kb, users_most
+from harness.plan.load.model import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
 from tests.support.paths import ROOT
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from harness.run.one_pass import one_pass
+from harness.run.replay.one_pass import one_pass
 from tests.support.several import BROWSE, BUY, several_jmx
 
 

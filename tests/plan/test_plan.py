@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, OpenLoad, PlanLoad
+from harness.plan.jmx.thread_groups import AFTER_SETUP, DRAIN_S
+from harness.plan.load.model import ClosedLoad, OpenLoad, PlanLoad
 from harness.plan.plan import Dump, Goal, effective_jmx, load_plan
-from harness.plan.thread_groups import AFTER_SETUP, DRAIN_S
 from tests.support.paths import ROOT
 
 SHAPE = """<?xml version="1.0" encoding="UTF-8"?>

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
-from harness.plan.group_load import SeveralLoads
-from harness.plan.load import LoadArguments, parse_load, resolve_load
-from harness.plan.reach import is_simple
+from harness.cli.verbs import main
+from harness.plan.checks.reach import is_simple
+from harness.plan.load.groups import SeveralLoads
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.run.preflight import check_request
 from tests.support.off_host import (
     ALIAS,

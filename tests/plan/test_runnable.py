@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.plan.finding import Finding, Rule
-from harness.plan.lint import lint
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.lint import lint
 from tests.support.off_host import element, host, jmx, request, text, variables
 
 JSON = "com.atlantbh.jmeter.plugins.jsonutils.jsonpathextractor.JSONPathExtractor"

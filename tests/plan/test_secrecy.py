@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from harness.base.secrecy import is_secret_name, masked, masked_table, secret_values, secrets_in
-from harness.plan.jmx import fixed_secrets
+from harness.plan.jmx.tree import fixed_secrets
 from harness.plan.plan import load_plan
 from tests.support.paths import ROOT
 from tests.support.processes import wait_for

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.load import ClosedLoad, LoadArguments, OpenLoad, PlanLoad, parse_load, resolve_load
+from harness.plan.load.model import ClosedLoad, LoadArguments, OpenLoad, PlanLoad, parse_load, resolve_load
 from harness.plan.spec import load_profile, parse_series, parse_target
 from tests.support.paths import PROFILES, ROOT
 

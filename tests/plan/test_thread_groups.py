@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.thread_groups import AFTER_SETUP, Row, paced_groups, schedule, ultimate_rows, with_loads
+from harness.plan.jmx.thread_groups import AFTER_SETUP, Row, paced_groups, schedule, ultimate_rows, with_loads
+from harness.plan.load.groups import GroupLoad, Stage
 from tests.support.several import BROWSE, BUY, SPIKE, group, several_jmx
 
 

@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.jmx import tree_of
-from harness.plan.trace import check_traceable, trace_columns, with_traceparent
+from harness.plan.jmx.trace import check_traceable, trace_columns, with_traceparent
+from harness.plan.jmx.tree import tree_of
 from tests.support.off_host import element, jmx, request
 from tests.support.tiny import TINY_JMX
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.plan.lint import encoded
+from harness.plan.checks.lint import encoded
 
 
 @pytest.mark.parametrize(

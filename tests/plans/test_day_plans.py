@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, SeveralLoads, parse_load, resolve_load
+from harness.plan.checks.lint import lint
+from harness.plan.load.model import LoadArguments, SeveralLoads, parse_load, resolve_load
 from harness.plan.plan import Plan, load_plan
 from harness.run.preflight import check_request
 from tests.support.paths import ROOT

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.cli.verbs import main
+from harness.plan.checks.lint import lint
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from tests.support.ended_run import EndedRun

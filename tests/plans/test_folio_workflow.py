@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from harness.plan.group_load import TRANSACTION
-from harness.plan.lint import lint
+from harness.plan.checks.lint import lint
+from harness.plan.load.groups import TRANSACTION
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from tests.support.ended_run import EndedRun

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from harness.plan.load import OpenLoad
+from harness.plan.load.model import OpenLoad
 from harness.plan.plan import effective_jmx
 from tests.support.local_server import serving
 from tests.support.paths import ROOT, jmeter_home

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.checks.lint import lint
+from harness.plan.load.model import LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
 from harness.sweep.published import parse_csv

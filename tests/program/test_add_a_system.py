@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.install.toolchain import ensure_jmeter
 from harness.base.project import BUILD
-from harness.base.toolchain import ensure_jmeter
-from harness.plan.lint import lint
+from harness.plan.checks.lint import lint
 from tests.support.bytecode import share_bytecode
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of

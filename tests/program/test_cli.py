@@ -7,9 +7,11 @@ import sys
 
 import pytest
 
-from harness import __version__, cli, completion
+from harness import __version__
 from harness.base.errors import UsageError
-from harness.options import OPTIONS
+from harness.cli import completion
+from harness.cli import verbs as cli
+from harness.cli.options import OPTIONS
 from tests.support.paths import ROOT
 
 
@@ -22,7 +24,7 @@ def test_every_verb_of_the_table_has_options_and_a_description(name):
 
 def test_every_python_script_is_a_verb():
     texts = {path.name: path.read_text() for path in (ROOT / "scripts").iterdir()}
-    python = {name for name, text in texts.items() if "harness.entry" in text} - {"lth"}
+    python = {name for name, text in texts.items() if "harness.cli.entry" in text} - {"lth"}
     assert python <= {*cli.VERBS, *cli.ALIASES, *cli.DEVELOPMENT}
 
 
@@ -90,7 +92,7 @@ def _target(program, words):
 
 @pytest.mark.real
 def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
-    code = "import sys; from harness.cli import main; main(['table', sys.argv[1], '--format', 'csv'])\n"
+    code = "import sys; from harness.cli.verbs import main; main(['table', sys.argv[1], '--format', 'csv'])\n"
     code += "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     samples = tmp_path / "samples.jtl"
     samples.write_text("timeStamp,elapsed,label,success\n1700000000000,5,Buy,true\n")
@@ -104,7 +106,7 @@ def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
     ("verb", "counts"), [("report", "harness.run.counted"), ("table", "harness.metrics.counter_process")]
 )
 def test_samples_can_be_counted_before_what_writes_the_numbers_is_loaded(verb, counts):
-    code = f"import sys, harness.cli, harness.commands.{verb}; print(*sys.modules)"
+    code = f"import sys, harness.cli.verbs, harness.commands.{verb}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stdout.split())
     assert counts in loaded

@@ -5,9 +5,10 @@ import shlex
 
 import pytest
 
-from harness import cli, options
 from harness.base.command import Command, changed_command
-from harness.make_variables import add_stored
+from harness.cli import options
+from harness.cli import verbs as cli
+from harness.cli.make_variables import add_stored
 from harness.run.arguments import Scope, command_of, run_arguments, settings_of
 
 LOADS = ["run", "soak", "sweep", "capacity", "ab", "tune", "bisect", "trust", "overload"]

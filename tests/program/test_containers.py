@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
-from harness.base.first_setup import plans_with_a_system
+from harness.base.install.first_setup import plans_with_a_system
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile
 from harness.run.parts.kubernetes import KEEP_S, manifest

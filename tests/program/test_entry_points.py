@@ -111,7 +111,7 @@ def test_a_missing_or_old_tool_is_one_line_that_says_what_to_install(tmp_path, f
     ids=["none", "old"],
 )
 def test_a_missing_or_old_maven_is_one_line_that_says_what_to_install(tmp_path, fakes, message):
-    code = "from harness.base.errors import HarnessError\nfrom harness.base import toolchain\n"
+    code = "from harness.base.errors import HarnessError\nfrom harness.base.install import toolchain\n"
     code += "try:\n    toolchain.check_maven()\nexcept HarnessError as error:\n    print(error)"
     done = subprocess.run(
         [sys.executable, "-c", code],

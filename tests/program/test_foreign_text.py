@@ -17,10 +17,10 @@ OF_JMX = {
     WRITER,
     "harness.plan.adopt.adopt",
     "harness.plan.har.jmx",
-    "harness.plan.headers",
-    "harness.plan.job_threads",
-    "harness.plan.thread_groups",
-    "harness.run.one_pass",
+    "harness.plan.jmx.headers",
+    "harness.plan.jmx.job_threads",
+    "harness.plan.jmx.thread_groups",
+    "harness.run.replay.one_pass",
     "harness.run.remote.load",
 }
 
@@ -36,7 +36,9 @@ def has_jmx(tree: ast.Module) -> bool:
     """Return whether a module handles elements of XML."""
     named = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return any(
-        (one.module or "").startswith(("xml.etree", "defusedxml", "harness.plan.jmx", "harness.plan.thread_groups"))
+        (one.module or "").startswith(
+            ("xml.etree", "defusedxml", "harness.plan.jmx.tree", "harness.plan.jmx.thread_groups")
+        )
         for one in named
     )
 

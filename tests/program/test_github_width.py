@@ -7,16 +7,16 @@ import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
+from harness.judge.growth import growth_table
+from harness.judge.summarise import summarise
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.resource_growth import GROWS, RSS, Growth
 from harness.report import machine
 from harness.report.columns import DEFAULT, Column, columns_of
 from harness.report.files import write_report
-from harness.report.growth import growth_table
 from harness.report.markdown import LOAD_PERCENTILES
-from harness.report.summarise import summarise
 from harness.report.tables import page_tables
-from harness.run.telemetry import MachineFigure
+from harness.run.telemetry.table import MachineFigure
 from harness.system.flight_recording import RecordedUse
 from tests.support.browser import browser
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path

@@ -5,8 +5,8 @@ import shlex
 
 import pytest
 
-from harness import cli
-from harness.help_text import HelpFormatter
+from harness.cli import verbs as cli
+from harness.cli.help_text import HelpFormatter
 
 CALLS = [
     *((program, words) for program in (cli.LTH, cli.MAKE) for words in ([], ["help"], ["help", "all"])),

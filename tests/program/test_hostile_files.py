@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness import cli as aggregate
 from harness.base.errors import HarnessError
 from harness.base.strict_json import parse_object
+from harness.cli import verbs as aggregate
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run.directory import json_text
 from tests.support.report_folder import add_run

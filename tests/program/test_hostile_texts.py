@@ -14,7 +14,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from harness.base.plain_text import CONTROL
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.forge.comment import ComparisonReport, Subject, comment_text
 from harness.jtl.sample import JOB_MARK
 from harness.notify.message import CHATS, Message, plain_text

@@ -68,15 +68,15 @@ MAY_ACT = {
     "harness.site.html_option",
     "harness.base.aws",
     "harness.base.bounded",
-    "harness.ab.worktree",
-    "harness.bisect.build",
-    "harness.base.class_data",
-    "harness.base.first_setup",
+    "harness.experiment.worktree",
+    "harness.kinds.bisect.build",
+    "harness.base.install.class_data",
+    "harness.base.install.first_setup",
     "harness.base.writable",
     "harness.base.git",
     "harness.base.guardian",
     "harness.base.http_client",
-    "harness.base.integrity",
+    "harness.base.install.integrity",
     "harness.base.interrupts",
     "harness.base.java",
     "harness.base.paths",
@@ -84,11 +84,11 @@ MAY_ACT = {
     "harness.base.project",
     "harness.base.process",
     "harness.base.s3_stream",
-    "harness.base.python_packages",
+    "harness.base.install.python_packages",
     "harness.base.secrets",
-    "harness.base.setup_step",
+    "harness.base.install.setup_step",
     "harness.base.standard_streams",
-    "harness.base.toolchain",
+    "harness.base.install.toolchain",
     "harness.compare.sides",
     "harness.compare.sources",
     "harness.forge.api",
@@ -106,8 +106,8 @@ MAY_ACT = {
     "harness.metrics.counter_process",
     "harness.metrics.large_files",
     "harness.plan.adopt.project_files",
-    "harness.mcp.server",
-    "harness.nightly.steps",
+    "harness.api.mcp.server",
+    "harness.kinds.nightly.steps",
     "harness.notify.channels",
     "harness.notify.delivery",
     "harness.report.merge_files",
@@ -116,11 +116,11 @@ MAY_ACT = {
     "harness.run.child",
     "harness.run.consent",
     "harness.run.context",
-    "harness.run.counters",
+    "harness.run.telemetry.counters",
     "harness.run.directory",
-    "harness.run.drive",
+    "harness.run.jmeter.drive",
     "harness.run.measure",
-    "harness.run.java_classes",
+    "harness.run.jmeter.java_classes",
     "harness.run.jmeter",
     "harness.run.limited_run",
     "harness.run.prepare",
@@ -130,7 +130,7 @@ MAY_ACT = {
     "harness.run.network.owners",
     "harness.run.network.sockets",
     "harness.run.network.watch",
-    "harness.run.one_pass",
+    "harness.run.replay.one_pass",
     "harness.run.other_runs",
     "harness.run.packing",
     "harness.run.replay",
@@ -141,10 +141,10 @@ MAY_ACT = {
     "harness.run.parts.left",
     "harness.run.parts.relay",
     "harness.run.parts.share",
-    "harness.run.progress",
+    "harness.run.jmeter.progress",
     "harness.run.remote.drive",
     "harness.run.remote.keys",
-    "harness.run.telemetry_writer",
+    "harness.run.telemetry.writer",
     "harness.storage.s3",
     "harness.storage.bucket",
     "harness.sweep.driver",
@@ -222,7 +222,7 @@ def reads_clock(module: ast.Module) -> bool:
 
 
 def package_of(module: str) -> str | None:
-    """Return the package of harness.package.module; None for modules that are in no package, as harness.cli."""
+    """Return the package of harness.package.module; None for modules that are in no package, as harness.cli.verbs."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[0] == "harness" and parts[1] in ORDER else None
 
@@ -258,7 +258,7 @@ def test_modules_without_a_package_are_imported_by_no_package():
 
 
 def test_no_command_is_imported_by_another_module():
-    """The table of verbs in harness/cli.py names them, and imports the one that is called."""
+    """The table of verbs in harness/cli/verbs.py names them, and imports the one that is called."""
     assert {imported for source in sources().values() for imported in source.imports if is_command(imported)} == set()
 
 

@@ -201,7 +201,7 @@ def test_a_run_says_that_the_cache_cannot_be_written(lth, tmp_path):
 
 
 def test_an_optional_package_that_is_missing_says_how_to_add_it(lth, tmp_path):
-    code = "import sys; sys.modules['pyarrow'] = None; from harness.base import python_packages as p\n"
+    code = "import sys; sys.modules['pyarrow'] = None; from harness.base.install import python_packages as p\n"
     code += "p.importlib.util.find_spec = lambda name: None\ntry: p.ensure_pyarrow()\n"
     code += "except Exception as error: print(error)"
     python = lth.packages.parents[2].parent / "bin" / "python"

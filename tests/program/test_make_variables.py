@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.base.option_names import FLAGS, spelled
 from harness.base.option_names import VERBS as VERBS_OF_MESSAGES
-from harness.cli import ALIASES, VERBS
-from harness.cli import parser_of as parser_of_verb
-from harness.make_variables import arguments_of, given_variables
-from harness.options import OPTIONS
+from harness.cli.make_variables import arguments_of, given_variables
+from harness.cli.options import OPTIONS
+from harness.cli.verbs import ALIASES, VERBS
+from harness.cli.verbs import parser_of as parser_of_verb
 from tests.support.paths import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-PRINTED = "from harness.make_variables import given_variables; print(json.dumps(given_variables()))"
+PRINTED = "from harness.cli.make_variables import given_variables; print(json.dumps(given_variables()))"
 PROBE = '.DEFAULT:\n\t@{python} -c \'import json, sys; sys.path.insert(0, "{root}"); ' + PRINTED + "'\n"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import VERBS, parser_of
+from harness.cli.verbs import VERBS, parser_of
 from tests.support.bytecode import share_bytecode
 from tests.support.paths import ROOT
 from tests.support.tiny import TINY_SYSTEM

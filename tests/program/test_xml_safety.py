@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
 from harness.plan.adopt.draft import Draft
-from harness.plan.jmx import fixed_secrets, plan_tree, read_properties
+from harness.plan.jmx.tree import fixed_secrets, plan_tree, read_properties
 from harness.plan.plan import load_plan
 from tests.support.imports import MODULES, imports_of, name_of
 from tests.support.local_server import serving
@@ -143,24 +143,26 @@ def test_nothing_else_parses_xml():
         if parsers - {"xml.sax.saxutils", "xml.sax.saxutils.escape"}:
             found[name_of(path)] = {name.split(".")[0] for name in parsers}
     assert found == {
-        "harness.plan.jmx": {"xml", "defusedxml"},  # xml for types
-        "harness.plan.data_files": {"xml"},  # types, as the next one
-        "harness.plan.runnable": {"xml"},
-        "harness.plan.jmx_words": {"xml"},
+        "harness.plan.jmx.tree": {"xml", "defusedxml"},  # xml for types
+        "harness.plan.jmx.data_files": {"xml"},  # types, as the next one
+        "harness.plan.checks.runnable": {"xml"},
+        "harness.plan.jmx.words": {"xml"},
         "harness.run.remote.load": {"xml"},
         "harness.plan.jmx_writer": {"xml"},  # builds and writes it, for the others
         "harness.plan.adopt.data": {"xml"},
-        "harness.plan.adopt.draft": {"xml"},  # expat for where elements are in a file that harness.plan.jmx has read
+        "harness.plan.adopt.draft": {
+            "xml"
+        },  # expat for where elements are in a file that harness.plan.jmx.tree has read
         "harness.plan.adopt.adopt": {"xml"},  # builds it, as the next one
         "harness.plan.adopt.requests": {"xml"},
         "harness.plan.har.jmx": {"xml"},  # builds and writes it
         "harness.plan.adopt.one_request": {"xml"},
-        "harness.run.one_pass": {"xml"},  # to build and write
-        "harness.plan.thread_groups": {"xml"},  # builds and writes it
-        "harness.plan.trace": {"defusedxml"},  # reads what thread_groups has written
-        "harness.plan.headers": {"xml", "defusedxml"},  # as the one before
-        "harness.plan.job_threads": {"xml", "defusedxml"},  # as the one before; xml builds
-        "harness.base.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
+        "harness.run.replay.one_pass": {"xml"},  # to build and write
+        "harness.plan.jmx.thread_groups": {"xml"},  # builds and writes it
+        "harness.plan.jmx.trace": {"defusedxml"},  # reads what thread_groups has written
+        "harness.plan.jmx.headers": {"xml", "defusedxml"},  # as the one before
+        "harness.plan.jmx.job_threads": {"xml", "defusedxml"},  # as the one before; xml builds
+        "harness.base.install.before_setup": {"xml"},  # expat before defusedxml is installed; refuses every DTD
         "harness.base.secrets": {"xml", "defusedxml"},  # to ask whether a file is XML; xml to escape
         "harness.report.charts.chart": {"defusedxml"},  # the charts that we drew
         "harness.jtl.xml": {"xml"},
@@ -168,7 +170,7 @@ def test_nothing_else_parses_xml():
     }
     calls = {
         node.func.attr
-        for node in ast.walk(ast.parse((ROOT / "harness" / "plan" / "jmx.py").read_text()))
+        for node in ast.walk(ast.parse((ROOT / "harness" / "plan" / "jmx" / "tree.py").read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
     assert not calls & {"fromstring", "XML", "iterparse", "XMLParser", "XMLPullParser"}

@@ -11,6 +11,7 @@ import pytest
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.services import DatabaseLoad, Services, SessionWait, Sql
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
+from harness.judge.jobs import JobRun, LoadAround
 from harness.metrics.metric import AVERAGE, P95
 from harness.metrics.window import Window
 from harness.release.changes import total_tables
@@ -18,7 +19,6 @@ from harness.release.databases import database_charts, slower_sql, sql_changes, 
 from harness.release.jobs import duration_changes, job_tables, load_table, not_done
 from harness.release.lag import lagging
 from harness.release.repeats import NO_VERDICT, Block, Judgement, change_in, change_over, scatter_of
-from harness.report.jobs import JobRun, LoadAround
 from tests.cloudwatch.test_insights import QUICK, planted, read
 from tests.cloudwatch.test_insights import SLOW as SLOW_SQL
 from tests.support.markdown_rows import rows_of

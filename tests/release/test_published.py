@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.release.published import parse_published, published_tables
 from tests.support.markdown_rows import tables_of
 from tests.support.paths import ROOT

@@ -9,9 +9,9 @@ import shutil
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
+from harness.judge.summary import Observed
 from harness.metrics.resource_growth import GROWS, HEAP, Growth
-from harness.report.summary import Observed
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import NOTE, save_release

@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
+from harness.judge.jobs import JobRun, LoadAround
+from harness.judge.summary import Observed
+from harness.kinds.trust.known import Known
+from harness.kinds.trust.power import Costs
 from harness.release.confluence import storage_format
-from harness.report.jobs import JobRun, LoadAround
-from harness.report.summary import Observed
-from harness.trust.known import Known
-from harness.trust.power import Costs
 from tests.release.test_findings import SLOW, STATEMENTS, lag_of
 from tests.release.test_formats import assert_is_documented, parsed
 from tests.release.test_release import recommended_on, section

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from harness.cloudwatch.points import read_cloudwatch
 from harness.cloudwatch.queries import ECS, RDS
+from harness.judge.goals import GoalResult
+from harness.judge.verdict import VALID, Verdict
 from harness.metrics.figures import ErrorKind
 from harness.metrics.window import Window
 from harness.release.cells import Cell
 from harness.release.changes import label_tables, one_sided, reasons, total_tables
 from harness.release.resources import Overcommitted, cloud_tables, overcommitted, process_table, statement_table
 from harness.release.tables import error_table, goal_table, missed_goals, new_errors
-from harness.report.goals import GoalResult
-from harness.report.verdict import VALID, Verdict
-from harness.run.telemetry import Usage
+from harness.run.telemetry.table import Usage
 from harness.system.statements import DatabaseUse
 from tests.support.releases import release_of_results
 from tests.support.results import label_result, run_result

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.judge.goals import GoalResult
 from harness.metrics.heat_map import HeatMap
 from harness.metrics.histogram import Histogram
 from harness.metrics.timeline import Timeline
@@ -20,8 +21,7 @@ from harness.report.charts.over_time import (
     line_chart,
     series,
 )
-from harness.report.goals import GoalResult
-from harness.run.telemetry import UsageSeries
+from harness.run.telemetry.table import UsageSeries
 from harness.system.heap import HeapSeries
 from tests.support.run_charts import drawn, source
 from tests.support.svg_elements import (

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from harness.judge.stored_comparisons import ComparedRun
+from harness.judge.verdict import Verdict
+from harness.judge.warnings import RunWarning
 from harness.plan.goal import Goal
 from harness.report.results import NextStep, Result
 from harness.report.screen import closing, shortened, show_closing
-from harness.report.stored_comparisons import ComparedRun
-from harness.report.verdict import Verdict
-from harness.report.warnings import RunWarning
 from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.summaries import summary_of
 

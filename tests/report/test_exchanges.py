@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from harness.commands.check import CheckResult, check_sections, closing_line, finding_lines, pass_lines
-from harness.plan.finding import Finding, Rule
+from harness.plan.checks.finding import Finding, Rule
 from harness.report.exchanges import Section, Style, exchange_lines, exchange_page
-from harness.run.exchanges import Assertion, Change
+from harness.run.jmeter.exchanges import Assertion, Change
 from tests.support.exchanges import ONE
 
 

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.report.files import summary_of_run, write_report
 from harness.system import profile_files
 from tests.support.report_folder import START_MS, add_run

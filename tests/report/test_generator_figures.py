@@ -6,15 +6,15 @@ import pytest
 
 from harness.jtl.sample import Dropped
 from harness.jtl.xml import parse_xml
+from harness.judge.summarise import summarise
+from harness.judge.summary import Observed
+from harness.judge.verdict import INVALID
+from harness.judge.warnings import WarningCode
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.report.machine import generator_table
 from harness.report.screen import closing
-from harness.report.summarise import summarise
-from harness.report.summary import Observed
-from harness.report.verdict import INVALID
-from harness.report.warnings import WarningCode
-from harness.run.telemetry import Usage
+from harness.run.telemetry.table import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.markdown_rows import cells_of, rows_of
 

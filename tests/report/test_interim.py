@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from harness.report.screen import show_interim
-from harness.run.interim import InterimFigures
+from harness.run.jmeter.interim import InterimFigures
 from tests.support.factories import failed, sample, tally_of
 
 

@@ -1,12 +1,12 @@
 import re
 from dataclasses import replace
 
+from harness.judge.summarise import summarise
+from harness.judge.summary import StoredFailures
 from harness.report.charts.run_charts import run_charts
 from harness.report.exchanges import failures_page
 from harness.report.markdown import report as rendered
 from harness.report.notes import NOTES_BEGIN, NOTES_END, notes_of
-from harness.report.summarise import summarise
-from harness.report.summary import StoredFailures
 from tests.support.exchanges import ONE
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 

@@ -8,13 +8,13 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
+from harness.judge.warnings import WarningCode
 from harness.plan.goal import Goal
 from harness.report.files import summary_of_run, write_report
 from harness.report.merge import Part, check_parts, merged_record
 from harness.report.merge_files import merge
-from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import exchanges_text, parse_exchanges
+from harness.run.jmeter.exchanges import exchanges_text, parse_exchanges
 from harness.run.record import RUNNING, GeneratorRecord, HostRecord, RunRecord
 from harness.storage.stored_runs import stored_names
 from tests.support.commands import command

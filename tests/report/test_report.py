@@ -4,10 +4,10 @@ import re
 import shutil
 import textwrap
 
+from harness.judge.summarise import summarise
 from harness.report.charts.run_charts import run_charts
 from harness.report.files import write_report
 from harness.report.markdown import report
-from harness.report.summarise import summarise
 from tests.support.factories import failed, record, sample, tally_of
 from tests.support.full_run import (
     CHARTS,

@@ -7,11 +7,11 @@ import pytest
 
 from harness.base.records import build
 from harness.jtl.sample import Dropped
+from harness.judge.summarise import SummaryOptions, summarise
+from harness.judge.summary import FORMAT_VERSION, RunSummary
+from harness.judge.warnings import WarningCode
 from harness.report.files import write_report
 from harness.report.schema import generate
-from harness.report.summarise import SummaryOptions, summarise
-from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.report.warnings import WarningCode
 from harness.run.directory import json_text
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.full_run import add_histograms, add_profile, add_snapshots

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.base.records import to_plain
 from harness.jtl.sample import TRANSACTION_MESSAGE
+from harness.judge.summarise import SummaryOptions, summarise
 from harness.metrics.figures import LOAD, SETUP
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import Scope
@@ -18,7 +19,6 @@ from harness.metrics.window import Window
 from harness.report.columns import CLASSIC, DEFAULT, LAYOUTS, WIDE, columns_of, parse_percentiles, parse_sort
 from harness.report.export import csv_head, csv_rows, json_lines, json_object
 from harness.report.selection import Selection, parse_pattern
-from harness.report.summarise import SummaryOptions, summarise
 from harness.report.tables import Shown, cell, classic_table, group_table, titled_tables
 from harness.report.terminal import FAILED, SLOWEST, screen_table
 from tests.support.factories import failed, sample, tally_of

@@ -9,17 +9,17 @@ from functools import cache
 import pytest
 
 from harness.base.records import build, to_plain
-from harness.compare.markdown_report import parse_report
-from harness.compare.result import RunResult
 from harness.jtl.inputs import resolve
 from harness.jtl.sample import TRANSACTION_MESSAGE
+from harness.judge.summary import RunSummary
 from harness.metrics.live import LiveTally
 from harness.metrics.metric import AVERAGE
 from harness.report.columns import DEFAULT, columns_of
 from harness.report.jtls import summary_of_jtls
+from harness.report.markdown_report import parse_report
+from harness.report.run_result import RunResult
 from harness.report.screen import closing
 from harness.report.selection import Selection, parse_pattern
-from harness.report.summary import RunSummary
 from harness.report.tables import parts_of, title_of
 from harness.report.terminal import screen_table
 from tests.report.test_markdown import report

@@ -5,12 +5,12 @@ import random
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.metrics import window
-from harness.plan.load import ClosedLoad, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
+from harness.plan.load.model import ClosedLoad, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.report.setup import load_text, setup_lines
-from harness.run import auto_end
-from harness.run.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd, enough_ms
+from harness.run.jmeter import auto_end
+from harness.run.jmeter.auto_end import LOOK_PERIOD_S, PRECISION_RATIO, AutoEnd, enough_ms
 from harness.run.record import AutoEndRecord
 from tests.support.commands import command
 from tests.support.factories import closed_load, record, sample

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from harness.run.exchanges import exchanges_text
+from harness.run.jmeter.exchanges import exchanges_text
 from tests.support.commands import command
 from tests.support.exchanges import ONE
 from tests.support.off_host import ALIAS, flag, host, jmx, request

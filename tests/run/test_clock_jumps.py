@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.programs import program
 from tests.support.tiny import DUMMY_JMX, report, run_json, samples_under_way
 

@@ -6,7 +6,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.spec import parse_target
-from harness.run.connections import (
+from harness.run.directory import RunDirectory
+from harness.run.jmeter.connections import (
     agent_option,
     allowed_connections,
     connection_reasons,
@@ -14,7 +15,6 @@ from harness.run.connections import (
     other_addresses,
     take_list,
 )
-from harness.run.directory import RunDirectory
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import entry
 from harness.base.errors import UsageError
+from harness.cli import entry
 from harness.run import powers
 from harness.run.consent import _file
 from tests.support.off_host import element, jmx, request, script, text

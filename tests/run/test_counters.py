@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pytest
 
 from harness.metrics.interval import IntervalMs
-from harness.run.counters import MachineCounters, QuotaCounters, ResourceCounters
-from harness.run.resources import RESOURCE_COLUMNS
-from harness.run.telemetry import COLUMNS, MACHINE_COLUMNS, read_telemetry
-from harness.run.telemetry_writer import TelemetryWriter
+from harness.run.telemetry.counters import MachineCounters, QuotaCounters, ResourceCounters
+from harness.run.telemetry.resources import RESOURCE_COLUMNS
+from harness.run.telemetry.table import COLUMNS, MACHINE_COLUMNS, read_telemetry
+from harness.run.telemetry.writer import TelemetryWriter
 
 TICKS = os.sysconf("SC_CLK_TCK")
 NET_HEAD = (

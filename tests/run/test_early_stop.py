@@ -2,10 +2,10 @@
 
 import pytest
 
-from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import ClosedLoad, OpenLoad
 from harness.plan.stop import parse_stop
-from harness.run.early_stop import EarlyStop
+from harness.run.jmeter.early_stop import EarlyStop
 from tests.support.factories import failed, sample
 
 TRANSACTION = "Number of samples in transaction : 1, number of failing samples : 0"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.run.exchanges import (
+from harness.run.jmeter.exchanges import (
     Assertion,
     Change,
     exchanges_text,

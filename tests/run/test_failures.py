@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import exchanges_text, parse_exchanges
+from harness.run.jmeter.exchanges import exchanges_text, parse_exchanges
 from harness.run.measure import store_failures
 from tests.support.exchanges import ONE
 from tests.support.paths import ROOT

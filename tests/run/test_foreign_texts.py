@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import pytest
 from defusedxml.ElementTree import fromstring, tostring
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.har import FORM, entry, write
 from tests.support.local_server import serving

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from harness.metrics.live import LiveFigures
-from harness.run.drive import _View
-from harness.run.interim import AFTER_S, LOAD_LEAST_S, interim_of
-from harness.run.progress import JtlTail, NewRows, Progress
+from harness.run.jmeter.drive import _View
+from harness.run.jmeter.interim import AFTER_S, LOAD_LEAST_S, interim_of
+from harness.run.jmeter.progress import JtlTail, NewRows, Progress
 from tests.support.factories import sample
 
 

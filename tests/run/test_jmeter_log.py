@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.run.jmeter import has_dead_thread, plan_messages, reason_from_logs
+from harness.run.jmeter.process import has_dead_thread, plan_messages, reason_from_logs
 
 STARTED = "2026-11-21 10:27:04,001 INFO o.a.j.t.JMeterThread: Thread started: Users 1-4\n"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.processes import interrupted_after

@@ -7,8 +7,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.experiment.files import Experiments
 from harness.history.pin_files import runs_of_pins, write_pins
-from harness.nightly.record import NightlyRecord
-from harness.overload.record import OverloadRecord
+from harness.kinds.nightly.record import NightlyRecord
+from harness.kinds.overload.record import OverloadRecord
 from harness.run import kinds
 from harness.run.directory import ID_VARIABLE, reserve
 from harness.run.kinds import RUN_NAME, full_names, short_name

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
-from harness.run.connections import agent_argument
+from harness.base.install import toolchain
+from harness.run.jmeter.connections import agent_argument
 from tests.support.java_program import java_command
 from tests.support.load_generator import generator
 from tests.support.local_server import serving

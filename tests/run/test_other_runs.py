@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from harness.judge.verdict import DOUBTFUL
+from harness.judge.warnings import WarningCode
 from harness.report.charts.run_charts import run_charts
 from harness.report.markdown import report
-from harness.report.verdict import DOUBTFUL
-from harness.report.warnings import WarningCode
 from harness.run.context import warn_of
 from harness.run.other_runs import OtherRun, OtherRuns, registered
 from tests.support.factories import record, two_users

@@ -18,8 +18,8 @@ from harness.jtl.inputs import Input, opened, resolve
 from harness.metrics.files import read_tally
 from harness.run import packing
 from harness.run.directory import RunDirectory
+from harness.run.jmeter.progress import JtlTail
 from harness.run.packing import SamplesPacker, finish, pack, why_not
-from harness.run.progress import JtlTail
 from tests.support.report_folder import HEAD
 
 NO_SECRETS = Spellings(())

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.files import write_adopted
-from harness.plan.group_load import GroupLoad
+from harness.plan.load.groups import GroupLoad
 from harness.plan.plan import load_plan
 from tests.support.several import group, sampler, several_jmx
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.run.java_classes import check_classes
-from harness.run.jmeter import JMeterHome
+from harness.base.install import toolchain
+from harness.run.jmeter.java_classes import check_classes
+from harness.run.jmeter.process import JMeterHome
 from tests.support.paths import FAKE_JMETER, jmeter_home
 from tests.support.tiny import DUMMY_JMX, Run, report, run_json
 

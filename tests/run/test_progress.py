@@ -9,8 +9,8 @@ from rich.console import Console
 
 from harness.metrics.live import LiveFigures
 from harness.metrics.metric import AVERAGE, P95, metric_of
-from harness.run.progress import Progress
-from harness.run.progress_line import plain_line, sparkline, terminal_line
+from harness.run.jmeter.progress import Progress
+from harness.run.jmeter.progress_line import plain_line, sparkline, terminal_line
 from tests.support.terminals import in_terminal, screen
 
 FIGURES = LiveFigures(1200, 12, 50, 81.25, {AVERAGE: 577.4, metric_of("p90"): 1010, P95: 1200})

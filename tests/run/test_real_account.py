@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from harness.base.errors import EXIT_INVALID
-from harness.run.connections import DEAD_NAME, ROWS_NAME
+from harness.run.jmeter.connections import DEAD_NAME, ROWS_NAME
 from tests.support.agent_runs import Agent, arrivals, concurrent, dies, does, group, tree
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, host, jmx, request, text

@@ -8,8 +8,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from harness.base import toolchain
-from harness.run.connections import credentials_option, credentials_properties, sampler_option
+from harness.base.install import toolchain
+from harness.run.jmeter.connections import credentials_option, credentials_properties, sampler_option
 from tests.support.agent_runs import Agent, group, tree
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, host, jmx, request, text

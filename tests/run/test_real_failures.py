@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.base import toolchain
-from harness.run.exchanges import parse_exchanges
+from harness.base.install import toolchain
+from harness.run.jmeter.exchanges import parse_exchanges
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, jmx, request, text

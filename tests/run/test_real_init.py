@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.off_host import element, host, request, text

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from tests.support.commands import command

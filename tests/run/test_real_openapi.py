@@ -8,7 +8,7 @@ import pytest
 import yaml
 from openapi_core import OpenAPI
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.openapi_server import Checking

@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.java import jmeter_environment
 from harness.plan.adopt.one_request import read_request, write_requests
-from harness.plan.headers import with_headers
+from harness.plan.jmx.headers import with_headers
 from harness.plan.plan import load_plan
 from tests.support.commands import command
 from tests.support.local_server import serving

@@ -9,10 +9,10 @@ from collections import Counter
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.project import SHIPPED
-from harness.run.connections import ACTIVE_USERS_NAME, FOREIGN_NAME, agent_argument
-from harness.run.exchanges import STORE_FAILURES
+from harness.run.jmeter.connections import ACTIVE_USERS_NAME, FOREIGN_NAME, agent_argument
+from harness.run.jmeter.exchanges import STORE_FAILURES
 from tests.support.processes import QUICK_JAVA, wait_for
 from tests.support.tiny import DUMMY_JMX
 

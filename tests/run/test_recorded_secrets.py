@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from harness.base.project import BUILD
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.har import ORIGIN, entry, write
 from tests.support.local_server import serving
 

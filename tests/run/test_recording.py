@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
-from harness.run.recording import attach, attach_to, process_of
+from harness.cli.verbs import main
+from harness.run.telemetry.recording import attach, attach_to, process_of
 from harness.system.flight_recording import CPU, RecordedEvent
 from harness.system.jfr import ReadRecording
 from tests.support.paths import FAKE_JMETER
@@ -60,13 +60,13 @@ def test_a_missing_recording_is_a_fact_of_the_run(run: Run, target: str, tmp_pat
 def test_a_recording_of_a_part_of_the_run_is_known_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = run_folder(tmp_path, "tiny/run-07_1", started_at="1970-01-01T00:01:40Z", took_s=100.0)
     events = tuple(RecordedEvent(second * 1000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2) for second in range(151))
-    monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: ReadRecording(events))
+    monkeypatch.setattr("harness.run.telemetry.recording.read_recording", lambda *_: ReadRecording(events))
     why = attach(directory, tmp_path / "shop.jfr", "shop", {})
     assert why == "known in part: shop.jfr ends 50 s before the run does"
     assert directory.read_run().unknown == {"heap": (("shop", why),)}
     assert len((directory.path / "recording.csv").read_text().splitlines()) == 1 + 51
     whole = (*events, RecordedEvent(195_000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2))
-    monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: ReadRecording(whole))
+    monkeypatch.setattr("harness.run.telemetry.recording.read_recording", lambda *_: ReadRecording(whole))
     assert attach(directory, tmp_path / "shop.jfr", "shop", {}) == ""
     assert directory.read_run().unknown == {}
 
@@ -80,7 +80,9 @@ def test_each_run_of_a_sweep_gets_its_part_of_a_recording_that_is_read_once(
     ]
     events = tuple(RecordedEvent(second * 1000, CPU, jvm_cpu_ratio=0.1, machine_cpu_ratio=0.2) for second in range(151))
     reads = []
-    monkeypatch.setattr("harness.run.recording.read_recording", lambda *_: ReadRecording(reads.append(1) or events))
+    monkeypatch.setattr(
+        "harness.run.telemetry.recording.read_recording", lambda *_: ReadRecording(reads.append(1) or events)
+    )
     first, second, third = attach_to(directories, tmp_path / "shop.jfr", "shop", {})
     assert (first, second, len(reads)) == ("", "", 1)
     assert third.startswith("not known: shop.jfr has events from 1970-01-01 00:00:00 to 1970-01-01 00:02:30 UTC")

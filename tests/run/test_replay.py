@@ -16,11 +16,11 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.project import BUILD
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.commands.record import add_forms
 from harness.plan.har import needed
 from harness.plan.har.recorded import Recorded
-from harness.run.replay import varied_rows
+from harness.run.replay.proof import varied_rows
 from tests.support import real_applications
 from tests.support.correlated_apps import outcome_of
 from tests.support.har import correlated, entry, write

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from harness.base.guardian import RUNS_VARIABLE
-from harness.run import drive
+from harness.run.jmeter import drive
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import is_running, output_until, processes_of, wait_for
@@ -276,7 +276,7 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
     # A set-up step that would last for a minute, stopped as `kill` stops it.
     log = tmp_path / "log"
     code = (
-        "from pathlib import Path\nfrom harness.base.setup_step import run, step\n"
+        "from pathlib import Path\nfrom harness.base.install.setup_step import run, step\n"
         "from harness.base.interrupts import Interrupts\n"
         f"with Interrupts(), step('a minute', Path({str(log)!r})) as one:\n"
         "    run(['sh', '-c', 'sleep 61 & echo up; wait'], one, Path.cwd(), '')"
@@ -293,7 +293,7 @@ def test_term_during_set_up_leaves_no_process_behind(tmp_path):
 STARTING = """
 import os, signal, subprocess
 from pathlib import Path
-from harness.base import process, setup_step
+from harness.base import process; from harness.base.install import setup_step
 from harness.base.interrupts import Interrupts
 
 class Interrupted(subprocess.Popen):

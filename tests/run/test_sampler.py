@@ -17,12 +17,12 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.base.install import toolchain
+from harness.cli.verbs import main
 from harness.report.setup import setup_lines
-from harness.run.connections import agent_option, sampler_option
-from harness.run.jmeter import SAMPLER
+from harness.run.jmeter.connections import agent_option, sampler_option
+from harness.run.jmeter.process import SAMPLER
 from tests.support.factories import record
 from tests.support.hostile_server import CASES, CLOSE, CUT_RECORD, NOTIFY, hostile_server
 from tests.support.paths import FAKE_JMETER, jmeter_home

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.run.request import Request
 from tests.support.commands import command

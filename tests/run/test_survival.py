@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import InvalidRunError
 from harness.base.guardian import RUNS_VARIABLE
+from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
 from harness.commands.run import reported
 from harness.run.measure import FolderWatch
-from harness.run.telemetry_writer import TelemetryWriter
+from harness.run.telemetry.writer import TelemetryWriter
 from tests.support.paths import ROOT
 from tests.support.processes import processes_of, wait_for
 from tests.support.report_folder import add_run

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.metrics.figures import TEARDOWN, group_of
-from harness.run import auto_end
+from harness.run.jmeter import auto_end
 from harness.run.record import AutoEndRecord
 from tests.support.paths import ROOT
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for

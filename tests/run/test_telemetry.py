@@ -12,8 +12,8 @@ import pytest
 
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.interval import IntervalMs
-from harness.run.telemetry import COLUMNS, ProcessStop, UsageSeries, read_telemetry
-from harness.run.telemetry_writer import TelemetryWriter
+from harness.run.telemetry.table import COLUMNS, ProcessStop, UsageSeries, read_telemetry
+from harness.run.telemetry.writer import TelemetryWriter
 from tests.support.processes import becomes
 
 ROWS = """time_ms,process,cpu_cores,rss_bytes,thread_count

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import write_requests
 from harness.system.histograms import printed_classes

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.commands.comment import read_report
-from harness.compare.result import RunResult
 from harness.forge.comment import Subject, comment_text, status_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import SUMMARY_NAME, write_summary
@@ -17,6 +16,7 @@ from harness.report.charts.run_charts import CHARTS
 from harness.report.files import stored_summary
 from harness.report.key_figures import FIRST_CHART
 from harness.report.results import Result, headline_line, stated_result
+from harness.report.run_result import RunResult
 from harness.report.tables import cell
 from harness.run.directory import RunDirectory, json_text
 from harness.site.files import write_report_page, write_run_page, write_site

@@ -6,7 +6,7 @@ axe checks the contrast (at least 4.5:1) and the rules of accessibility.
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.site.files import write_report_page, write_run_page, write_site
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.processes import becomes

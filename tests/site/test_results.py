@@ -8,9 +8,9 @@ import pytest
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, write_summary
-from harness.nightly.report_files import write_nightly_report
-from harness.overload.record import OverloadRecord
-from harness.overload.render import write_overload_report
+from harness.kinds.nightly.report_files import write_nightly_report
+from harness.kinds.overload.record import OverloadRecord
+from harness.kinds.overload.render import write_overload_report
 from harness.report.results import Result, stated_result, with_headline, write_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.base.toolchain import ensure_charts
+from harness.base.install.toolchain import ensure_charts
 from harness.site.files import write_report_page, write_run_page
 from tests.support.processes import becomes
 from tests.support.report_folder import add_run

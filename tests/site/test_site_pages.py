@@ -8,10 +8,10 @@ import pytest
 from markupsafe import Markup
 
 from harness.base.errors import UsageError
+from harness.judge.summary import FORMAT_VERSION
 from harness.metrics.figures import LOAD
 from harness.report.charts.run_charts import plotted
 from harness.report.charts.run_data import ChartSource
-from harness.report.summary import FORMAT_VERSION
 from harness.run.directory import read_json
 from harness.run.kinds import level_note
 from harness.site.files import write_site

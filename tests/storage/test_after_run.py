@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.storage.after_run import push_after_run, push_command
 from harness.storage.bucket import check_writable
 from harness.storage.s3 import push, runs_there

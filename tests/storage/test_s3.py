@@ -13,7 +13,7 @@ import pytest
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, ServiceError, UsageError
 from harness.base.spellings import Spellings
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.packing import pack

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from harness.base.errors import EXIT_INVALID, EXIT_USAGE, HarnessError, ServiceError, UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.run.record import RUNNING
 from harness.storage.bucket import check_writable, open_storage
 from harness.storage.s3 import pull, push, runs_there

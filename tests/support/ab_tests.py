@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.ab.record import AbRecord, Side
-from harness.cli import main
+from harness.cli.verbs import main
+from harness.kinds.ab.record import AbRecord, Side
 from harness.plan.thresholds import Thresholds
 from tests.support.factories import closed_load
 

@@ -29,7 +29,7 @@ def add_entries() -> None:
 
 def printed(*arguments: str) -> str:
     """Return what ./aggregate.py prints."""
-    from harness.cli import main
+    from harness.cli.verbs import main
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
         main(list(arguments), "aggregate.py")
@@ -70,7 +70,7 @@ def _of_runs(folder: Path) -> dict[str, str]:
 
 def _progress() -> str:
     from harness.metrics.live import LiveTally
-    from harness.run.progress_line import plain_line
+    from harness.run.jmeter.progress_line import plain_line
     from tests.support.factories import sample
 
     tally = LiveTally()
@@ -105,9 +105,9 @@ def _of_several_runs(folder: Path) -> dict[str, str]:
 
 def _of_nightly(folder: Path) -> dict[str, str]:
     from harness.history.acceptance import acceptances_csv, parse_acceptances
-    from harness.nightly.outcome import nightly_result
-    from harness.nightly.render import nightly_report
-    from harness.nightly.suite import load_suite
+    from harness.kinds.nightly.outcome import nightly_result
+    from harness.kinds.nightly.render import nightly_report
+    from harness.kinds.nightly.suite import load_suite
     from tests.support.nightly_runs import ended, entries, nightly_record
 
     path = folder / "suite.toml"

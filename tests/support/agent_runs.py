@@ -6,9 +6,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from harness.base import toolchain
-from harness.run.connections import FOREIGN_NAME, agent_option, take_list
+from harness.base.install import toolchain
 from harness.run.directory import RunDirectory
+from harness.run.jmeter.connections import FOREIGN_NAME, agent_option, take_list
 from tests.support.off_host import element, flag, script, text
 
 _CONTROLLER = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
 from tests.support.report_folder import add_run

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from unittest import mock
 
-from harness import entry
 from harness.base import log
+from harness.cli import entry
 
 
 def command(program: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -5,9 +5,9 @@ from harness.compare.comparison import (
     LabelComparison,
     MetricComparison,
 )
-from harness.compare.result import RunResult
 from harness.metrics.metric import AVERAGE, Metric
 from harness.plan.thresholds import Thresholds
+from harness.report.run_result import RunResult
 from tests.support.results import label_result, run_result
 
 LIMITS = Thresholds()

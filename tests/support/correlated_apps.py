@@ -13,7 +13,7 @@ from pathlib import Path
 from defusedxml.ElementTree import parse
 
 from harness.base.project import BUILD
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.web_apps import WebApp, recorded, served
 
 _EXTRACTORS = ("HtmlExtractor", "RegexExtractor", "BoundaryExtractor", "JSONPostProcessor")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
-from harness.cli import main
+from harness.cli.verbs import main
 from tests.support.paths import ROOT
 from tests.support.releases import save_release
 from tests.support.report_folder import add_run

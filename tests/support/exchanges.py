@@ -1,6 +1,6 @@
 """A failed request with its response."""
 
-from harness.run.exchanges import Assertion, Change, Exchange
+from harness.run.jmeter.exchanges import Assertion, Change, Exchange
 
 ONE = Exchange(
     label="Buy",

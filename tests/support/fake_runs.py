@@ -15,7 +15,7 @@ import pytest
 from harness.base import guardian
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.experiment.execute import Measured
 from harness.run import child
 from harness.run.directory import reserve

@@ -7,10 +7,10 @@ import math
 from random import Random
 
 from harness.jtl.sample import Sample
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.judge.summary import RunSummary
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
-from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
-from harness.report.summary import RunSummary
 from tests.support.factories import closed_load, record, sample, tally_of
 
 DURATION_S = 100.0

@@ -13,18 +13,18 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.ab.record import AbRecord
 from harness.base.records import key_of, types_of
-from harness.bisect.record import BisectRecord
 from harness.experiment.record import EqualRuns, ExperimentRecord, PlanExperiment
-from harness.nightly.record import NightlyRecord
-from harness.overload.record import OverloadRecord
+from harness.kinds.ab.record import AbRecord
+from harness.kinds.bisect.record import BisectRecord
+from harness.kinds.nightly.record import NightlyRecord
+from harness.kinds.overload.record import OverloadRecord
+from harness.kinds.trust.record import TrustRecord
+from harness.kinds.tune.record import TuneRecord
 from harness.plan.goal import Goal
-from harness.plan.load import LoadRecord
+from harness.plan.load.model import LoadRecord
 from harness.report.schema.generate import FIELDS, summary_schema
 from harness.sweep.record import SweepRecord
-from harness.trust.record import TrustRecord
-from harness.tune.record import TuneRecord
 from tests.support.paths import ROOT
 
 PAGE = ROOT / "docs" / "json.md"

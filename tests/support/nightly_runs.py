@@ -7,9 +7,9 @@ from typing import Any
 
 from harness.experiment.record import ENDED, FINISHED, FORMAT_VERSION
 from harness.history.catalogue import Entry
-from harness.nightly.record import Load, LoadRun, NightlyRecord
+from harness.judge.verdict import VALID, Verdict
+from harness.kinds.nightly.record import Load, LoadRun, NightlyRecord
 from harness.plan.thresholds import Thresholds
-from harness.report.verdict import VALID, Verdict
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.factories import closed_load, record
 from tests.support.results import label_result, run_result

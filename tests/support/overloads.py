@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from harness.experiment.record import RUNNING
 from harness.jtl.sample import Sample
+from harness.kinds.overload.attempts import Attempts, attempts_of
+from harness.kinds.overload.levels import OFFERED_RATIOS, stages
+from harness.kinds.overload.record import OverloadRecord
+from harness.kinds.overload.result import LevelResult
 from harness.metrics import batch_means
-from harness.overload.attempts import Attempts, attempts_of
-from harness.overload.levels import OFFERED_RATIOS, stages
-from harness.overload.record import OverloadRecord
-from harness.overload.result import LevelResult
 
 SERVED_PER_S = 20.0
 LIMIT_MS = 1000.0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from harness.base.toolchain import ensure_flame_graphs
+from harness.base.install.toolchain import ensure_flame_graphs
 from harness.system.agent import agent_library
 from harness.system.profile import ProcessProfile, profiles
 from harness.system.profile_events import read_events

@@ -25,7 +25,7 @@ from zipfile import ZipFile
 
 from harness.base.ports import free_port
 from harness.base.project import BUILD
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.commands.record import record
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor

@@ -9,8 +9,9 @@ from random import Random
 from typing import Any
 
 from harness.compare.decision import compare
-from harness.compare.result import RunResult
 from harness.jtl.sample import Sample
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.judge.summary import Observed
 from harness.metrics.batches import batch_count_of
 from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
@@ -19,8 +20,7 @@ from harness.plan.thresholds import Thresholds
 from harness.release.cells import Cell
 from harness.release.pooled import with_pooled
 from harness.release.release import Edition, Release
-from harness.report.summarise import SummaryOptions, summarise, window_of, window_span_ms
-from harness.report.summary import Observed
+from harness.report.run_result import RunResult
 from harness.run.directory import json_text
 from harness.sweep.level_verdicts import ComparedLevels, with_verdict
 from harness.sweep.levels import LevelKey, Sweep, level_run, levels_of

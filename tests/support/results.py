@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.compare.result import RUN, LabelResult, RunResult
+from harness.judge.verdict import VALID, Verdict
 from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.histogram import Histogram
-from harness.report.verdict import VALID, Verdict
+from harness.report.run_result import RUN, LabelResult, RunResult
 from tests.support.factories import record
 
 _PERCENTILES = ("50", "75", "90", "95", "99")

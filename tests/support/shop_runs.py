@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
 from tests.support.tiny import TINY_PLAN, TINY_PROFILE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import exchanges_text
+from harness.run.jmeter.exchanges import exchanges_text
 from tests.support.exchanges import ONE
 from tests.support.report_folder import add_run
 

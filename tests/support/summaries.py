@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.report.summarise import SummaryOptions, summarise
-from harness.report.summary import Observed
+from harness.judge.summarise import SummaryOptions, summarise
+from harness.judge.summary import Observed
 from tests.support.factories import tally_of
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from harness.cli import main
+from harness.cli.verbs import main
+from harness.judge.summarise import summarise
 from harness.plan.goal import Goal
-from harness.report.summarise import summarise
 from harness.run.directory import json_text
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import sweep_charts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.experiment.record import ENDED, FINISHED, RUNNING
-from harness.report.verdict import INVALID, Verdict
+from harness.judge.verdict import INVALID, Verdict
 from harness.sweep.levels import Figures, Level, LevelRun, Sweep, levels_of
 from harness.sweep.record import SWEEP, SweepRecord, SweepRun
 

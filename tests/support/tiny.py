@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from harness.report.verdict import DOUBTFUL, VALID
-from harness.report.warnings import WarningCode
+from harness.judge.verdict import DOUBTFUL, VALID
+from harness.judge.warnings import WarningCode
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import interrupted_after, wait_for

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.judge.verdict import VALID, Verdict
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
-from harness.plan.load import LoadRecord
-from harness.report.verdict import VALID, Verdict
+from harness.plan.load.model import LoadRecord
 from harness.sweep.capacity import CapacitySearch, _advice
 from harness.sweep.files import SweepSoFar
 from harness.sweep.record import CAPACITY, SweepRun

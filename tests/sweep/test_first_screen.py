@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from harness.experiment.record import RUNNING
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.judge.warnings import RunWarning
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import MEDIAN
 from harness.plan.goal import Goal, GoalRule, metric_text
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
-from harness.report.warnings import RunWarning
 from harness.sweep.analysis import analyse
 from harness.sweep.answer import result_of
 from harness.sweep.level_tables import key_table

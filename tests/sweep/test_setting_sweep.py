@@ -10,9 +10,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.records import build, to_plain
-from harness.cli import main
+from harness.cli.verbs import main
+from harness.judge.verdict import DOUBTFUL, Verdict
 from harness.plan.goal import Goal
-from harness.report.verdict import DOUBTFUL, Verdict
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts, sweep_charts
 from harness.sweep.level_axis import LevelAxis

@@ -5,13 +5,13 @@ from statistics import fmean
 
 import pytest
 
-from harness.compare.result import RUN, LabelResult, RunResult
+from harness.judge.goals import GoalResult
+from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
+from harness.judge.warnings import RunWarning, WarningCode
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal, GoalRule
-from harness.report.goals import GoalResult
-from harness.report.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
-from harness.report.warnings import RunWarning, WarningCode
-from harness.run.telemetry import Usage
+from harness.report.run_result import RUN, LabelResult, RunResult
+from harness.run.telemetry.table import Usage
 from harness.sweep.analysis import Answer, analyse, answer, outcome
 from harness.sweep.answer import result_of
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of

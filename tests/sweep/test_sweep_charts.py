@@ -6,12 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from harness.compare.result import LabelResult
+from harness.judge.verdict import DOUBTFUL, VALID, Verdict
 from harness.metrics.batches import Batches
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal
 from harness.report.charts.svg import LEFT, RIGHT
-from harness.report.verdict import DOUBTFUL, VALID, Verdict
+from harness.report.run_result import LabelResult
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import ERRORS, RATE, level_ranges, sweep_charts
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of

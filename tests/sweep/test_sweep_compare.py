@@ -7,7 +7,7 @@ import pytest
 
 from harness.base.records import to_plain
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED
-from harness.report.verdict import DOUBTFUL, Verdict
+from harness.judge.verdict import DOUBTFUL, Verdict
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.pairs import compare_sweeps, headline, sentence
 from tests.support.sweeps import BROKEN, sweep

@@ -6,10 +6,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.base import toolchain
 from harness.base.command import Command
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.base.install import toolchain
+from harness.cli.verbs import main
 from tests.support.markdown_rows import rows_of
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
 from harness.base.errors import UsageError
+from harness.cli import verbs as cli
 from harness.experiment.files import ExperimentFiles, Experiments, last_unfinished
 from harness.experiment.record import FINISHED, RunTime, time_left_s
 from harness.run import kinds

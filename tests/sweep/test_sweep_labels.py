@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.jtl.sample import TRANSACTION_MESSAGE
-from harness.report.summarise import summarise
+from harness.judge.summarise import summarise
 from harness.run.directory import json_text
 from harness.sweep.labels import of_label, transactions_of
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from harness.judge.verdict import INTERRUPTED, VALID, Verdict
 from harness.report.charts.chart import Chart
-from harness.report.verdict import INTERRUPTED, VALID, Verdict
-from harness.run.telemetry import Usage
+from harness.run.telemetry.table import Usage
 from harness.sweep.analysis import analyse
 from harness.sweep.charts import FILE_NAME
 from harness.sweep.growth import RunMemory, memory_of_runs

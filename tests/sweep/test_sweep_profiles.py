@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness.report.verdict import VALID, Verdict
+from harness.judge.verdict import VALID, Verdict
 from harness.sweep.analysis import analyse
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.processes import profile_table, statement_table

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from bench.statistics.simulated_sweeps import QUEUES, THIRTEEN
 from harness.experiment.record import RUNNING
+from harness.judge.summarise import summarise
+from harness.judge.verdict import DOUBTFUL, VALID, Verdict
+from harness.judge.warnings import RunWarning
 from harness.report.notes import NOTES_END, notes_of
-from harness.report.summarise import summarise
-from harness.report.verdict import DOUBTFUL, VALID, Verdict
-from harness.report.warnings import RunWarning
 from harness.run.directory import json_text
 from harness.run.record import GeneratorRecord
 from harness.sweep.analysis import analyse

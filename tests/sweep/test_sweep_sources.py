@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import EXIT_OK, UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.sources import find_sweeps
 from tests.support.markdown_rows import cells_of, row_of

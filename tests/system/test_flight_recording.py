@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.system.flight_recording import (
     COLLECTION,
     CPU,

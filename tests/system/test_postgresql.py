@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
 from harness.base.errors import UsageError
+from harness.base.install import toolchain
 from harness.base.ports import free_port
 from harness.plan.spec import DatabaseSpec, parse_database
 from harness.report.profiles import database_text

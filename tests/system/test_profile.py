@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from harness.base.toolchain import ensure_flame_graphs
+from harness.base.install.toolchain import ensure_flame_graphs
 from harness.report.profiles import profile_text
 from harness.system.agent import agent_library
 from harness.system.profile import (

@@ -17,11 +17,11 @@ from harness.plan.adopt.groups import fix_groups, fix_modules
 from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
 from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
 from harness.plan.adopt.variables import Variables
-from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import CODE, Node, enabled_nodes, reads_of, secrets_of_element
-from harness.plan.jmx_values import Values
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.runnable import not_runnable
+from harness.plan.jmx.tree import CODE, Node, enabled_nodes, reads_of, secrets_of_element
+from harness.plan.jmx.values import Values
 from harness.plan.jmx_writer import add_string, child, of_jmx, xml_element
-from harness.plan.runnable import not_runnable
 
 _BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
 _ENVIRONMENT = '${__groovy(System.getenv("'

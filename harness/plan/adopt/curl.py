@@ -12,7 +12,7 @@ from urllib.parse import quote_plus
 
 from harness.base.errors import UsageError
 from harness.base.regular import regular
-from harness.plan.headers import OF_JMETER, literal, merged, resolved, variables_in
+from harness.plan.jmx.headers import OF_JMETER, literal, merged, resolved, variables_in
 
 _SHORT = {
     "A": "user-agent", "F": "form", "G": "get", "H": "header", "I": "head", "L": "location", "S": "show-error",

@@ -12,10 +12,10 @@ from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.csv_data import KINDS, delimiter_of, variable_names
-from harness.plan.data_files import file_names_of, names_in_functions
-from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import CODE, VARIABLE, VARIABLE_TABLES, Node
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.jmx.csv_data import KINDS, delimiter_of, variable_names
+from harness.plan.jmx.data_files import file_names_of, names_in_functions
+from harness.plan.jmx.tree import CODE, VARIABLE, VARIABLE_TABLES, Node
 
 # A file that is read again from its start needs few rows; each row of one that is used up is one iteration.
 _ROWS, _ROWS_USED_UP = 100, 5000

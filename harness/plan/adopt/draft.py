@@ -15,7 +15,7 @@ from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files sa
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from harness.plan.jmx import Node, parse, tree_of
+from harness.plan.jmx.tree import Node, parse, tree_of
 
 _ENCODING = re.compile(rb"""^<\?xml[^>]*encoding=["']([\w.-]+)["']""")
 _TAG = re.compile(rb"""<(?:[^>"']|"[^"]*"|'[^']*')*>""")

@@ -10,12 +10,12 @@ from itertools import count
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
 from harness.plan.adopt.variables import Variables
-from harness.plan.finding import Finding, Rule
-from harness.plan.group_load import Stage
-from harness.plan.jmx import LOAD_GROUP, Node, load_groups
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.runnable import leads_below, path_of
+from harness.plan.jmx.thread_groups import think_timer
+from harness.plan.jmx.tree import LOAD_GROUP, Node, load_groups
 from harness.plan.jmx_writer import call
-from harness.plan.runnable import leads_below, path_of
-from harness.plan.thread_groups import think_timer
+from harness.plan.load.groups import Stage
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
 _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.allowed_targets import HOST_NAME
-from harness.plan.csv_data import KINDS as CSV_KINDS
-from harness.plan.finding import Finding, Rule
-from harness.plan.jmx import VARIABLE, Node
-from harness.plan.reach import has_http, inherited
-from harness.plan.trace import HTTP_SAMPLER
+from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.reach import has_http, inherited
+from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
+from harness.plan.jmx.trace import HTTP_SAMPLER
+from harness.plan.jmx.tree import VARIABLE, Node
 
 ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
 DEFAULT_PORTS = {"http": "80", "https": "443"}

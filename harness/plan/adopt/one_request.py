@@ -17,10 +17,10 @@ from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.request_secrets import without_secrets
-from harness.plan.check import refuse_scripts
-from harness.plan.finding import Finding
-from harness.plan.headers import checked_headers, jmx_read, jmx_text, literal, parts_of, resolved, variables_in
-from harness.plan.jmx import parse
+from harness.plan.checks.check import refuse_scripts
+from harness.plan.checks.finding import Finding
+from harness.plan.jmx.headers import checked_headers, jmx_read, jmx_text, literal, parts_of, resolved, variables_in
+from harness.plan.jmx.tree import parse
 from harness.plan.jmx_writer import (
     Expression,
     add_bool,

@@ -17,7 +17,7 @@ from harness.base.credentials import (
 from harness.base.secrecy import secret_values, secrets_of_header
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import OneRequest
-from harness.plan.headers import resolved, variables_in
+from harness.plan.jmx.headers import resolved, variables_in
 
 # The place of a variable in a text in which secrets are looked for.
 _READ = "\0"

@@ -9,9 +9,7 @@ from xml.etree import ElementTree
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx import READS, SAMPLER, Node, function_parameters, reads_of
-from harness.plan.jmx_writer import add_bool, add_int, add_string, child, new_element
-from harness.plan.lint import (
+from harness.plan.checks.lint import (
     ASSERTION_SCOPE,
     EXTRACTOR_DEFAULTS,
     GroupLabel,
@@ -21,6 +19,8 @@ from harness.plan.lint import (
     is_listener,
     lacks_default,
 )
+from harness.plan.jmx.tree import READS, SAMPLER, Node, function_parameters, reads_of
+from harness.plan.jmx_writer import add_bool, add_int, add_string, child, new_element
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
 _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"

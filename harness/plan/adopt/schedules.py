@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from harness.plan.adopt.variables import Variables
-from harness.plan.group_load import Stage
-from harness.plan.jmx import Node, function_parameters
-from harness.plan.thread_groups import ROWS, Row
+from harness.plan.jmx.thread_groups import ROWS, Row
+from harness.plan.jmx.tree import Node, function_parameters
+from harness.plan.load.groups import Stage
 
 ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
 _FEEDBACK = re.compile(r"\$\{__tstFeedback\(")

@@ -10,9 +10,9 @@ from harness.plan.adopt.contents import Contents, known_plugins
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.groups import GroupSize, needs_tables
 from harness.plan.adopt.schedules import ARRIVALS, CONCURRENCY
-from harness.plan.elements import class_of
-from harness.plan.group_load import Stage
-from harness.plan.load import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
+from harness.plan.jmx.elements import class_of
+from harness.plan.load.groups import Stage
+from harness.plan.load.model import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, USERS_MAX
 
 
 def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str] = ()) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from harness.plan.adopt.draft import Draft, Fix
-from harness.plan.jmx import VARIABLE, VARIABLE_TABLES, Node
-from harness.plan.jmx_values import Values
+from harness.plan.jmx.tree import VARIABLE, VARIABLE_TABLES, Node
+from harness.plan.jmx.values import Values
 
 
 @dataclass

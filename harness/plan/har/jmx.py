@@ -15,7 +15,8 @@ from harness.plan.har.correlation import Use, Variable
 from harness.plan.har.extract import Kind
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
-from harness.plan.headers import is_header_name, jmx_read
+from harness.plan.jmx.headers import is_header_name, jmx_read
+from harness.plan.jmx.thread_groups import add_loop
 from harness.plan.jmx_writer import (
     Expression,
     add_bool,
@@ -34,7 +35,6 @@ from harness.plan.jmx_writer import (
 from harness.plan.jmx_writer import (
     variable as read_variable,
 )
-from harness.plan.thread_groups import add_loop
 
 NOT_FOUND = "NOT_FOUND"
 _LEAST_TYPED = 4

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.queries import BURST, CPU, CPU_CREDITS, FREE_MEMORY, LAG, MEMORY
+from harness.judge.summary import RunSummary
 from harness.metrics.metric import MEDIAN, P95, THROUGHPUT, metric_of
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_lines
@@ -19,7 +20,6 @@ from harness.report.charts.labels import label_charts, panels_of
 from harness.report.charts.memory_response import memory_response, memory_response_chart
 from harness.report.charts.over_time import Frame, Series, error_chart, in_mb, line_chart, scaled, series
 from harness.report.charts.run_data import ChartData, ChartSource, Plotted
-from harness.report.summary import RunSummary
 
 # The sections of the report that have charts, by the names of its template.
 OVER_TIME, DISTRIBUTION, MACHINE, HEAP, CLOUD, GROWTH = (

@@ -11,6 +11,9 @@ from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.services import Services
 from harness.cloudwatch.source import Resource
+from harness.judge.goals import GoalResult
+from harness.judge.loads import LoadFigures
+from harness.judge.summary import RunSummary
 from harness.metrics.figures import LOAD, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.resource_growth import Growth
@@ -20,10 +23,7 @@ from harness.report.charts.distribution import Mark
 from harness.report.charts.goals import ChartGoal
 from harness.report.charts.heat import Cells
 from harness.report.charts.over_time import Band, Series
-from harness.report.goals import GoalResult
-from harness.report.loads import LoadFigures
-from harness.report.summary import RunSummary
-from harness.run.telemetry import UsageSeries
+from harness.run.telemetry.table import UsageSeries
 from harness.system.heap import HeapSeries
 
 

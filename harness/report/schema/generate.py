@@ -17,11 +17,11 @@ from typing import Any
 
 from harness.base.records import key_of, plain_types, types_of
 from harness.cloudwatch.sources import SOURCES, StoredSpec
+from harness.judge.summary import FORMAT_VERSION, RunSummary
+from harness.judge.warnings import WarningCode
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
-from harness.plan.group_load import TRANSACTION
-from harness.report.summary import FORMAT_VERSION, RunSummary
-from harness.report.warnings import WarningCode
+from harness.plan.load.groups import TRANSACTION
 from harness.run.record import FORMAT_VERSION as RUN_VERSION
 
 FIELDS = Path(__file__).with_name("fields.toml")

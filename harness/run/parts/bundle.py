@@ -12,8 +12,8 @@ from pathlib import Path
 from harness import __version__
 from harness.base.once import stamp_of
 from harness.base.project import BUILD, FILE_NAME, NAME, PACKAGE, SHIPPED
-from harness.plan.data_files import data_files
-from harness.run.jmeter import JMeterHome
+from harness.plan.jmx.data_files import data_files
+from harness.run.jmeter.process import JMeterHome
 from harness.run.request import Request
 
 # What `lth run --part` imports; psutil is for any Python of the same system and processor.

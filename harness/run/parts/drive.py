@@ -25,23 +25,23 @@ from harness.base.project import PACKAGE
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, samples_name, samples_number
-from harness.plan.load import Load
+from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
-from harness.run.connections import FOREIGN_NAME, generator_connections
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import joined_exchanges, parse_exchanges
-from harness.run.jmeter import JMeterHome, StopLimits, TearDown
-from harness.run.jmeter_command import LOG_NAME
+from harness.run.jmeter.command import LOG_NAME
+from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
+from harness.run.jmeter.exchanges import joined_exchanges, parse_exchanges
+from harness.run.jmeter.process import JMeterHome, StopLimits, TearDown
+from harness.run.jmeter.progress import JtlTail, NewRows
 from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.left import locked
 from harness.run.parts.part import Part
 from harness.run.parts.places import Place
-from harness.run.progress import JtlTail, NewRows
 from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
 from harness.run.remote.load import generator_log, shares
-from harness.run.telemetry import FILE_NAME, HOST, STOLEN, process_at
+from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN, process_at
 
 if TYPE_CHECKING:
     from harness.run.request import Request

@@ -13,7 +13,7 @@ from harness.base.strict_json import parse
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.places import Place
 from harness.run.record import RunRecord
-from harness.run.telemetry import FILE_NAME, rows_at
+from harness.run.telemetry.table import FILE_NAME, rows_at
 
 _NEEDED_VERSIONS = ("jmeter", "java")
 

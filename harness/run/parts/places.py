@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import is_loopback
-from harness.plan.load import PARTS_MAX
+from harness.plan.load.model import PARTS_MAX
 
 # It runs the program that follows at standard input.
 _BEGIN = "import sys; r=sys.stdin.buffer; exec(compile(r.read(int(r.readline())), 'relay', 'exec'))"

@@ -16,24 +16,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base import toolchain
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.install import toolchain
 from harness.base.java import jmeter_java_path
-from harness.plan.csv_data import DataSet, data_sets, divided
-from harness.plan.group_load import GroupLoad
-from harness.plan.jmx import plan_tree
-from harness.plan.load import Load
+from harness.plan.jmx.csv_data import DataSet, data_sets, divided
+from harness.plan.jmx.thread_groups import tree_with_tenants
+from harness.plan.jmx.tree import plan_tree
+from harness.plan.load.groups import GroupLoad
+from harness.plan.load.model import Load
 from harness.plan.plan import Plan
-from harness.plan.thread_groups import tree_with_tenants
-from harness.run.connections import DEAD_NAME, FOREIGN_NAME, generator_connections, generator_dead
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import RAW_NAME, generator_exchanges
+from harness.run.jmeter.connections import DEAD_NAME, FOREIGN_NAME, generator_connections, generator_dead
+from harness.run.jmeter.exchanges import RAW_NAME, generator_exchanges
 from harness.run.record import GeneratorRecord
 from harness.run.remote import load as generators
 from harness.run.remote.keys import check_keys
 from harness.run.remote.load import ALLOWED_CONNECTIONS, KEY_PROPERTIES, KEY_STORE, LOG_NAME, Remote
-from harness.run.telemetry import GENERATOR_PREFIX
+from harness.run.telemetry.table import GENERATOR_PREFIX
 
 # The start of a JVM, the first handshake and the reading of all jars take two seconds on a busy machine.
 _CLAIM_S = 30.0

@@ -10,13 +10,13 @@ from xml.etree import ElementTree  # types only
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import HOST_NAME, is_loopback
-from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
+from harness.plan.jmx.thread_groups import ROWS, Row, add_row, tree_with_loads
 from harness.plan.jmx_writer import of_jmx, set_text, written
-from harness.plan.load import ClosedLoad, Load, OpenLoad, Part
-from harness.plan.load_scaling import REQUESTS_LEAST_PER_S
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import ClosedLoad, Load, OpenLoad, Part
+from harness.plan.load.scaling import REQUESTS_LEAST_PER_S
 from harness.plan.plan import effective_jmx
 from harness.plan.spec import Target
-from harness.plan.thread_groups import ROWS, Row, add_row, tree_with_loads
 from harness.run.record import GeneratorRecord
 
 REMOTES_MAX = 100

@@ -12,10 +12,10 @@ from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.toml_text import data_lines, plan_toml
-from harness.plan.data_files import data_files
-from harness.plan.finding import Rule
-from harness.plan.jmx import Node, plan_tree
-from harness.plan.lint import lint
+from harness.plan.checks.finding import Rule
+from harness.plan.checks.lint import lint
+from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.tree import Node, plan_tree
 from harness.plan.plan import load_plan
 from tests.support.off_host import element, host, jmx, request
 from tests.support.off_host import variables as user_variables

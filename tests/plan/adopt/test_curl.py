@@ -15,8 +15,8 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import first_request, read_request, run_name, target_of, write_requests
-from harness.plan.headers import resolved, variables_in
-from harness.plan.jmx import plan_tree
+from harness.plan.jmx.headers import resolved, variables_in
+from harness.plan.jmx.tree import plan_tree
 from harness.plan.plan import load_plan
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)

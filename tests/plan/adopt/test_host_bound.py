@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.finding import Rule
-from harness.plan.jmx import Node
+from harness.plan.checks.finding import Rule
+from harness.plan.jmx.tree import Node
 from tests.support.off_host import element, host, request, text, variables
 
 BASE = "${__P(base_path,)}"

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.plan.adopt.one_request import first_request, read_request, write_requests
-from harness.plan.headers import variables_in
+from harness.plan.jmx.headers import variables_in
 from harness.plan.plan import load_plan
 from tests.plan.adopt.openapi.test_requests import OK, written
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.schedules import ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
-from harness.plan.group_load import Stage
-from harness.plan.thread_groups import Row, ultimate_rows
+from harness.plan.jmx.thread_groups import Row, ultimate_rows
+from harness.plan.load.groups import Stage
 from tests.support.several import group, sampler, several_jmx
 
 _CASUTG = "com.blazemeter.jmeter.threads"

@@ -9,9 +9,9 @@ from typing import Any
 
 from defusedxml.ElementTree import fromstring
 
+from harness.plan.checks.lint import lint
 from harness.plan.har.jmx import recorded_jmx
 from harness.plan.har.recorded import Recorded
-from harness.plan.lint import lint
 from tests.support.har import correlated, entry
 
 TOKEN = "9f3c01aa7be244d1"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.base import toolchain
-from harness.run.connections import agent_argument
+from harness.base.install import toolchain
+from harness.run.jmeter.connections import agent_argument
 from tests.support.java_program import java_command
 from tests.support.network_namespace import in_namespace
 

@@ -162,8 +162,8 @@ def test_a_part_that_never_ends_is_stopped_and_the_run_is_invalid(lied_to, home,
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 1"))
     monkeypatch.setattr("harness.run.parts.drive._LAST_S", 0.5)
-    monkeypatch.setattr("harness.run.drive._BRIEF_S", 0.5)
-    monkeypatch.setattr("harness.run.drive._TERM_S", 0.5)
+    monkeypatch.setattr("harness.run.jmeter.drive._BRIEF_S", 0.5)
+    monkeypatch.setattr("harness.run.jmeter.drive._TERM_S", 0.5)
     beats = "[(say('beat', users=1), time.sleep(0.1)) for _ in range(900)]"
     thread = f"threading.Thread(target=lambda: {beats}, daemon=True)"
     code, said, report = lied_to(f"import threading\n{thread}.start()\nended = lambda: None")

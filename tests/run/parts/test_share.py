@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.plan.group_load import GroupLoad, Stage
-from harness.plan.load import ClosedLoad, OpenLoad, Part, parse_part
+from harness.plan.load.groups import GroupLoad, Stage
+from harness.plan.load.model import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
 from harness.run.parts.places import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start

@@ -14,13 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.base import toolchain
+from harness.base.install import toolchain
 from harness.base.ports import free_port
+from harness.judge.warnings import WarningCode
 from harness.report.files import summary_of_run
 from harness.report.merge_files import merge
-from harness.report.warnings import WarningCode
 from harness.run.directory import RunDirectory
-from harness.run.exchanges import parse_exchanges
+from harness.run.jmeter.exchanges import parse_exchanges
 from tests.support.commands import command
 from tests.support.load_generator import generators
 from tests.support.local_server import serving

@@ -3,10 +3,10 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.plan.csv_data import DataSet, data_sets, divided
-from harness.plan.group_load import GroupLoad, SeveralLoads, Stage
-from harness.plan.jmx import plan_tree
-from harness.plan.load import ClosedLoad, OpenLoad
+from harness.plan.jmx.csv_data import DataSet, data_sets, divided
+from harness.plan.jmx.tree import plan_tree
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
 from harness.run.remote.drive import distribute_data
 from harness.run.remote.load import (

@@ -18,7 +18,7 @@ from harness.plan.adopt.openapi.document import Document, NotMadeError, read_doc
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
-from harness.plan.headers import OF_JMETER, literal
+from harness.plan.jmx.headers import OF_JMETER, literal
 
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 # Types of which only an example is sent: a schema does not say how such a text is written.

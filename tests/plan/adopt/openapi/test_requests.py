@@ -17,12 +17,12 @@ from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
 
 from harness.base.errors import UsageError
-from harness.cli import main
+from harness.cli.verbs import main
 from harness.plan.adopt.openapi.document import Document, NotMadeError, read_document
 from harness.plan.adopt.openapi.requests import ApiPlan, plan_of_openapi
 from harness.plan.adopt.openapi.samples import Samples
-from harness.plan.lint import lint
-from harness.plan.load import LoadArguments, parse_load, resolve_load
+from harness.plan.checks.lint import lint
+from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.run.preflight import check_request
 from tests.support.requests import request_of
 
@@ -161,7 +161,7 @@ def test_codes_are_those_of_the_documented_successes() -> None:
 def test_the_plan_is_accepted_keeps_no_secret_and_is_the_same_each_time(home: Path, monkeypatch) -> None:
     plans = []
     for seed in ("1", "2"):
-        code = "import sys; from harness.cli import main; sys.exit(main(sys.argv[1:], 'scripts/init'))"
+        code = "import sys; from harness.cli.verbs import main; sys.exit(main(sys.argv[1:], 'scripts/init'))"
         folder = home / seed
         words = [
             "shop", "--openapi", str(BOOKS), "--only", "*", TARGET, "--home", str(folder), "--build", str(home / "b")

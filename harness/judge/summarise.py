@@ -1,0 +1,329 @@
+"""Makes the RunSummary of a run or of bare JTL files from the tally of the samples and the facts of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from harness.base.units import MS_PER_S
+from harness.jtl.sample import TRANSACTION_MESSAGE
+from harness.judge.evidence import Evidence
+from harness.judge.generator_evidence import apart_from, generator_stops
+from harness.judge.goals import MOSTLY_ERRORS_RATIO, RunGroups
+from harness.judge.jobs import FoundJob
+from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
+from harness.judge.lost_cpu import average_ms, find_lost_cpu
+from harness.judge.outage import find_outage
+from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
+from harness.judge.verdict import judge
+from harness.judge.warnings import find_warnings
+from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
+from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.gaps import Gap, find_gaps
+from harness.metrics.generators import generator_figures
+from harness.metrics.interval import IntervalMs
+from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.silences import Silences, may_be_pause
+from harness.metrics.tally import SampleTally
+from harness.metrics.throttle import find_throttle
+from harness.metrics.timeline import SecondFigures, SecondSeries
+from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.plan.load.groups import SeveralLoads
+from harness.plan.load.model import CLOSED, MIXED
+from harness.run.record import RunRecord
+from harness.run.telemetry.clock_steps import find_clock_step
+
+ERROR_KINDS_MOST = 20
+# The p90 of fewer samples is the greatest or the second greatest of them, and a line through such points is noise. Then
+# a point covers more seconds, as long as there are enough points to show a trend.
+_SAMPLES_PER_POINT = 10
+_POINTS_LEAST = 20
+
+
+@dataclass(frozen=True)
+class SummaryOptions:
+    """What a summary includes, and the measurement window.
+
+    `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
+    whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
+    are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
+    `jobs` are those of the run.
+    """
+
+    window: Window | None = None
+    counted: SampleTally | None = None
+    percentiles: Sequence[str] = PERCENTILES
+    with_transactions: bool = False
+    with_timeline: bool = True
+    file_names: Sequence[str] = ()
+    loads: Sequence[LoadTally] = ()
+    silences: Silences | None = None
+    jobs: Sequence[FoundJob] = ()
+
+
+def origin_of(tally: SampleTally) -> int | None:
+    """Return the second (since 1970) in which the load began; None without samples of the load."""
+    span_ms, span_s = tally.span_ms(), tally.second_series.span_s
+    if span_ms is None:
+        return None
+    first_s = span_ms.from_ms // MS_PER_S
+    return min(first_s, span_s.first_s) if span_s else first_s
+
+
+def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Window:
+    """Return the measurement window; seconds count from the second in which the load began.
+
+    No state of a run with stages or jobs is its steady one: all of it is measured.
+    """
+    seconds = _seconds_of(tally)
+    if not seconds:
+        return find_window(spec, ())
+    if run and _is_staged(run) and spec.kind == STEADY:
+        return find_window(parse_window("all"), seconds)
+    return find_window(spec, seconds, _drive_of(run))
+
+
+def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
+    """Return the seconds of the load from its first one on; empty without a load, or with a span beyond any run."""
+    origin_s, span_s = origin_of(tally), tally.second_series.span_s
+    return [] if origin_s is None or span_s is None else tally.second_series.by_second(origin_s, span_s.last_s)
+
+
+def _is_staged(run: RunRecord) -> bool:
+    return bool(run.jobs) or SeveralLoads(run.load.loads or ()).is_staged
+
+
+def _drive_of(run: RunRecord | None) -> Drive:
+    if run is None:
+        return Drive()
+    load, duration_s = run.load, run.load.duration_s
+    if duration_s is not None and load.loads:
+        duration_s = min(one.duration_s for one in load.loads)
+    return Drive(load.users, load.model == CLOSED, load.ramp_s, duration_s)
+
+
+def window_span_ms(tally: SampleTally, window: Window) -> IntervalMs | None:
+    """Return the window as instants (ms since 1970, the second one excluded); None without samples of the load.
+
+    The whole run lasts from the first start to the last end.
+    """
+    span_ms, origin_s = tally.span_ms(), origin_of(tally)
+    if span_ms is None or origin_s is None or window.length_s == window.run_s:
+        return span_ms
+    return IntervalMs((origin_s + window.from_s) * MS_PER_S, (origin_s + window.to_s) * MS_PER_S)
+
+
+def summarise(
+    tally: SampleTally,
+    source: str,
+    run: RunRecord | None = None,
+    observed: Observed | None = None,
+    options: SummaryOptions | None = None,
+) -> RunSummary:
+    """Return the summary of a tally; `run` is the content of run.json, None for a bare JTL file named `source`."""
+    observed, options = observed or Observed(), options or SummaryOptions()
+    window = options.window or window_of(tally, parse_window("all"), run)
+    groups = _groups(tally, window, options)
+    errors = _errors_since_origin(tally)
+    evidence = _evidence(tally, run, observed, groups, errors, options)
+    warnings = find_warnings(evidence)
+    shown = shown_series(tally.second_series) if options.with_timeline else None
+    others = tuple(group for group in groups.shown if group.name != LOAD)
+    judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
+    return RunSummary(
+        format_version=FORMAT_VERSION,
+        source=source,
+        origin_s=origin_of(tally),
+        run=run,
+        verdict=judge(evidence, warnings, judged, errors, peak_users(tally.second_series)),
+        window=window,
+        groups=groups.shown,
+        whole=groups.whole if options.counted is not None else None,
+        codes=tally.code_counts(),
+        errors=errors[:ERROR_KINDS_MOST],
+        error_kinds_left_out=max(0, len(errors) - ERROR_KINDS_MOST),
+        timeline=shown.timeline() if shown else None,
+        littles_law=evidence.law,
+        observed=observed,
+        warnings=warnings,
+        dropped_count=tally.dropped.count,
+        dropped_first=tuple(tally.dropped.first),
+        generators=evidence.generators,
+        gaps=evidence.gaps,
+        throttle=evidence.throttle,
+        thirds=_thirds(tally, window),
+        corrected=_corrected(evidence),
+        loads=groups.loads,
+        jobs=tuple(job.run for job in options.jobs),
+    )
+
+
+class _Groups(NamedTuple):
+    """The window and the groups: its load, that of the whole run, all groups of the report, several loads."""
+
+    window: Window
+    load: Group | None
+    whole: Group | None
+    shown: tuple[Group, ...]
+    loads: tuple[LoadFigures, ...]
+
+
+def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
+    span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
+    for counted in (options.counted, *(one.counted for one in options.loads)):
+        if counted is not None:
+            _count_over(counted, span_ms, tally.span_ms())
+    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
+    whole = load_of(groups)
+    if options.counted is None:
+        return _Groups(window, whole, whole, groups, loads)
+    load = _in_order(load_of(options.counted.groups(*how)), whole)
+    others = (group for group in groups if group.name != LOAD)
+    return _Groups(window, load, whole, (*([load] if load else []), *others), loads)
+
+
+def _evidence(
+    tally: SampleTally,
+    run: RunRecord | None,
+    observed: Observed,
+    groups: _Groups,
+    errors: Sequence[ErrorKind],
+    options: SummaryOptions,
+) -> Evidence:
+    window, whole = groups.window, groups.whole.total if groups.whole else None
+    origin_s, seconds = origin_of(tally), _seconds_of(tally)
+    driven = driven_labels((*groups.shown, *([groups.whole] if groups.whole else [])))
+    longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
+    pause_s = mean_pause_s(run, groups.load, groups.loads)
+    drive, throttle, lost_cpu = _drive_of(run), None, None
+    if seconds and not (run and _is_staged(run)):
+        throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
+    if seconds and run and not run.is_merged:  # else several machines drove
+        lost_cpu = find_lost_cpu(window, seconds, observed.usage_series, run.host.cpu_count)
+    return Evidence(
+        run=run,
+        load=groups.load.total if groups.load else None,
+        codes=tuple(code for code in tally.code_counts() if code.label in driven),
+        # Only the run knows the pauses of a throughput timer.
+        law=None if run and run.load.is_paced else _law(tally, window, pause_s),
+        pause_s=pause_s,
+        loads=groups.loads,
+        usages=observed.usages,
+        dropped=tally.dropped,
+        window=window,
+        is_span_known=tally.span_ms() is None or tally.second_series.span_s is not None,
+        generators=generator_figures(
+            tally, options.counted, origin_s or 0, options.file_names, options.with_transactions
+        ),
+        longest_ms=whole.max_ms if whole else None,
+        gaps=apart_from(gaps_of(tally, options.silences), observed.stops),
+        throttle=throttle,
+        lost_cpu=lost_cpu,
+        growths=observed.growths,
+        stops=generator_stops(observed.stops),
+        cloudwatch=observed.cloudwatch,
+        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
+        outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
+        jobs=tuple(options.jobs),
+        origin_s=origin_s,
+        row_count=tally.row_count,
+    )
+
+
+def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
+    """Return the gaps of a run, without those that the users' `silences` explain as pauses of the plan."""
+    origin_s, seconds = origin_of(tally), _seconds_of(tally)
+    gaps = find_gaps(seconds) if seconds else ()
+    if silences is None or origin_s is None:
+        return gaps
+
+    def is_pause(gap: Gap) -> bool:
+        from_ms, to_ms = (origin_s + gap.from_s) * MS_PER_S, (origin_s + gap.to_s) * MS_PER_S
+        return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
+
+    return tuple(gap for gap in gaps if not is_pause(gap))
+
+
+def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
+    origin_s, length_s = origin_of(tally), window.length_s // 3
+    if origin_s is None or tally.second_series.span_s is None or not length_s:
+        return None
+    begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
+    first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
+    rates = (sum(second.sample_count for second in third) / length_s for third in (first, last))
+    return Thirds(length_s, average_ms(first), average_ms(last), *rates)
+
+
+def _corrected(evidence: Evidence) -> CorrectedTimes | None:
+    """Return the corrected response times of the window; None where users arrive or the system never stalled."""
+    total, load = evidence.load, evidence.run.load if evidence.run else None
+    if total is None or evidence.is_open or (load and (load.model == MIXED or load.is_paced)):
+        return None
+    return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
+
+
+def _in_order(load: Group | None, whole: Group | None) -> Group | None:
+    """Return the load of the window with its labels in the order in which they appeared in the whole run."""
+    if load is None or whole is None:
+        return load
+    indexes = {(label.label, label.is_transaction): index for index, label in enumerate(whole.labels)}
+    ordered = sorted(load.labels, key=lambda label: indexes[label.label, label.is_transaction])
+    return replace(load, labels=tuple(ordered))
+
+
+def _count_over(counted: SampleTally, window_ms: IntervalMs | None, run_ms: IntervalMs | None) -> None:
+    """Set the span of every label of the window to the window, so that its rates are samples ÷ the window's length.
+
+    The span from first start to last end is longer when samples began long before the window, and shorter when no
+    sample ended for a while before the window's end.
+    """
+    if window_ms and run_ms:
+        for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):
+            counts.first_ms = max(window_ms.from_ms, run_ms.from_ms)
+            counts.last_ms = min(window_ms.to_ms, run_ms.to_ms)
+
+
+def _errors_since_origin(tally: SampleTally) -> tuple[ErrorKind, ...]:
+    """Return the kinds of error in seconds since the load began; errors of setUp have negative seconds.
+
+    A Transaction Controller that fails because of its samples has no cause of its own: only its samples are listed.
+    """
+    origin_s, first_ms, kinds = origin_of(tally), tally.first_ms, tally.error_kinds()
+    kinds = tuple(kind for kind in kinds if not kind.cause.startswith(TRANSACTION_MESSAGE)) or kinds
+    if origin_s is None or first_ms is None:
+        return kinds
+    shift_s = first_ms / MS_PER_S - origin_s
+    return tuple(
+        replace(kind, first_s=round(kind.first_s + shift_s, 3), last_s=round(kind.last_s + shift_s, 3))
+        for kind in kinds
+    )
+
+
+def shown_series(second_series: SecondSeries) -> SecondSeries | None:
+    """Return the series of the timeline, with longer buckets if few samples end per second.
+
+    None when the span is beyond any run.
+    """
+    span_s = second_series.span_s
+    if span_s is None:
+        return None
+    passed_s, sample_count = span_s.last_s - span_s.first_s + 1, second_series.seconds.sample_count
+    bucket_s = second_series.bucket_s
+    while sample_count * bucket_s < _SAMPLES_PER_POINT * passed_s and passed_s >= _POINTS_LEAST * 2 * bucket_s:
+        bucket_s *= 2
+    if bucket_s == second_series.bucket_s:
+        return second_series
+    wide = SecondSeries(bucket_s=bucket_s)
+    wide.merge(second_series)
+    return wide
+
+
+def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:
+    span_ms = window_span_ms(tally, window)
+    if span_ms is None or tally.second_series.span_s is None:
+        return None
+    # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
+    last_ms = span_ms.to_ms if window.length_s == window.run_s else span_ms.to_ms - 1
+    seconds = tally.second_series.by_second(span_ms.from_ms // MS_PER_S, last_ms // MS_PER_S)
+    return littles_law(seconds, span_ms.length_ms, pause_s)

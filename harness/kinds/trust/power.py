@@ -1,0 +1,105 @@
+"""What an A/B test sees of a benchmark whose variance is known, and the cheapest test that sees a given change.
+
+A run's variance is between + within · window / its window: longer runs reduce what scatters within a run, and only more
+pairs reduce the rest. The difference of a pair has twice the variance of a run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from harness.base import units
+from harness.metrics.shift import CONFIDENCE
+from harness.metrics.window import STEADY_LEAST_S
+
+# By pairs: the change, in standard deviations of the differences of pairs, that the rule of harness/kinds/ab/rule.py
+# finds in 80 % of tests after at most so many pairs. The metric's threshold is that change, no other metric changes,
+# alpha is 5 %. Simulated with 4,000 tests; tests/kinds/trust/test_power.py checks it. With fewer than six pairs the
+# rule finds none.
+DEVIATIONS_FOUND = {6: 3.03, 8: 2.02, 10: 1.58}
+# Longer runs are not proposed.
+LENGTH_MOST_S = 3600.0
+_SHORT_S, _SHORT_STEP_S, _STEP_S = 120, 10, 30
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a run took: its load, the measured window of that, and the rest of its time: start, JMeter, report."""
+
+    length_s: float
+    window_s: float
+    overhead_s: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """An A/B test that sees a change: so many pairs of so long runs, with the warm-up run `took_s` in all."""
+
+    pairs: int
+    length_s: float
+    took_s: float
+
+    @property
+    def text(self) -> str:
+        """The test in words: 8 pairs of 3 min (52 min)."""
+        whole = units.duration_text(round(self.took_s / 60) * 60)
+        return f"{self.pairs} pairs of {units.duration_text(self.length_s)} ({whole})"
+
+
+def change_text(ratio: float) -> str:
+    """Return a change that must be seen, such as 5 % or 2.5 %."""
+    return f"{units.number_text(round(100 * ratio, 3))} %"
+
+
+def least_change(variance: float, pairs: int, step: float = 0.0) -> float | None:
+    """Return the smallest change (ratio) that 80 % of tests of so many pairs find; None when they find none.
+
+    `variance` is that of a run's logarithm, `step` the clock's resolution as a difference of logarithms.
+    """
+    factor = max((count for count in DEVIATIONS_FOUND if count <= pairs), default=None)
+    return None if factor is None else math.expm1(DEVIATIONS_FOUND[factor] * math.sqrt(2 * variance) + step)
+
+
+def ways(
+    between: float, within: float, costs: Costs, detect_ratio: float, window_least_s: float = 0.0, step: float = 0.0
+) -> tuple[Way, ...]:
+    """Return the tests that see a change, the one that takes least time first; empty when none does.
+
+    `between` is the variance that longer runs do not reduce, `within` what a window of `costs` adds to it.
+    """
+    found = (
+        _way(pairs, between, within, costs, math.log1p(detect_ratio) - step, max(window_least_s, STEADY_LEAST_S))
+        for pairs in DEVIATIONS_FOUND
+    )
+    return tuple(sorted((way for way in found if way), key=lambda way: way.took_s))
+
+
+def false_alarms(total: float, within: float, threshold: float) -> float:
+    """Return how often two equal runs differ "significantly" by more than a threshold, for the worse (0-1).
+
+    `compare` of one run with another knows the variance `within` a run alone; the runs differ by `total`.
+    """
+    normal = NormalDist()
+    reach = normal.inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(2 * within)
+    return normal.cdf(-(math.log1p(threshold) + reach) / math.sqrt(2 * total)) if total > 0 else 0.0
+
+
+def length_of(allowed: float, between: float, within: float, costs: Costs, window_least_s: float = 0.0) -> float | None:
+    """Return the length in s of runs whose variance is at most `allowed`; None when that of no run up to an hour is."""
+    if allowed <= between:
+        return None
+    window_s = max(within * costs.window_s / (allowed - between), window_least_s)
+    length_s = window_s + costs.length_s - costs.window_s
+    step_s = _SHORT_STEP_S if length_s <= _SHORT_S else _STEP_S
+    length_s = float(math.ceil(length_s / step_s) * step_s)
+    return length_s if length_s <= LENGTH_MOST_S else None
+
+
+def _way(pairs: int, between: float, within: float, costs: Costs, change: float, window_least_s: float) -> Way | None:
+    if change <= 0:
+        return None
+    allowed = (change / DEVIATIONS_FOUND[pairs]) ** 2 / 2
+    length_s = length_of(allowed, between, within, costs, window_least_s)
+    return Way(pairs, length_s, (2 * pairs + 1) * (length_s + costs.overhead_s)) if length_s else None

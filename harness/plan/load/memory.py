@@ -1,0 +1,66 @@
+"""Estimates the heap that a load needs in JMeter, before it starts: each user has a clone of the plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.base import units
+from harness.base.errors import UsageError
+from harness.plan.jmx import csv_data
+from harness.plan.jmx.tree import Node, enabled_nodes, load_groups, plan_tree, texts_of
+from harness.plan.load.model import Load, OpenLoad
+from harness.plan.spec import Target
+
+# Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): live objects, without bodies of responses.
+_BASE_MB = 64
+_USER_KB, _PROPERTY_KB, _TLS_KB = 44.0, 0.11, 14.0
+# Each thread has a parser of JEXL, whatever it evaluates, and the buffers of each file that only it reads.
+_JEXL_KB, _OWN_FILE_KB = 42.0, 25.0
+# A heap that is fuller than this is collected all the time; responses and rows need the rest.
+_FILLED = 0.7
+_ROUND_MB = 256
+_KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
+
+
+def user_kb(jmx: Path, target: Target | None) -> float:
+    """Return the heap (KB) that an active user of a plan needs, in the thread group that needs most.
+
+    It has the clone of the plan, buffers of a connection, its TLS session, and what JEXL functions and files of each
+    thread keep. The last response, which JMeter keeps, is not known before.
+    """
+    nodes = enabled_nodes(plan_tree(jmx))
+    of_all = [node for node in nodes if node.thread_group is None]
+    groups = [[node for node in nodes if node.thread_group is group] for group in load_groups(nodes)]
+    is_tls = target is not None and target.scheme == "https"
+    return _USER_KB + max(_nodes_kb([*of_all, *group]) for group in groups or [[]]) + (_TLS_KB if is_tls else 0.0)
+
+
+def _nodes_kb(nodes: Sequence[Node]) -> float:
+    count = sum(1 for node in nodes for _ in node.element.iter())
+    # The functions of the Test Plan and of thread groups themselves are evaluated before threads start.
+    of_threads = [node for node in nodes if node.kind != "TestPlan" and not node.is_thread_group]
+    texts = (text for node in of_threads for text in texts_of(node.element))
+    has_jexl = any("${__jexl" in text for text in texts)
+    own_files = sum(node.kind == csv_data.KIND and not csv_data.has_shared_lines(node) for node in nodes)
+    return _PROPERTY_KB * count + _JEXL_KB * has_jexl + _OWN_FILE_KB * own_files
+
+
+def users_most(heap_mb: int, each_kb: float) -> int:
+    """Return how many users fit into a heap."""
+    return max(1, int((_FILLED * heap_mb - _BASE_MB) * _KB_PER_MB / each_kb))
+
+
+def check_memory(load: Load, each_kb: float, heap_mb: int) -> None:
+    """Raise a UsageError when the users of a closed load do not fit into JMeter's heap."""
+    users = 0 if isinstance(load, OpenLoad) else load.users or 0
+    if users <= users_most(heap_mb, each_kb):
+        return
+    needed_mb = _BASE_MB + users * each_kb / _KB_PER_MB
+    least_mb = math.ceil(needed_mb / _FILLED / _ROUND_MB) * _ROUND_MB
+    what = (
+        f"{users:,} users of this plan need about {units.number_text(round(needed_mb))} MB ({each_kb:.0f} KB each); "
+        f"the load generator has a heap of {heap_mb} MB"
+    )
+    raise UsageError(what, f"set heap_mb = {least_mb} in [generator] of the profile, or drive fewer users")

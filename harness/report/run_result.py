@@ -1,0 +1,181 @@
+"""A run's result for comparisons, sweeps and histories, independent of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+
+from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.services import Services
+from harness.jtl.tools.summary import SummaryRow
+from harness.judge.jobs import JobRun, durations_of
+from harness.judge.summary import RunSummary
+from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
+from harness.judge.warnings import RunWarning
+from harness.metrics.batches import Batches
+from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
+from harness.metrics.histogram import Histogram
+from harness.metrics.metric import AVERAGE, Metric
+from harness.metrics.resource_growth import Growth
+from harness.metrics.window import Window
+from harness.report.key_figures import FIRST_CHART, run_result
+from harness.report.results import Result
+from harness.run.record import RunRecord
+from harness.run.telemetry.table import Usage
+from harness.system.flight_recording import RecordedUse
+from harness.system.heap import HeapUse
+from harness.system.profile import ProcessProfile
+from harness.system.statements import DatabaseUse
+
+RUN, JTL, MARKDOWN, SUMMARY = "run", "JTL", "Markdown", "summary"
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles.
+
+    With `is_transaction` it is a Transaction Controller, whose requests have labels of their own. With `is_job` it is a
+    job, whose times are its durations.
+    """
+
+    label: str
+    sample_count: int | None
+    error_count: int | None
+    error_ratio: float | None
+    average_ms: float | None
+    percentiles_ms: Mapping[str, float]
+    min_ms: float | None
+    max_ms: float | None
+    rate_per_s: float | None
+    received_bytes_per_s: float | None
+    batches: Batches | None = None
+    histogram: Histogram | None = None
+    is_transaction: bool = False
+    is_job: bool = False
+
+    @classmethod
+    def of_tool(cls, row: SummaryRow) -> LabelResult:
+        """Return the metrics of a label in the summary of another tool."""
+        return cls(**vars(row), error_ratio=row.error_ratio)
+
+    @classmethod
+    def of(cls, figures: LabelFigures) -> LabelResult:
+        """Return the metrics of a label in a summary."""
+        own = ("histogram", "is_job")
+        same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name not in own}
+        return cls(**same, histogram=figures.counts.histogram)
+
+
+def samples_least(metric: Metric, figures: Iterable[LabelResult]) -> int:
+    """Return how many samples of a label a metric needs: one for the duration of a job, which is its average."""
+    return 1 if metric == AVERAGE and any(one.is_job for one in figures) else metric.samples_least
+
+
+def with_transactions(requests: Iterable[LabelResult], transactions: Iterable[LabelResult]) -> tuple[LabelResult, ...]:
+    """Return all labels of a run; a transaction with the name of a request is called "<name> (transaction)"."""
+    labels = tuple(requests)
+    names = {label.label for label in labels}
+    named = (
+        replace(label, label=f"{label.label} (transaction)" if label.label in names else label.label)
+        for label in transactions
+    )
+    return (*labels, *(replace(label, is_transaction=True) for label in named))
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of one run: the main load in its window.
+
+    `kind` is the kind of source. JTL files, Markdown reports and summaries of other tools have no record; of the latter
+    two only Markdown reports of this harness have a verdict. `remarks` list what was corrected or left blank on
+    reading. `origin_s` is the start of the load (seconds since 1970). `whole` is the TOTAL of the whole run when the
+    window excludes a part: error goals use it. `errors` are the failures of the whole run by label and cause. `result`
+    is None in the JSON of earlier versions. `jmx` is the path of the plan that JMeter ran, empty if not stored.
+    """
+
+    name: str
+    kind: str
+    run: RunRecord | None = None
+    verdict: Verdict | None = None
+    window: Window | None = None
+    origin_s: int | None = None
+    total: LabelResult | None = None
+    labels: tuple[LabelResult, ...] = ()
+    usages: tuple[Usage, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
+    remarks: tuple[str, ...] = ()
+    whole: LabelResult | None = None
+    cloudwatch: CloudMetrics | None = None
+    profiles: tuple[ProcessProfile, ...] = ()
+    databases: tuple[DatabaseUse, ...] = ()
+    heap_uses: tuple[HeapUse, ...] = ()
+    recorded: tuple[RecordedUse, ...] = ()
+    errors: tuple[ErrorKind, ...] = ()
+    result: Result | None = None
+    jmx: str = ""
+    growths: tuple[Growth, ...] = ()
+    jobs: tuple[JobRun, ...] = ()
+    services: Services | None = None
+
+    @property
+    def stated(self) -> Result:
+        """The result in its JSON; that of an earlier version has none, so it is computed."""
+        first = f"{self.name.rpartition('/')[2]}/{FIRST_CHART}.svg"
+        return self.result or run_result(self.name, self.run, self.verdict, self.total, self.warnings, first)
+
+    @property
+    def is_profiled(self) -> bool:
+        """Whether it has a profile of a JVM, or the statements of a database."""
+        return bool(self.profiles or self.databases)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether its metrics may be judged; without a verdict they may not."""
+        return self.verdict is not None and self.verdict.state == VALID
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its numbers may not describe the system: they are shown but not judged."""
+        return self.verdict is not None and self.verdict.state == DOUBTFUL
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether its verdict is INVALID; an interrupted run is neither valid nor invalid."""
+        return self.verdict is not None and self.verdict.state == INVALID
+
+    def of_label(self, label: str) -> LabelResult | None:
+        """Return the metrics of a label, or of TOTAL; None when the run has none."""
+        return self.total if label == TOTAL else next((one for one in self.labels if one.label == label), None)
+
+    @classmethod
+    def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:
+        """Return the result of a summary."""
+        load, observed = summary.group(LOAD), summary.observed
+        figures = [LabelResult.of(label) for label in load.labels] if load else []
+        figures += [
+            replace(LabelResult.of(label), is_job=True) for label in durations_of(summary.group(JOBS), summary.jobs)
+        ]
+        transactions = [label for label in figures if label.is_transaction]
+        return cls(
+            name=summary.source,
+            kind=kind,
+            run=summary.run,
+            verdict=summary.verdict,
+            window=summary.window,
+            origin_s=summary.origin_s,
+            total=LabelResult.of(load.total) if load else None,
+            labels=with_transactions((label for label in figures if not label.is_transaction), transactions),
+            usages=observed.usages,
+            warnings=summary.warnings,
+            whole=LabelResult.of(summary.whole.total) if summary.whole else None,
+            cloudwatch=observed.cloudwatch,
+            profiles=observed.profiles,
+            databases=observed.databases,
+            heap_uses=observed.heap_uses,
+            recorded=observed.recorded,
+            result=summary.result,
+            errors=summary.errors,
+            growths=observed.growths,
+            jobs=summary.jobs,
+            services=observed.services,
+        )

@@ -1,0 +1,114 @@
+import pytest
+
+from harness.judge.summarise import summarise
+from harness.judge.verdict import headline
+from harness.judge.warnings import Severity, WarningCode
+from harness.plan.goal import Goal
+from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
+
+
+def summary_of(samples, run=None):
+    return summarise(tally_of(samples, run.once_labels if run else ()), "tiny/run-01_1", run)
+
+
+def test_a_clean_run_within_its_goal_is_valid_and_ends_with_0():
+    verdict = summary_of(two_users(elapsed_ms=900), record()).verdict
+    assert (verdict.state, verdict.exit_code, verdict.goals_missed) == ("VALID", 0, ())
+    assert headline(verdict) == "VALID. 2 of 2 goals met."
+
+
+def test_a_missed_goal_ends_with_1_and_names_the_metric():
+    verdict = summary_of(two_users(elapsed_ms=1100), record()).verdict
+    assert (verdict.state, verdict.exit_code) == ("VALID", 1)
+    assert verdict.goals_missed == ("p90 1100 ms, goal 1000 ms",)
+
+
+def test_a_goal_may_be_set_for_the_average():
+    samples = two_users(elapsed_ms=900)
+    met = summary_of(samples, record(goal=Goal(average_ms=900))).verdict
+    assert (met.goals_met, met.exit_code) == (("average 900 ms, goal 900 ms",), 0)
+    missed = summary_of(samples, record(goal=Goal(average_ms=899))).verdict
+    assert (missed.goals_missed, missed.exit_code) == (("average 900 ms, goal 899 ms",), 1)
+
+
+def test_a_goal_may_be_set_for_the_average_of_each_label():
+    samples = [sample(label, elapsed_ms=ms) for label, ms in (("A", 500), ("B", 1001), ("C", 3000)) for _ in range(9)]
+    one_user = closed_load(users=1)
+    missed = summary_of(samples, record(goal=Goal(each_average_ms=1000), load=one_user)).verdict
+    assert missed.goals_missed == ("2 of 3 labels above 1000 ms on average, the slowest is C with 3000 ms",)
+    met = summary_of(samples, record(goal=Goal(each_average_ms=3000), load=one_user)).verdict
+    assert met.goals_met == ("each of 3 labels within 3000 ms on average",)
+
+
+def test_a_mostly_failing_label_is_never_within_its_goal():
+    samples = [sample("A", elapsed_ms=500)] * 9 + [failed("B", elapsed_ms=1)] * 2 + [sample("B", elapsed_ms=1)]
+    verdict = summary_of(samples, record(goal=Goal(each_average_ms=1000), load=closed_load(users=1))).verdict
+    assert verdict.goals_missed == (
+        "1 of 2 labels above 1000 ms on average or mostly failed, the slowest is B with 1.00 ms",
+    )
+
+
+def test_a_run_whose_samples_all_failed_is_invalid():
+    verdict = summary_of([failed(elapsed_ms=1)] * 10, record()).verdict
+    assert (verdict.state, verdict.exit_code) == ("INVALID", 3)
+    assert verdict.reasons == ("all 10 samples failed: response times of errors are not meaningful",)
+
+
+@pytest.mark.parametrize(("failures", "is_invalid"), [(50, False), (51, True)])
+def test_a_run_is_invalid_once_most_of_its_samples_failed(failures, is_invalid):
+    samples = [failed() for _ in range(failures)] + [sample() for _ in range(100 - failures)]
+    assert (summary_of(samples, record(load=closed_load(users=1))).verdict.state == "INVALID") is is_invalid
+
+
+def test_a_run_without_a_sample_of_the_load_is_invalid_and_shows_what_failed_before_it():
+    samples = [failed("Tenant", code="401", failure="expected 200 or 404", thread_name="setUp 1-1")]
+    verdict = summary_of(samples, record()).verdict
+    assert verdict.reasons == ("the load has no samples", "Tenant failed: 401 expected 200 or 404")
+
+
+def test_a_failure_of_the_process_makes_a_run_invalid():
+    verdict = summary_of(two_users(), record(stop_reasons=("killbill died during the run with exit code 137",))).verdict
+    assert (verdict.state, verdict.reasons) == ("INVALID", ("killbill died during the run with exit code 137",))
+
+
+def test_a_run_whose_harness_was_killed_is_not_valid():
+    assert summary_of(two_users(), record(state="running")).verdict.state == "INVALID"
+
+
+def test_an_interrupted_run_is_marked_and_ends_with_130():
+    verdict = summary_of(two_users(), record(interrupted=True)).verdict
+    assert (verdict.state, verdict.exit_code) == ("INTERRUPTED", 130)
+
+
+def test_a_warning_makes_a_run_doubtful_without_changing_goal_and_exit_code():
+    verdict = summary_of(two_users(count=49), record()).verdict
+    assert (verdict.state, verdict.reasons) == ("DOUBTFUL", ("Too few samples: 98 measured, 100 needed",))
+    assert (verdict.exit_code, verdict.exit_code_if(sure=True)) == (0, 3)
+    assert headline(verdict) == "DOUBTFUL: Too few samples: 98 measured, 100 needed. 2 of 2 goals met."
+    missed = summary_of(two_users(count=49, elapsed_ms=1100), record()).verdict
+    assert (missed.state, missed.exit_code, missed.exit_code_if(sure=True)) == ("DOUBTFUL", 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("users", "what"),
+    [(1, "2 users at the peak, not the requested 1"), (5, "2 users at the peak, not the requested 5")],
+)
+def test_a_run_with_other_users_than_requested_is_invalid(users, what):
+    verdict = summary_of(two_users(), record(load=closed_load(users=users))).verdict
+    assert verdict.state == "INVALID"
+    assert verdict.reasons[0].startswith(what)
+
+
+@pytest.mark.parametrize(("failures", "is_doubtful"), [(10, False), (11, True)])
+def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful):
+    samples = [
+        *two_users(count=100 - failures),
+        *(failed(all_threads=2, start_ms=1_000_000) for _ in range(failures * 2)),
+    ]
+    found = summary_of(samples, record(goal=Goal()))
+    assert ("many-errors" in {warning.code for warning in found.warnings}) is is_doubtful
+    assert "many-errors" not in {warning.code for warning in summary_of(samples, record()).warnings}
+
+
+def test_a_busy_machine_alone_does_not_make_a_run_doubtful():
+    assert WarningCode.HOST_CPU.severity is Severity.WARNING

@@ -1,0 +1,302 @@
+"""What is read out of Markdown reports, and what is not believed of them."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import UsageError
+from harness.report.markdown_report import parse_report
+from tests.support.paths import ROOT
+
+DATA = Path(__file__).parents[1] / "data"
+CLASSIC_HEAD = """|  | #count | average | median | 90% | min | max | errors | bandwidth |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+OUR_HEAD = """| label | count | average ms | median ms | 90 % ms [^1] | 99 % ms | min ms | max ms | errors % | errors | req/s | KB/s received | KB/s sent |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+"""  # noqa: E501
+
+
+def classic(*rows):
+    return CLASSIC_HEAD + "\n".join(rows) + "\n"
+
+
+def total_of(count):
+    return classic(f"| TOTAL | {count} | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |")
+
+
+# A run's own table below Results, and the tables of other runs that were pasted below it.
+PASTED = f"""## Setup
+
+{total_of(10)}
+## Results
+{total_of(20)}
+
+* previous **run-07_94** (maxActive=100)
+
+{total_of(30)}
+
+* reference run **run-07_1** :
+
+{total_of(40)}
+## Logs
+
+|  | Count |
+| --- | --- |
+| TOTAL | 30 |
+"""
+
+
+def label_of(result, name):
+    return next(label for label in result.labels if label.label == name)
+
+
+def has_remark(result, text):
+    return any(text in remark for remark in result.remarks)
+
+
+@pytest.fixture
+def of_2015():
+    return parse_report((DATA / "classic_report_of_2015.md").read_text(encoding="utf-8"), "run-07_1")
+
+
+def test_times_and_counts_of_a_report_of_2015_are_read(of_2015):
+    assert of_2015.kind == "Markdown"
+    assert (of_2015.run, of_2015.verdict, of_2015.window) == (None, None, None)
+    assert [label.label for label in of_2015.labels] == ["Threads", "Authorize Payment", "Capture Payment"]
+    total = of_2015.total
+    assert (total.sample_count, total.average_ms, total.min_ms, total.max_ms) == (50002, 6699, 18, 13315)
+    assert total.rate_per_s is None
+    assert has_remark(of_2015, "TOTAL includes setUp")
+
+
+def test_a_90_percent_column_of_zeros_means_unknown(of_2015):
+    assert of_2015.total.percentiles_ms == {"50": 6600}
+    assert has_remark(of_2015, "The 90 % column is 0 in all rows")
+
+
+def test_a_p90_column_that_is_not_0_everywhere_is_used():
+    result = parse_report(
+        classic("| A | 10 | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |", "| TOTAL | 10 | 5 | 4 | 7 | 0 | 9 | 0.0% | 1/s |"), "x"
+    )
+    assert result.total.percentiles_ms == {"50": 4, "90": 7}
+
+
+def test_errors_of_2015_are_fractions_with_a_percent_sign(of_2015):
+    # 0.00014 of 50,002 is 7.0 errors, and 0.00014 % of them 0.07; 0.00023 of 30,000 is 6.9, rounded 7.
+    assert (of_2015.total.error_count, of_2015.total.error_ratio) == (7, 7 / 50002)
+    assert label_of(of_2015, "Authorize Payment").error_count == 7
+    assert label_of(of_2015, "Capture Payment").error_ratio == 0
+    assert has_remark(of_2015, "fractions despite their % sign")
+
+
+def test_real_percentages_in_such_a_table_are_recognised_by_whole_numbers():
+    # 0.04 % of 7,500 is 3; as a fraction it would be 300 errors, too; 19 % of 100 is 19, as a fraction 1900 of 100.
+    result = parse_report(
+        classic("| A | 7500 | 5 | 4 | 6 | 1 | 9 | 0.04% | 1/s |", "| B | 100 | 5 | 4 | 6 | 1 | 9 | 19% | 1/s |"), "x"
+    )
+    assert [label.error_ratio for label in result.labels] == pytest.approx([3 / 7500, 0.19])
+    assert has_remark(result, "no row TOTAL")
+
+
+@pytest.mark.parametrize(
+    ("cell", "why"),
+    [
+        ("0.5%", "both"),  # 100 errors of 200, or 1
+        ("0.333333%", "neither"),  # 66.7 errors, or 0.67
+    ],
+)
+def test_errors_that_could_be_either_are_left_blank(cell, why):
+    result = parse_report(classic(f"| TOTAL | 200 | 5 | 4 | 6 | 1 | 9 | {cell} | 1/s |"), "x")
+    assert (result.total.error_count, result.total.error_ratio) == (None, None)
+    assert has_remark(result, why)
+
+
+def test_zero_errors_are_zero_in_either_unit():
+    result = parse_report(classic("| TOTAL | 107255 | 6708 | 6689 | 0 | 18 | 13315 | 0.00000% | 6.33/s |"), "x")
+    assert (result.total.error_count, result.total.error_ratio) == (0, 0)
+    assert not has_remark(result, "fractions")
+
+
+def test_bandwidth_of_2015_is_kilobytes(of_2015):
+    assert of_2015.total.received_bytes_per_s == 6.25 * 1024
+    assert has_remark(of_2015, "KB/s")
+
+
+def test_the_classic_layout_of_today_contains_real_percentages():
+    result = parse_report(
+        classic("| TOTAL | 106724 | 6741 | 6720 | 7264 | 18 | 14439 | 0.01312% | 6.33 KB/s |"), "run.md"
+    )
+    assert (result.total.error_count, result.total.percentiles_ms["90"]) == (14, 7264)
+    assert result.remarks == ()
+
+
+# Older reports call the p90 “90 % line”.
+@pytest.mark.parametrize("goal", ["90 % line 1175 ms", "p90 1175 ms"])
+def test_our_own_report_yields_its_load_table(goal):
+    text = (
+        "<!-- generated by ./aggregate.py report tiny/run-01_1; only the notes block survives a re-render -->\n"
+        "# tiny/run-01_1\n\n**VALID. Goal met: " + goal + ", goal 10000 ms.** [^1]\n\n### Load\n\n" + OUR_HEAD
+        + "| Pay \\| now \\[1\\] | 2000 | 712 | 658 | 1104 | 2073 | 121 | 3196 | 0.05 | 1 | 22.24 | 24.89 | 11.51 |\n"
+        + "| TOTAL | 3000 | 751 | 679 | 1175 | 2307 | 121 | 4088 | 0.03 | 1 | 66.67 | 74.61 | 33.64 |\n\n"
+        + "### Once per user\n\n" + OUR_HEAD + "| Create | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0.00 | 0 | | | |\n"
+    )  # fmt: skip
+    result = parse_report(text, "tiny/run-01_1")
+    assert [label.label for label in result.labels] == ["Pay | now [1]"]
+    assert result.total.percentiles_ms == {"50": 679, "90": 1175, "99": 2307}
+    assert (result.total.error_count, result.total.error_ratio, result.total.rate_per_s) == (1, 1 / 3000, 66.67)
+    assert result.total.received_bytes_per_s == pytest.approx(74.61 * 1024)
+    assert (result.verdict.state, result.remarks) == ("VALID", ())
+
+
+SUMMARY = (
+    "## Summary\n\n| label | count | req/s | p50 ms | p95 ms | max ms | errors % |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n| TOTAL | 3000 | 66.67 | 679 | 1394 | 4088 | 0.03 |\n\n"
+)
+FULL = (
+    "### Load\n\n" + OUR_HEAD + "| TOTAL | 3000 | 751 | 679 | 1175 | 2307 | 121 | 4088 | 0.03 | 1 | 66.67 | 7 | 3 |\n\n"
+)
+SETUP = "### setUp\n\n" + OUR_HEAD + "| TOTAL | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0.00 | 0 | | | |\n"
+
+
+# Without the first line it is anybody's report, as after a copy into a wiki.
+@pytest.mark.parametrize("first_line", ["<!-- generated by ./aggregate.py report tiny/run-01_1; x -->\n", ""])
+def test_of_a_report_with_a_summary_the_full_table_is_read(first_line):
+    result = parse_report(f"{first_line}# tiny/run-01_1\n\n{SUMMARY}## Results\n\n{FULL}{SETUP}", "x.md")
+    assert (result.total.average_ms, result.total.sample_count, result.total.error_count) == (751, 3000, 1)
+    assert result.total.percentiles_ms == {"50": 679, "90": 1175, "99": 2307}
+
+
+def test_of_the_example_in_the_docs_the_full_table_is_read():
+    result = parse_report((ROOT / "docs" / "example-report.md").read_text(encoding="utf-8"), "example-report.md")
+    assert (result.total.sample_count, result.total.average_ms) == (2395, 150)
+    assert result.total.percentiles_ms == {"50": 141, "90": 215, "95": 248, "99": 320}
+    assert [label.label for label in result.labels] == ["Authorize Payment", "Capture Payment", "Purchase Payment"]
+    assert (result.verdict.state, result.remarks) == ("VALID", ())
+
+
+def test_a_summary_by_another_hand_is_read_when_it_is_the_only_table():
+    result = parse_report(f"# Results of Monday\n\n{SUMMARY}", "theirs.md")
+    assert (result.total.sample_count, result.total.percentiles_ms) == (3000, {"50": 679, "95": 1394})
+
+
+def test_our_report_of_an_invalid_run_is_invalid():
+    text = (
+        "<!-- generated by ./aggregate.py report tiny/run-01_1; x -->\n# tiny/run-01_1\n\n"
+        "**INVALID: the load has no samples; Pay failed: 500 no \\*.** [^1]\n\n### Load\n\n"
+        "No sample of the load.\n\n### setUp\n\n"
+        + OUR_HEAD
+        + "| TOTAL | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 0.00 | 0 | | | |\n"
+    )
+    result = parse_report(text, "tiny/run-01_1")
+    assert (result.total, result.labels) == (None, ())
+    assert result.verdict.state == "INVALID"
+    assert result.verdict.reasons == ("the load has no samples; Pay failed: 500 no *",)
+
+
+def test_a_foreign_table_is_read_by_its_column_titles():
+    text = "Label | Samples | Avg (s) | p95 | 75th %tile (ms) | Error % | Throughput | Colour\n"
+    text += "---|---|---|---|---|---|---|---\nPay | 1,200 | 0.5 | 900 | 600 ms | 1.5% | 90/min | red\n"
+    text += "**Total** | 1,200 | 0.5 | n/a | 600 | odd | 1.5/sec | red\n"
+    result = parse_report(text, "their.md")
+    pay = result.labels[0]
+    assert (pay.sample_count, pay.average_ms, pay.error_ratio, pay.rate_per_s) == (1200, 500, 0.015, 1.5)
+    assert pay.percentiles_ms == {"95": 900, "75": 600}
+    assert (result.total.percentiles_ms, result.total.error_ratio) == ({"75": 600}, None)
+    assert has_remark(result, "not numbers are left blank: odd")
+
+
+def test_without_a_heading_results_a_file_with_two_tables_needs_a_choice():
+    row = "| TOTAL | 10 | 5 | 4 | 0 | 0 | 9 | 0.0% | 1/s |"
+    with pytest.raises(UsageError, match=r"which run is meant\?.*summary.md#1 \(line 1\), summary.md#2 \(line 5\)"):
+        parse_report(f"{classic(row)}\n{classic(row)}", "summary.md")
+
+
+def test_the_first_table_below_results_is_the_runs_own_and_the_others_are_named():
+    result = parse_report(PASTED, "old/run-07_95")
+    assert (result.name, result.total.sample_count) == ("old/run-07_95", 20)
+    assert result.remarks[0] == (
+        "Read from line 8, below “Results”. The file has other tables, which can be named: "
+        "run-07_95.md#1 (line 3, below “Setup”), run-07_95.md#3 (line 15, below “previous run-07_94 (maxActive=100)”), "
+        "run-07_95.md#4 (line 22, below “reference run run-07_1”)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("choice", "sample_count"),
+    [("#1", 10), ("#2", 20), ("#3", 30), (":15", 30), (":17", 30), ("#Reference Run", 40), ("#setup", 10)],
+)
+def test_a_table_is_chosen_by_number_line_or_the_text_above_it(choice, sample_count):
+    result = parse_report(PASTED, "run-07_95.md", choice)
+    assert (result.name, result.total.sample_count) == (f"run-07_95.md{choice}", sample_count)
+    assert result.remarks[0].startswith("Read from line ")
+
+
+@pytest.mark.parametrize(
+    ("choice", "what"),
+    [
+        ("#0", "no table of metrics is #0"),
+        ("#5", "no table of metrics is #5; choose one: run-07_95.md#1"),
+        (":18", "no table of metrics is :18"),
+        (":x", "no table of metrics is :x"),
+        ("#results", "3 tables of metrics match #results"),
+        ("#nothing", "no table of metrics is #nothing"),
+    ],
+)
+def test_a_choice_that_is_no_single_table_lists_those_there_are(choice, what):
+    with pytest.raises(UsageError, match=what):
+        parse_report(PASTED, "run-07_95.md", choice)
+
+
+def test_a_complete_row_of_2015_without_column_titles_is_read():
+    result = parse_report("so far:\nTOTAL | 107255 | 6708 | 6689 | 0 | 18 | 13315 | 0.00000% | 6.33/s\n", "x.md")
+    assert (result.total.max_ms, result.total.percentiles_ms) == (13315, {"50": 6689})
+    assert has_remark(result, "no heads")
+
+
+def test_a_total_with_three_numbers_is_count_average_and_median():
+    result = parse_report("- slow:\n  * TOTAL |  33279 |   43269 |  54858 (100 users)\n", "x.md")
+    assert (result.total.sample_count, result.total.average_ms) == (33279, 43269)
+    assert result.total.percentiles_ms == {"50": 54858}
+    assert has_remark(result, "count, average, median")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("* TOTAL | 3 | 4 | 5\n* TOTAL | 6 | 7 | 8\n", r"several TOTAL rows without heads \(lines 1, 2\)"),
+        ("* run-07_5 97097 | 7414 | 6757 | 50254 | 0.00000%\n", "without a table of metrics"),
+        ("* TOTAL | 97097 | 7414 | 6757 | 50254\n", "without a table of metrics"),
+        ("Users | CPU %\n---|---\n1 | 8\n", "without a table of metrics"),
+        ("# Nothing\n\nto see here\n", "a Markdown file without a table;"),
+    ],
+)
+def test_a_missing_or_ambiguous_table_is_refused(text, what):
+    with pytest.raises(UsageError, match=what):
+        parse_report(text, "x.md")
+
+
+def test_a_repeated_label_counts_once():
+    result = parse_report(
+        classic("| A | 10 | 5 | 4 | 6 | 0 | 9 | 0.0% | 1/s |", "| A | 10 | 7 | 4 | 6 | 0 | 9 | 0.0% | 1/s |"), "x"
+    )
+    assert [label.average_ms for label in result.labels] == [5]
+    assert has_remark(result, "A appears twice")
+
+
+@pytest.mark.parametrize("first", ["<!-- generated by ./aggregate.py report tiny/run-01_1 -->\n", ""])
+def test_folded_tables_whose_columns_are_split_are_read_whole(first):
+    text = (
+        f"{first}# tiny/run-01_1\n\n\u2705 **VALID: p95 3 ms.**\n\n"
+        "| label | count | average ms |\n| --- | ---: | ---: |\n"
+        "| TOTAL | 9 | 2 |\n\n<details><summary>Load</summary>\n\n"
+        "| label | count | average ms | p95 ms |\n| --- | ---: | ---: | ---: |\n"
+        "| Pay | 9 | 2 | 3 |\n| TOTAL | 9 | 2 | 3 |\n\n"
+        "| label | errors % | req/s |\n| --- | ---: | ---: |\n"
+        "| Pay | 0.00 | 4.50 |\n| TOTAL | 0.00 | 4.50 |\n\n</details>\n"
+    )
+    found = parse_report(text, "run-01_1.md")
+    for label in (found.total, *found.labels):
+        assert (label.sample_count, label.percentiles_ms, label.rate_per_s) == (9, {"95": 3}, 4.5)
+    assert [label.label for label in found.labels] == ["Pay"]
+    assert found.verdict is None if not first else found.verdict.state == "VALID"
