@@ -40,6 +40,7 @@ from harness.compare.sides import (
 )
 from harness.compare.sources import pasted_tables
 from harness.history.pin_files import runs_of_pins
+from harness.judge.result import NextStep
 from harness.kinds.trust.known import known, known_text
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
@@ -49,7 +50,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, compared_chart
 from harness.report.export import json_text
 from harness.report.pages import write_page
-from harness.report.results import NextStep, write_result
+from harness.report.results import write_result
 from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import write_whole

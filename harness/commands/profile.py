@@ -17,7 +17,6 @@ from harness.base.log import print_text
 from harness.base.units import BYTES_PER_KB, MS_PER_S
 from harness.cli.options import take, take_argument
 from harness.jtl.sample import Dropped, Sample
-from harness.judge.slowest import slowest_table
 from harness.judge.summary import RunSummary
 from harness.metrics.figures import LOAD
 from harness.metrics.files import read_samples
@@ -25,6 +24,7 @@ from harness.metrics.interval import IntervalMs
 from harness.report.files import stored_summary
 from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
+from harness.report.run_tables import slowest_table
 from harness.report.tables import cell, table
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run

@@ -10,7 +10,7 @@ from harness.base.command import Command, changed_command
 from harness.base.project import DEFAULT_PROFILE
 from harness.compare.answer import is_of_runs
 from harness.compare.comparison import CANNOT_TELL, INVALID, REGRESSED, Comparison
-from harness.report.results import NextStep
+from harness.judge.result import NextStep
 from harness.report.run_result import RunResult
 from harness.run.record import RunRecord
 

@@ -14,12 +14,12 @@ from harness.compare.answer import Row, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import Cause
 from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.setup_diff import Difference
+from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
-from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
 from harness.report.template import filled

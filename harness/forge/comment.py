@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from harness.base.http_client import retried
 from harness.base.log import Log
 from harness.forge.api import PullRequest, State, Status
-from harness.report.results import Result, with_headline
+from harness.judge.result import Result
+from harness.report.results import with_headline
 
 if TYPE_CHECKING:
     from harness.forge.github import GitHub

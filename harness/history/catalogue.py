@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.base.errors import UsageError
 from harness.base.records import build
+from harness.judge.result import Result
 from harness.judge.summary import FORMAT_VERSION
 from harness.metrics.figures import LOAD
-from harness.report.results import Result
 from harness.report.run_result import RUN, RunResult
 from harness.run import kinds
 from harness.run.record import RunRecord

@@ -11,13 +11,13 @@ from harness.compare.conditions import Conditions
 from harness.history.change_points import ChangePoint
 from harness.history.series import History, Line, Point
 from harness.history.summary_page import figures_of, start_text
+from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.metric import Metric, Table
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
 from harness.report.first_screen import brief, first_screen
-from harness.report.results import KeyFigure, NextStep, Result
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled

@@ -8,18 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base import units
 from harness.judge.evidence import Evidence, Values
 from harness.metrics import resource_growth as resources
-from harness.metrics.resource_growth import (
-    CANNOT_TELL,
-    GROWS,
-    MEMORY_RATIO,
-    SPAN_LEAST_S,
-    Growth,
-    ResourceSeries,
-    growths,
-)
+from harness.metrics.resource_growth import GROWS, MEMORY_RATIO, Growth, ResourceSeries, growths
 from harness.metrics.window import Window
 from harness.plan.load.groups import SeveralLoads
-from harness.report.tables import cell, table
 from harness.run.record import RunRecord
 
 if TYPE_CHECKING:
@@ -40,7 +31,7 @@ class _Resource(NamedTuple):
     divisor: float
 
 
-_RESOURCES: Mapping[str, _Resource] = {
+RESOURCES: Mapping[str, _Resource] = {
     resources.HEAP: _Resource("heap after GC", "MB", units.BYTES_PER_MB),
     resources.RSS: _Resource("memory", "MB", units.BYTES_PER_MB),
     resources.THREADS: _Resource("threads", "", 1.0),
@@ -49,7 +40,6 @@ _RESOURCES: Mapping[str, _Resource] = {
     resources.DISK: _Resource("disk used", "MB", units.BYTES_PER_MB),
     MEMORY_RATIO: _Resource("memory", "%", 0.01),
 }
-_HEADS = ("process", "resource", "first", "last", "per hour", "95 % interval", "verdict", "limit", "limit in")
 
 
 def is_constant(run: RunRecord | None) -> bool:
@@ -87,28 +77,7 @@ def with_cloud(
     return own + growths(series, window.length_s)
 
 
-def growth_table(found: Sequence[Growth]) -> str:
-    """Return the table of growths: a row per process and resource."""
-    return table(_HEADS, [_row(growth) for growth in found], text_columns=2)
-
-
-def _row(growth: Growth) -> list[str]:
-    resource = _RESOURCES[growth.resource]
-    title = f"{resource.title}, {resource.unit}" if resource.unit else resource.title
-    return [
-        cell(growth.process),
-        title,
-        _shown(growth.first, resource),
-        _shown(growth.last, resource),
-        _shown(growth.per_hour, resource),
-        f"{_shown(growth.low_per_hour, resource)} to {_shown(growth.high_per_hour, resource)}",
-        f"**{growth.verdict}**" if growth.verdict == GROWS else growth.verdict,
-        "" if growth.limit is None else _shown(growth.limit, resource),
-        left_text(growth),
-    ]
-
-
-def _shown(value: float, resource: _Resource) -> str:
+def shown(value: float, resource: _Resource) -> str:
     scaled = value / resource.divisor
     if abs(scaled) < _SHOWN_LEAST:
         return "0"
@@ -130,9 +99,9 @@ def left_text(growth: Growth) -> str:
 
 def growth_text(growth: Growth) -> str:
     """Return a growth without its full stop, such as `heap after GC of shop grows 4.1 MB/h (3.2-5.0)`."""
-    resource = _RESOURCES[growth.resource]
+    resource = RESOURCES[growth.resource]
     unit = f" {resource.unit}" if resource.unit else ""
-    rates = [_shown(rate, resource) for rate in (growth.per_hour, growth.low_per_hour, growth.high_per_hour)]
+    rates = [shown(rate, resource) for rate in (growth.per_hour, growth.low_per_hour, growth.high_per_hour)]
     verb = "grow" if resource.title.endswith("s") else "grows"
     text = f"{resource.title} of {growth.process} {verb} {rates[0]}{unit}/h ({rates[1]}-{rates[2]})"
     left = left_text(growth)
@@ -141,7 +110,7 @@ def growth_text(growth: Growth) -> str:
 
 def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
     """Yield what grows, with forecasts; nothing when all is steady."""
-    order = list(_RESOURCES)
+    order = list(RESOURCES)
     ordered = sorted(found, key=lambda growth: order.index(growth.resource))
     if growing := [growth_text(growth) for growth in ordered if growth.verdict == GROWS]:
         rest = len(growing) - _NAMED_MOST
@@ -151,24 +120,3 @@ def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
 def growing(evidence: Evidence) -> Iterator[Values]:
     """Yield the resources that grow under a constant load."""
     yield from growth_values(evidence.growths)
-
-
-def growth_notes(found: Sequence[Growth], length_s: int, *, is_soak: bool) -> list[str]:
-    """Return the notes below the table, one sentence per line; for a soak also why there is no table."""
-    if not found:
-        least = units.duration_text(SPAN_LEAST_S)
-        is_short = is_soak and length_s < SPAN_LEAST_S
-        return [f"No growth is estimated: the measurement window is shorter than {least}."] if is_short else []
-    lines = [
-        "Slopes over the measurement window, from its 60 parts; neighbouring parts may depend on each other. A "
-        "resource grows if its slope is significant among all rows, no shape that ends (memory that fills once, up to "
-        "three steps) describes it better, and the rise is at least 2 % of its mean."
-    ]
-    if any(growth.left_h is not None for growth in found):
-        lines.append("A forecast assumes that the growth goes on as it is.")
-    if any(growth.verdict == GROWS and growth.limit is not None and growth.left_h is None for growth in found):
-        lines.append("No forecast for a limit: the rate changed too much in the window. Run longer.")
-    if any(growth.verdict == CANNOT_TELL for growth in found):
-        why = "the heap rose, but no old garbage was collected in the window"
-        lines.append(f"Cannot tell: {why}. A soak forces a full collection.")
-    return lines

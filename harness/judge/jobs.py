@@ -19,12 +19,8 @@ from harness.metrics.metric import AVERAGE, P95
 from harness.plan.jmx.job_threads import START, STATE
 from harness.plan.job import DONE, FAILED, LIMIT, UNANSWERED, UNFINISHED, JobRecord
 from harness.plan.load.groups import GroupLoad
-from harness.report.tables import cell, table
 from harness.run.record import RunRecord
 
-JOB_COLUMNS = ("job", "tenant", "state", "duration s", "records", "records/s")
-LOAD_COLUMNS = ("job", "load", "p95 ms before", "during", "after", "count before", "during", "after")
-UNKNOWN = "n/a"
 # The p95 of fewer samples is their greatest or second greatest.
 _SAMPLES_LEAST = 20
 
@@ -279,29 +275,3 @@ def durations_of(group: Group | None, jobs: Sequence[JobRun]) -> tuple[LabelFigu
         for label in labels
         if label.is_transaction and (label.label not in open_names if jobs else not label.error_count)
     )
-
-
-def job_tables(jobs: Sequence[JobRun]) -> list[str]:
-    """Return the tables of a report: the jobs, and the loads around each of them; nothing without jobs."""
-    if not jobs:
-        return []
-    repeated = {job.name for job in jobs if job.repetition > 1}
-
-    def name_of(job: JobRun) -> str:
-        return cell(f"{job.name} {job.repetition}" if job.name in repeated else job.name)
-
-    rows = [
-        [name_of(job), cell(job.tenant or ""), job.state, *map(_text, (job.duration_s, job.records, job.records_per_s))]
-        for job in jobs
-    ]
-    around = [
-        [name_of(job), cell(one.load), *map(_text, (one.before_p95_ms, one.during_p95_ms, one.after_p95_ms)),
-         *map(str, (one.before_count, one.during_count, one.after_count))]
-        for job in jobs for one in job.loads
-    ]  # fmt: skip
-    tables = [table(JOB_COLUMNS, rows, text_columns=3)]
-    return [*tables, table(LOAD_COLUMNS, around, text_columns=2)] if around else tables
-
-
-def _text(value: float | None) -> str:
-    return UNKNOWN if value is None else units.number_text(round(value, 1))

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from heapq import nlargest
 from statistics import fmean
 
-from harness.base import units
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
-from harness.report.tables import cell, table
 from harness.run.telemetry.table import HOST, UsageSeries
 from harness.system.profile import lock_wait_ms, longest_lock, pause_ms, unusual_wait, usual_waits, within
 from harness.system.profile_events import Events
 
 SLOWEST_MOST = 20
-# Texts that only some runs have.
-_TITLES = {"trace_id": "trace id", "lock": "lock most waited for", "wait": "where more threads waited than usual"}
 
 
 @dataclass(frozen=True)
@@ -100,27 +96,3 @@ def _cores(host: UsageSeries, seconds: range, origin_s: int) -> float | None:
     first, last = seconds[0] - origin_s, seconds[-1] - origin_s + 1
     points = [cores for at_s, cores in zip(host.seconds, host.cpu_cores, strict=True) if first <= at_s <= last]
     return round(fmean(points), 2) if points else None
-
-
-def slowest_table(samples: Sequence[SlowSample]) -> str:
-    """Return the Markdown table of the slowest samples; columns without any value are left out."""
-    is_profiled = any(sample.pause_ms is not None for sample in samples)
-    known = [name for name in _TITLES if any(getattr(sample, name) for sample in samples)]
-    texts = ("label", "thread", "code", *(_TITLES[name] for name in known))
-    during = ("GC pauses ms", "lock waits ms") if is_profiled else ()
-    rows = []
-    for sample in samples:
-        row = [sample.label, sample.thread_name, sample.code, *(getattr(sample, name) for name in known)]
-        row = [*map(cell, row), f"{sample.at_s:.1f}", str(sample.elapsed_ms)]
-        if is_profiled:
-            row += [units.average_text(sample.pause_ms), units.average_text(sample.wait_ms)]
-        rows.append([*row, "" if sample.host_cores is None else units.percent_text(sample.host_cores, 0)])
-    columns = (*texts, "start s", "ms", *during, "CPU of the host, % of a core")
-    return table(columns, rows, text_columns=len(texts))
-
-
-def slowest_note(samples: Sequence[SlowSample]) -> str:
-    """Return which seconds the columns of what happened meanwhile cover."""
-    is_profiled = any(sample.pause_ms is not None for sample in samples)
-    what = "GC pauses, waits of all threads and CPU are those" if is_profiled else "The CPU is that"
-    return f"{what} of the whole seconds from the sample's start to its end."

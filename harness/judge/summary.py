@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from harness.base.units import ms_text
 from harness.judge.jobs import JobRun
 from harness.judge.loads import LoadFigures
+from harness.judge.result import Result
 from harness.judge.verdict import Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.coordinated_omission import CorrectedTimes
@@ -18,7 +19,6 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
-from harness.report.results import Result
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import MachineFigure, ProcessStop, Usage, UsageSeries
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.plain_text import one_line
+from harness.judge.result import Result
 from harness.release.cells import TitledTable
 from harness.report.first_screen import first_screen
-from harness.report.results import Result
 from harness.report.tables import cell
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables

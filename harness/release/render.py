@@ -9,7 +9,7 @@ from urllib.parse import quote
 from harness.base.plain_text import one_line
 from harness.cloudwatch.queries import EBS, EC2, ECS
 from harness.compare.comparison_warnings import warnings_of
-from harness.judge.growth import growth_notes, growth_table, growth_text
+from harness.judge.growth import growth_text
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import headline
 from harness.metrics.figures import LOAD
@@ -29,6 +29,7 @@ from harness.release.tables import COLUMNS, error_table, goal_table, run_table
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen
 from harness.report.markdown import image
 from harness.report.run_result import RunResult
+from harness.report.run_tables import growth_notes, growth_table
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled

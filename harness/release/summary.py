@@ -15,6 +15,7 @@ from harness.compare.causes import causes
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, REGRESSED, Comparison
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.judge.growth import growth_text
+from harness.judge.result import KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL
 from harness.metrics.metric import metric_of
 from harness.metrics.resource_growth import GROWS
@@ -31,7 +32,7 @@ from harness.release.repeats import Change
 from harness.release.resources import overcommitted
 from harness.release.tables import missed_goals, new_errors
 from harness.report.first_screen import shortest
-from harness.report.results import KeyFigure, NextStep, Result, worst
+from harness.report.results import worst
 from harness.sweep.answer import result_of as sweep_result
 from harness.sweep.growth import growth_per_run, memory_of_runs
 from harness.sweep.pairs import FigureComparison, headline

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.base.plain_text import one_line, without_control
+from harness.judge.result import Result, Tone
 from harness.judge.verdict import WORDS_MOST
-from harness.report.results import Result, Tone, headline_line
+from harness.report.results import headline_line
 from harness.report.tables import cell, code
 
 # The marks of verdicts in a terminal: as wide as a letter, which those of Markdown are not.

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from harness.base import units
 from harness.judge.loads import rows_by_load
+from harness.judge.result import KeyFigure, Result
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import Verdict, answer, goals_sentence
 from harness.judge.warnings import Part, RunWarning, Severity
@@ -14,7 +15,6 @@ from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Measured, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
 from harness.report.next_steps import next_steps
-from harness.report.results import KeyFigure, Result
 from harness.report.setup import users_text
 from harness.report.tables import LOADS, Rows, Shown, parts_of
 from harness.run.record import RunRecord

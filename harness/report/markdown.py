@@ -12,10 +12,8 @@ from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.sources import source_of
 from harness.judge.generator_evidence import is_generator
 from harness.judge.goals import GoalResult, is_beyond
-from harness.judge.growth import growth_notes, growth_table
-from harness.judge.jobs import job_tables
 from harness.judge.loads import rows_by_load, rows_by_tenant
-from harness.judge.slowest import slowest_note, slowest_table
+from harness.judge.result import Result
 from harness.judge.summary import Observed, RunSummary
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict, further_reasons
 from harness.judge.warnings import Part, RunWarning, explained
@@ -45,7 +43,7 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
-from harness.report.results import Result
+from harness.report.run_tables import growth_notes, growth_table, job_tables, slowest_note, slowest_table
 from harness.report.selection import change_text
 from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.base.command import changed_command
 from harness.base.option_names import caller_of
+from harness.judge.result import NextStep
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, Severity, WarningCode
 from harness.metrics.metric import ERRORS, METRICS
-from harness.report.results import NextStep
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.

@@ -7,10 +7,11 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
+from harness.judge.result import Result
 from harness.judge.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.metrics.metric import Metric, metric_of
 from harness.report.columns import whole_text
-from harness.report.results import Result, headline_line
+from harness.report.results import headline_line
 from harness.report.tables import cell, table
 
 

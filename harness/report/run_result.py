@@ -9,6 +9,7 @@ from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.services import Services
 from harness.jtl.tools.summary import SummaryRow
 from harness.judge.jobs import JobRun, durations_of
+from harness.judge.result import Result
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
@@ -19,7 +20,6 @@ from harness.metrics.metric import AVERAGE, Metric
 from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
 from harness.report.key_figures import FIRST_CHART, run_result
-from harness.report.results import Result
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import Usage
 from harness.system.flight_recording import RecordedUse

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from harness.base import units
 from harness.base.plain_text import one_line
+from harness.judge.result import TONES, Result, Tone
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import DOUBTFUL, INVALID, further_reasons
 from harness.judge.warnings import explained
@@ -31,7 +32,6 @@ from harness.report.key_figures import (
     left_out_text,
     result_of,
 )
-from harness.report.results import TONES, Result, Tone
 from harness.report.selection import View
 from harness.report.tables import Rows, parts_of
 from harness.report.terminal import FAILED, GAP, LABEL_LEAST, LEGEND, SLOWEST, ScreenRow, ScreenTable, screen_table

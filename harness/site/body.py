@@ -11,10 +11,11 @@ from urllib.parse import unquote
 from markupsafe import Markup
 
 from harness.base.records import to_plain
+from harness.judge.result import Result, Tone
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID
 from harness.metrics.window import Window
 from harness.report.charts.run_data import ChartData
-from harness.report.results import Result, Tone, around_headline
+from harness.report.results import around_headline
 from harness.report.run_result import LabelResult, RunResult
 from harness.site.html import ImageOf, LinkOf, filled, prose, prose_parts
 

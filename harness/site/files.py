@@ -25,12 +25,13 @@ from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import summary_notes
+from harness.judge.result import Result
 from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import plotted, run_charts
 from harness.report.charts.run_data import ChartData, ChartSource
 from harness.report.markdown import report
-from harness.report.results import Result, stated_result
+from harness.report.results import stated_result
 from harness.report.run_result import RunResult
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body

@@ -14,10 +14,11 @@ from markupsafe import Markup
 
 from harness.history.catalogue import Catalogue, Document, Entry, first_line
 from harness.history.summary_page import FIGURES, count_line, facts, figures, start_text, verdict_text
+from harness.judge.result import Result
 from harness.judge.verdict import DOUBTFUL, headline
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.charts.run_data import ChartData
-from harness.report.results import Result, result_in_markdown
+from harness.report.results import result_in_markdown
 from harness.report.run_result import MARKDOWN, RunResult
 from harness.report.setup import load_text, setup_lines, users_text
 from harness.run import kinds

@@ -14,10 +14,10 @@ from harness.compare.comparison import CANNOT_TELL, Comparison
 from harness.compare.conditions import Conditions
 from harness.compare.decision import compare
 from harness.history.catalogue import Entry
+from harness.judge.result import TONES, Tone
 from harness.judge.verdict import DOUBTFUL
 from harness.metrics.metric import ERRORS, P95, THROUGHPUT, Metric
 from harness.plan.thresholds import Thresholds
-from harness.report.results import TONES, Tone
 from harness.report.run_result import RunResult
 from harness.report.setup import load_text
 

@@ -10,6 +10,7 @@ from harness.base.command import Command, changed_command
 from harness.base.project import DEFAULT_PROFILE
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
+from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import WarningCode
 from harness.metrics.metric import ERRORS
@@ -17,7 +18,6 @@ from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import goal_names
 from harness.report.first_screen import shortest
-from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.sweep.analysis import Answer, SweepAnalysis, outcome
 from harness.sweep.levels import Level, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord

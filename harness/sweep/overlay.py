@@ -10,10 +10,11 @@ from harness.base import units
 from harness.base.command import changed_command
 from harness.base.plain_text import one_line
 from harness.compare.comparison import CANNOT_TELL, REGRESSED
+from harness.judge.result import NextStep, Result
 from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen, shortest
 from harness.report.markdown import image
-from harness.report.results import NextStep, Result, worst
+from harness.report.results import worst
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables

@@ -21,11 +21,11 @@ from harness.compare.comparison import (
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import Compared, Side, report, terminal_text, to_json
 from harness.compare.setup_diff import Difference
+from harness.judge.result import NextStep
 from harness.metrics.metric import metric_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
 from harness.report.charts.distribution import NamedCounts, compared_chart
-from harness.report.results import NextStep
 from tests.support.markdown_rows import cells_of, rows_of
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.commands.comment import read_report
 from harness.forge.comment import ComparisonReport, Subject, comment_text, cut, without_direction, without_files
-from harness.report.results import Result
+from harness.judge.result import Result
 
 FOLD = "<details><summary>Set-up</summary>"
 LINES = st.lists(st.sampled_from(["```", "| a | b |", "text", "ü" * 9, "", FOLD, "</details>"]), max_size=30).map(

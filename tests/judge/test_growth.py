@@ -11,7 +11,7 @@ import pytest
 from harness.base.records import build, to_plain
 from harness.cloudwatch.points import CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import AVERAGE
-from harness.judge.growth import growth_notes, growth_table, growth_text, left_text, with_cloud
+from harness.judge.growth import growth_text, left_text, with_cloud
 from harness.judge.summarise import SummaryOptions, summarise
 from harness.judge.summary import Observed, RunSummary
 from harness.metrics.resource_growth import CANNOT_TELL, GROWS, HEAP, MEMORY_RATIO, RSS, STEADY, THREADS, Growth
@@ -19,6 +19,7 @@ from harness.metrics.window import Window
 from harness.report.charts.run_charts import GROWTH, run_charts
 from harness.report.files import write_report
 from harness.report.machine import live_heap_text
+from harness.report.run_tables import growth_notes, growth_table
 from harness.report.schema.generate import summary_schema
 from harness.run.telemetry.table import UsageSeries
 from harness.system.heap import HeapSeries

@@ -1,7 +1,8 @@
 """The slowest samples of a profiled run, with what the system did meanwhile."""
 
-from harness.judge.slowest import SLOWEST_MOST, SlowSample, explained, slowest_samples, slowest_table
+from harness.judge.slowest import SLOWEST_MOST, SlowSample, explained, slowest_samples
 from harness.metrics.interval import IntervalMs
+from harness.report.run_tables import slowest_table
 from harness.run.telemetry.table import UsageSeries
 from harness.system.profile_events import read_events
 from tests.support.factories import sample

@@ -7,7 +7,6 @@ import pytest
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
-from harness.judge.growth import growth_table
 from harness.judge.summarise import summarise
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.resource_growth import GROWS, RSS, Growth
@@ -15,6 +14,7 @@ from harness.report import machine
 from harness.report.columns import DEFAULT, Column, columns_of
 from harness.report.files import write_report
 from harness.report.markdown import LOAD_PERCENTILES
+from harness.report.run_tables import growth_table
 from harness.report.tables import page_tables
 from harness.run.telemetry.table import MachineFigure
 from harness.system.flight_recording import RecordedUse

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from harness.judge.result import NextStep, Result
 from harness.judge.stored_comparisons import ComparedRun
 from harness.judge.verdict import Verdict
 from harness.judge.warnings import RunWarning
 from harness.plan.goal import Goal
-from harness.report.results import NextStep, Result
 from harness.report.screen import closing, shortened, show_closing
 from tests.support.factories import closed_load, failed, record, sample, two_users
 from tests.support.summaries import summary_of

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.jtl.inputs import resolve
+from harness.judge.result import MARKS, Tone
 from harness.judge.summarise import summarise
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, WORDS_MOST, Verdict, answer, goals_sentence
@@ -17,7 +18,6 @@ from harness.report.charts.run_charts import run_charts
 from harness.report.jtls import summary_of_jtls
 from harness.report.key_figures import LABELS_MOST, result_of, run_result
 from harness.report.markdown import report
-from harness.report.results import MARKS, Tone
 from harness.run.directory import load_record
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 from tests.support.paths import ROOT

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
+from harness.judge.result import MARKS, TONES
 from harness.metrics.metric import METRICS, metric_of
 from harness.report.columns import CLASSIC, LAYOUTS, WIDE, columns_of, parse_sort
 from harness.report.files import write_report
-from harness.report.results import MARKS, TONES
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
 from tests.support.full_run import add_histograms, add_profile, add_snapshots, full_record, run_directory
 

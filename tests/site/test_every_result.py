@@ -12,10 +12,11 @@ from harness.commands.comment import read_report
 from harness.forge.comment import Subject, comment_text, status_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.judge.result import Result
 from harness.report.charts.run_charts import CHARTS
 from harness.report.files import stored_summary
 from harness.report.key_figures import FIRST_CHART
-from harness.report.results import Result, headline_line, stated_result
+from harness.report.results import headline_line, stated_result
 from harness.report.run_result import RunResult
 from harness.report.tables import cell
 from harness.run.directory import RunDirectory, json_text

@@ -8,10 +8,11 @@ import pytest
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.judge.result import Result
 from harness.kinds.nightly.report_files import write_nightly_report
 from harness.kinds.overload.record import OverloadRecord
 from harness.kinds.overload.render import write_overload_report
-from harness.report.results import Result, stated_result, with_headline, write_result
+from harness.report.results import stated_result, with_headline, write_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site
 from harness.sweep.sources import read_sweep

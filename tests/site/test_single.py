@@ -8,8 +8,8 @@ import re
 import pytest
 from markupsafe import Markup
 
+from harness.judge.result import Result
 from harness.report.files import write_report
-from harness.report.results import Result
 from harness.site import files
 from harness.site.body import chart_script, report_body
 from harness.site.files import write_report_page, write_run_page, write_site

@@ -7,8 +7,8 @@ import pytest
 from harness.history.catalogue import Catalogue, Document, first_line
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.history.summary_page import summary_page
+from harness.judge.result import Result
 from harness.report.markdown import NOTES_BEGIN, NOTES_END
-from harness.report.results import Result
 from harness.run.kinds import level_note
 from harness.run.record import RUNNING
 from tests.support.markdown_rows import cells_of, row_of, rows_of, tables_of

@@ -17,13 +17,13 @@ from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESS
 from harness.compare.render import change_figures
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
+from harness.judge.result import NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.ab.pairs import Pair, series_of
 from harness.kinds.ab.record import A, AbRecord, AbRun, B
 from harness.kinds.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST, is_sure, judge, verdict_of, worst_of
 from harness.metrics.figures import TOTAL
 from harness.report.first_screen import brief
-from harness.report.results import NextStep, Result
 from harness.report.run_result import RunResult
 
 # After so many pairs in a row that do not count, the test ends: the sides or the machine need attention.

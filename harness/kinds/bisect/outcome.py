@@ -12,11 +12,11 @@ from harness.compare.causes import Cause, causes
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED
+from harness.judge.result import FOUND
 from harness.kinds.bisect.decision import OPENING, RUNS_MOST, Decision, decide
 from harness.kinds.bisect.posterior import Observation, Posterior, posterior
 from harness.kinds.bisect.record import BisectRecord, BisectRun
 from harness.kinds.tune.effects import is_better
-from harness.report.results import FOUND
 from harness.report.run_result import RunResult
 
 # A candidate that leaves so many runs without numbers is skipped; so many runs in a row that do not count end it all.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from harness.base import units
 from harness.experiment.record import RUNNING
+from harness.judge.result import KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.nightly.gate import (
     IMPROVED,
@@ -22,7 +23,6 @@ from harness.kinds.nightly.gate import (
 from harness.kinds.nightly.outcome import NightlyResult
 from harness.metrics.figures import TOTAL
 from harness.report.first_screen import brief
-from harness.report.results import KeyFigure, NextStep, Result
 
 
 def headline(result: NightlyResult) -> str:

@@ -12,6 +12,7 @@ from harness.base.command import changed_command
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import FINISHED
+from harness.judge.result import KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED, VALID
 from harness.kinds.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDOW_S
 from harness.kinds.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
@@ -22,7 +23,7 @@ from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.svg import Range
 from harness.report.first_screen import first_screen, printed_screen, shortest
 from harness.report.pages import write_page
-from harness.report.results import KeyFigure, NextStep, Result, store_result, worst
+from harness.report.results import store_result, worst
 from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables

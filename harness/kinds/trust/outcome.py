@@ -16,6 +16,7 @@ from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.history.catalogue import Entry
+from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.trust.design import RUNS_PER_START, STARTS_LEAST
 from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, least_change, ways
@@ -24,7 +25,6 @@ from harness.kinds.trust.variance import Part, Parts, between_days, parts_of, wi
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
-from harness.report.results import FOUND, KeyFigure, NextStep, Result
 from harness.report.run_result import RunResult, samples_least
 from harness.sweep.files import SweepSoFar
 

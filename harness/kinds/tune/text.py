@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison import INVALID
 from harness.experiment.record import FINISHED
+from harness.judge.result import KeyFigure, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.tune.advice import next_steps
 from harness.kinds.tune.best import Best
@@ -14,7 +15,6 @@ from harness.kinds.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect
 from harness.kinds.tune.factors import Factor, assignments
 from harness.kinds.tune.outcome import Outcome
 from harness.report.first_screen import brief
-from harness.report.results import KeyFigure, Result
 
 
 def headline(outcome: Outcome) -> str:

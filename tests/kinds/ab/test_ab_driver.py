@@ -14,10 +14,10 @@ from harness.experiment.counting import results_of
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.sides import SideFiles, SideText, ready_side, what_runs
+from harness.judge.result import NextStep
 from harness.kinds.ab.outcome import headline, outcome_of
 from harness.kinds.ab.record import AbRecord, order_of
 from harness.kinds.ab.render import ab_report
-from harness.report.results import NextStep
 from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
