@@ -34,6 +34,8 @@ from harness.judge.verdict import headline
 from harness.kinds.overload.levels import load_of
 from harness.live.watchers import watcher_options
 from harness.plan import spec as specs
+from harness.plan.data_rows import read_data
+from harness.plan.division import check_users, part_of
 from harness.plan.goal_input import resolve_goal
 from harness.plan.load.model import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
@@ -42,22 +44,13 @@ from harness.report.cloudwatch import metrics_after
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
-from harness.run.arguments import (
-    SOAK_DURATION,
-    Scope,
-    command_of,
-    goal_arguments,
-    refuse_empty,
-    run_arguments,
-)
+from harness.run.arguments import SOAK_DURATION, Scope, command_of, goal_arguments, refuse_empty, run_arguments
 from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
 from harness.run.parts.share import check_rows, check_start
 from harness.run.preflight import check_request, log_warnings
-from harness.run.remote.drive import read_data
-from harness.run.remote.load import check_users, part_of
 from harness.run.request import Request, resolve_request
 from harness.run.result_file import ResultFile
 from harness.run.telemetry.recording import attach, check_recording, process_of

@@ -107,3 +107,15 @@ def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+def check_reach(others: Sequence[str], target: Target | None) -> None:
+    """Raise UsageError when generators on `others`, which are no names of this machine, would use its own loopback."""
+    if not others:
+        return
+    if target is None:
+        what = f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only"
+        raise UsageError(what, "give TARGET=http://host:port of a system that all generators can reach")
+    if is_loopback(target.host):
+        what = f"TARGET={target.url} is a different system on {others[0]} than on this machine"
+        raise UsageError(what, "give the name or address at which all generators reach it")

@@ -313,3 +313,8 @@ def _names_in(folder: Path) -> list[str]:
 def _series(names: Sequence[str], *patterns: re.Pattern[str]) -> list[str]:
     found = (pattern.match(name) for name in names for pattern in patterns)
     return [match[1] for match in found if match]
+
+
+def generator_log(number: object) -> str:
+    """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
+    return f"generator-{number}.log"

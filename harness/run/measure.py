@@ -22,7 +22,7 @@ from harness.plan.load.model import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import JMETERS, LEAN, RunSpec
 from harness.run.context import RunContext, start, system_of, warn_of
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter import exchanges
 from harness.run.jmeter import process as jmeter
 from harness.run.jmeter.command import LOG_NAME
@@ -40,7 +40,6 @@ from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
 from harness.run.record import FINISHED, RunRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.remote.drive import Generators
-from harness.run.remote.load import generator_log
 from harness.run.request import Request
 from harness.run.reserve import reserved
 from harness.run.telemetry.table import GENERATOR

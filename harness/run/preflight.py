@@ -18,12 +18,12 @@ from harness.plan.job import check_starts
 from harness.plan.load.memory import check_memory, user_kb
 from harness.plan.load.model import Load
 from harness.plan.spec import Target
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import RAW_NAME, generator_exchanges
 from harness.run.recorders import RECORDERS
-from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX, generator_log
+from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX
 from harness.run.request import Request
 
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.

@@ -16,7 +16,7 @@ from harness.base.project import FILE_NAME, folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.plan import spec as specs
-from harness.plan.allowed_targets import check_allowed, check_hosts
+from harness.plan.allowed_targets import check_allowed, check_hosts, check_reach
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
 from harness.plan.jmx.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
@@ -28,7 +28,7 @@ from harness.run.arguments import run_command_of
 from harness.run.consent import check_consent
 from harness.run.parts.places import Place, parse_places
 from harness.run.powers import Subject
-from harness.run.remote.load import Remote, check_reach, parse_remotes
+from harness.run.remote.load import Remote, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
 from harness.system.system import Manifest, Settings

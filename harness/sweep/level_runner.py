@@ -15,6 +15,7 @@ from harness.base.secrets import mask_secrets
 from harness.experiment.execute import Measured
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ExperimentRun
+from harness.plan.division import check_users
 from harness.plan.load.model import Load, LoadRequest, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.setup import load_text
@@ -24,7 +25,6 @@ from harness.run.measure import measure
 from harness.run.prepare import PreparedRun, prepare
 from harness.run.record import RunRecord
 from harness.run.recorders import finished
-from harness.run.remote.load import check_users
 from harness.run.request import Request
 from harness.sweep.record import SweepRecord, SweepRun
 from harness.system.jcmd import dump_recordings

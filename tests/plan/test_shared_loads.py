@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.plan.division import parts
 from harness.plan.jmx.thread_groups import with_loads
 from harness.plan.load.groups import GroupLoad, Stage
-from harness.run.remote.load import SharedPlan, parts, shared_plan
+from harness.run.remote.load import SharedPlan, shared_plan
 from tests.support.several import BROWSE, BUY, SPIKE, several_jmx
 
 LOADS = (

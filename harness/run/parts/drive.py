@@ -25,9 +25,10 @@ from harness.base.project import PACKAGE
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, samples_name, samples_number
+from harness.plan.division import shares
 from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import joined_exchanges, parse_exchanges
@@ -40,7 +41,6 @@ from harness.run.parts.left import locked
 from harness.run.parts.part import Part
 from harness.run.parts.places import Place
 from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
-from harness.run.remote.load import generator_log, shares
 from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN, process_at
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
+from harness.plan.data_rows import read_data
 from harness.plan.jmx.csv_data import DataSet, divided
 from harness.plan.load.groups import GroupLoad
 from harness.plan.load.model import Part
 from harness.run.jmeter.command import JMeterCommand
-from harness.run.remote.drive import read_data
 
 
 def check_rows(files: Iterable[tuple[DataSet, str, list[bytes]]], count: int) -> None:

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import process as child
-from harness.base.errors import StartError, UsageError
+from harness.base.errors import StartError
 from harness.base.guardian import Guardian
 from harness.base.install import toolchain
 from harness.base.java import jmeter_java_path
-from harness.plan.jmx.csv_data import DataSet, data_sets, divided
-from harness.plan.jmx.thread_groups import tree_with_tenants
+from harness.plan.data_rows import read_data
+from harness.plan.jmx.csv_data import data_sets, divided
 from harness.plan.jmx.tree import plan_tree
 from harness.plan.load.groups import GroupLoad
 from harness.plan.load.model import Load
 from harness.plan.plan import Plan
-from harness.run.directory import RunDirectory
+from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.connections import DEAD_NAME, FOREIGN_NAME, generator_connections, generator_dead
 from harness.run.jmeter.exchanges import RAW_NAME, generator_exchanges
 from harness.run.record import GeneratorRecord
@@ -44,7 +44,7 @@ _END_S = 15.0
 _END = "end"
 # The files of a generator that have its number in the run directory.
 _NUMBERED = {
-    LOG_NAME: generators.generator_log, FOREIGN_NAME: generator_connections, RAW_NAME: generator_exchanges,
+    LOG_NAME: generator_log, FOREIGN_NAME: generator_connections, RAW_NAME: generator_exchanges,
     DEAD_NAME: generator_dead,
 }  # fmt: skip
 
@@ -299,22 +299,3 @@ def distribute_data(
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(b"".join(part))
     return changed
-
-
-def read_data(
-    run: Path, jmx_path: Path, loads: Sequence[GroupLoad], properties: Mapping[str, str]
-) -> Iterator[tuple[DataSet, str, list[bytes]]]:
-    """Yield each data set of a plan, the name of its file in a run directory, and the lines of the file.
-
-    Each of the `loads` with a tenant has separate data sets.
-    """
-    for data in data_sets(tree_with_tenants(jmx_path, loads)):
-        name = data.file(properties)
-        if not name:
-            continue
-        source = Path(name) if Path(name).is_absolute() else run / name
-        try:
-            lines = source.read_bytes().splitlines(keepends=True)
-        except OSError as error:
-            raise UsageError(f"{jmx_path.name}: its data file {name}: {error.strerror}", "correct its name") from None
-        yield data, f"data/{source.name}" if Path(name).is_absolute() else name, lines

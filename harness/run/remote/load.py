@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree  # types only
 
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import HOST_NAME, is_loopback
+from harness.plan.division import part_of, parts, shares, users_each
 from harness.plan.jmx.thread_groups import ROWS, Row, add_row, tree_with_loads
 from harness.plan.jmx_writer import of_jmx, set_text, written
-from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
-from harness.plan.load.model import ClosedLoad, Load, OpenLoad, Part
-from harness.plan.load.scaling import REQUESTS_LEAST_PER_S
+from harness.plan.load.groups import GroupLoad, SeveralLoads
+from harness.plan.load.model import ClosedLoad, Load, Part
 from harness.plan.plan import effective_jmx
-from harness.plan.spec import Target
 from harness.run.record import GeneratorRecord
 
 REMOTES_MAX = 100
@@ -74,48 +73,9 @@ def parse_remotes(text: str, variable: str = "REMOTES") -> tuple[Remote, ...]:
     return tuple(remotes)
 
 
-def check_reach(others: Sequence[str], target: Target | None) -> None:
-    """Raise UsageError when generators on `others`, which are no names of this machine, would use its own loopback."""
-    if not others:
-        return
-    if target is None:
-        what = f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only"
-        raise UsageError(what, "give TARGET=http://host:port of a system that all generators can reach")
-    if is_loopback(target.host):
-        what = f"TARGET={target.url} is a different system on {others[0]} than on this machine"
-        raise UsageError(what, "give the name or address at which all generators reach it")
-
-
 def far_first(remotes: Sequence[Remote]) -> Remote:
     """Return a generator on another machine if there is one; its route gives the address of this machine."""
     return next((remote for remote in remotes if not remote.is_local), remotes[0])
-
-
-def users_each(users: int, count: int) -> tuple[int, ...]:
-    """Return the users of each of `count` generators; UsageError if one has none."""
-    if users < count:
-        what = f"USERS={users} is less than the {count} generators, so one would have no users"
-        raise UsageError(what, "give more users, or fewer load generators")
-    return tuple(users // count + (number < users % count) for number in range(count))
-
-
-def check_users(load: Load, count: int) -> None:
-    """Raise UsageError if one of `count` generators would have no users, or none of one of several loads."""
-    if count:
-        part_of(load, Part(count, count))
-
-
-def part_of(load: Load, part: Part) -> Load:
-    """Return the load of one part of a run: its share of users and rates, for the whole time.
-
-    A number of requests and DURATION=auto are left out: only the whole run knows when it has enough samples.
-    """
-    if isinstance(load, SeveralLoads):
-        return SeveralLoads(parts(load.loads, part.count)[part.number - 1])
-    if isinstance(load, ClosedLoad):
-        users = users_each(load.users, part.count)[part.number - 1]
-        return replace(load, users=users, requests=None, is_auto=False)
-    return replace(load, rate_per_s=load.rate_per_s / part.count)
 
 
 def plan_of_all(jmx_path: Path, load: Load, count: int) -> SharedPlan:
@@ -136,15 +96,6 @@ def records(
         GeneratorRecord(remote.name, *part, fact["jmeter"], fact["java"], ahead, remote.is_local)
         for remote, fact, ahead, part in zip(remotes, facts, ahead_ms, shares(load, len(remotes)), strict=True)
     )
-
-
-def shares(load: Load, count: int) -> list[tuple[int | None, float | None]]:
-    """Return users and new users per second of each of `count` parts; None for what the load does not have."""
-    loads = (part_of(load, Part(number, count)) for number in range(1, count + 1))
-    return [
-        (None, one.rate_per_s) if isinstance(one, OpenLoad) else (one.users, getattr(one, "rate_per_s", None))
-        for one in loads
-    ]
 
 
 def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
@@ -172,11 +123,6 @@ def difference(own: Mapping[str, str], other: Mapping[str, str]) -> str:
 
 def _release(java: str) -> str:
     return java.partition(".")[0]
-
-
-def generator_log(number: object) -> str:
-    """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
-    return f"generator-{number}.log"
 
 
 def controller_options(remotes: Sequence[Remote], address: str, properties: Mapping[str, str]) -> list[str]:
@@ -222,38 +168,6 @@ class SharedPlan:
 
     jmx: bytes
     properties: tuple[Mapping[str, str], ...]
-
-
-def parts(loads: Sequence[GroupLoad], count: int) -> tuple[tuple[GroupLoad, ...], ...]:
-    """Return the loads of each of `count` generators; the first generators have one user more.
-
-    Each stage is divided by itself, so that the sums are those of the plan in every stage. A rate is divided equally.
-    UsageError for a load with fewer users than generators, because one of them would not have it.
-    """
-    for load in loads:
-        if 0 < (load.users or 0) < count:
-            what = f"the load {load.group} has {load.users} of the users, less than the {count} generators"
-            raise UsageError(what, "give more users, or fewer load generators")
-    loads_of_generators = tuple(
-        tuple(replace(load, stages=tuple(_part(stage, number, count) for stage in load.stages)) for load in loads)
-        for number in range(count)
-    )
-    for load in loads_of_generators[-1]:  # no other part is smaller
-        least = min(stage.requests_per_s or REQUESTS_LEAST_PER_S for stage in load.stages)
-        if least < REQUESTS_LEAST_PER_S:
-            stage = f"a stage of {least:.3g} requests/s for each of {count} generators"
-            todo = "give more users, or fewer load generators: a timer lets at least one pass in each second"
-            raise UsageError(f"the load {load.group} has {stage}", todo)
-    return loads_of_generators
-
-
-def _part(stage: Stage, number: int, count: int) -> Stage:
-    if stage.users is None:
-        return replace(stage, rate_per_s=(stage.rate_per_s or 0.0) / count)
-    users = stage.users // count + (number < stage.users % count)
-    if stage.requests_per_s is None:
-        return replace(stage, users=users)
-    return replace(stage, users=users, requests_per_s=stage.requests_per_s * users / stage.users)
 
 
 def shared_plan(jmx: Path, loads: Sequence[GroupLoad], count: int) -> SharedPlan:

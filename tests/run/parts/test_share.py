@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.plan.data_rows import read_data
+from harness.plan.division import check_users, part_of
 from harness.plan.load.groups import GroupLoad, Stage
 from harness.plan.load.model import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
 from harness.run.parts.places import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
-from harness.run.remote.drive import read_data
-from harness.run.remote.load import check_users, part_of
 
 JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
 <CSVDataSet testclass="CSVDataSet" testname="Customers"><stringProp name="filename">customers.csv</stringProp>

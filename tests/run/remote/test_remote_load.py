@@ -3,6 +3,8 @@
 import pytest
 
 from harness.base.errors import UsageError
+from harness.plan.allowed_targets import check_reach
+from harness.plan.division import check_users, users_each
 from harness.plan.jmx.csv_data import DataSet, data_sets, divided
 from harness.plan.jmx.tree import plan_tree
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
@@ -11,15 +13,12 @@ from harness.plan.spec import parse_target
 from harness.run.remote.drive import distribute_data
 from harness.run.remote.load import (
     Remote,
-    check_reach,
-    check_users,
     controller_options,
     difference,
     far_first,
     parse_remotes,
     plan_of_all,
     records,
-    users_each,
 )
 from tests.support.paths import ROOT
 
