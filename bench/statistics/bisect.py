@@ -16,10 +16,9 @@ from bench.tables import print_aims
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.comparison import CANNOT_TELL
-from harness.judge.result import FOUND
+from harness.judge.result import FOUND, NO_EFFECT
 from harness.kinds.bisect.decision import OPENING, RUNS_MOST, Decision, decide, most_informative, opening
 from harness.kinds.bisect.posterior import Noise, Observation, Posterior, posterior
-from harness.kinds.tune.effects import NO_EFFECT
 from harness.report.tables import table
 
 _log = stderr_log("bench: ")

@@ -14,9 +14,10 @@ from bench.results import Aim
 from bench.tables import print_aims
 from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
+from harness.judge.result import FOUND
 from harness.kinds.tune.best import best_of
 from harness.kinds.tune.design import Design, designs
-from harness.kinds.tune.effects import FOUND, effects_of
+from harness.kinds.tune.effects import effects_of
 from harness.kinds.tune.factors import Cell, Factor
 from harness.kinds.tune.model import Observation, fit
 from harness.metrics.metric import metric_of

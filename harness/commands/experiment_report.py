@@ -114,8 +114,9 @@ def _nightly(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
     from harness.kinds.nightly.record import NightlyRecord
     from harness.kinds.nightly.report_files import read_nightly_result
     from harness.kinds.nightly.steps import NightlyRun
+    from harness.kinds.trust.known import known
 
-    rewritten(NightlyRun(files, options), Experiments(NightlyRecord, options.reports), lambda *_: {})
+    rewritten(NightlyRun(files, options, known), Experiments(NightlyRecord, options.reports), lambda *_: {})
     result = read_nightly_result(files, options.home)
     return _Written((headline(result),), result.exit_code_if(sure=options.sure))
 

@@ -32,7 +32,7 @@ from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
 from harness.plan.goal_input import goal_names, resolve_goal
 from harness.plan.job import latest_end_s
-from harness.plan.load.model import LoadArguments, load_record, parse_load, resolve_load
+from harness.plan.load.model import LoadArguments, LoadRecord, load_record, parse_load, resolve_load
 from harness.plan.stop import parse_stop
 from harness.run import kinds
 from harness.run.arguments import changed, refuse_empty
@@ -44,6 +44,7 @@ from harness.site.html_option import publish
 
 if TYPE_CHECKING:
     from harness.kinds.nightly.outcome import NightlyResult
+    from harness.kinds.trust.known import Known
 
 _EPILOG = """\
 examples:
@@ -114,10 +115,17 @@ def run(options: argparse.Namespace) -> int:
         return run_experiment(
             new_record(options, loads, suite), options, stack,
             Parts(
-                lambda files, _: NightlyRun(files, options, storage), lambda *_: InChildren(children),
+                lambda files, _: NightlyRun(files, options, _known, storage), lambda *_: InChildren(children),
                 lambda runner: _close(runner, recipients, options), FIRST_GUESS_S, lambda *_: {}, _announced,
             ),
         )  # fmt: skip
+
+
+def _known(reports: Path, plan: str, load: LoadRecord, profile: str) -> Known | None:
+    """Return what the plan's newest trust test knows; None without one."""
+    from harness.kinds.trust.known import known  # deferred: it loads NumPy
+
+    return known(reports, plan, load, profile)
 
 
 def _announced(files: ExperimentFiles, record: NightlyRecord) -> NightlyRecord:
@@ -234,7 +242,7 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
     from harness.kinds.nightly.outcome import unseen  # deferred: it loads NumPy
     from harness.kinds.trust.known import known_text
 
-    texts = [(load, unseen(load, suite.metrics, reports)) for load in loads]
+    texts = [(load, unseen(load, suite.metrics, reports, _known)) for load in loads]
     lines = [known_text(None, load.plan) if text is None else text and f"{load.title}: {text}" for load, text in texts]
     for line in dict.fromkeys(filter(None, lines)):
         print_text(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -26,8 +26,18 @@ from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
+from harness.base.secrecy import masked
+from harness.cli.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
+from harness.history.catalogue import Entry
 from harness.history.files import entries_of
-from harness.history.references import NO_REFERENCES, Reference, References, compared_with, references_before
+from harness.history.references import (
+    NO_REFERENCES,
+    Reference,
+    References,
+    compared_with,
+    previous_run,
+    references_before,
+)
 from harness.judge.stored_comparisons import ComparedRun
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import headline
@@ -318,33 +328,3 @@ def _previous(directory: RunDirectory, context: RunContext) -> Entry | None:
     except Exception as error:  # noqa: BLE001 - problems with files of other runs must not fail the run
         context.log(f"the previous run could not be found: {error}")
         return None
-
-
-def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:
-    """Return the newest earlier run that is comparable with a run, such as shop/run-01_2; None when there is none.
-
-    Both have the same plan, load, window, profile, machine and target, and neither is INVALID or INTERRUPTED. A VALID
-    run is preferred: `compare` does not judge DOUBTFUL ones.
-    """
-    entries = tuple(entries)
-    new = next((entry for entry in entries if entry.id == identity), None)
-    if new is None:
-        return None
-    earlier = (entry for entry in runs_of(entries, new.plan) if entry.order_key < new.order_key)
-    known = [entry for entry in earlier if _are_comparable(entry, new)]
-    valid = [entry for entry in known if entry.result and entry.result.is_valid]
-    return next(reversed(valid or known), None)
-
-
-def _are_comparable(baseline: Entry, contender: Entry) -> bool:
-    baseline_result, contender_result = baseline.result, contender.result
-    if baseline_result is None or contender_result is None or baseline.run is None or contender.run is None:
-        return False
-    return (
-        baseline_result.total is not None
-        and contender_result.total is not None
-        and Conditions.of(baseline.run) == Conditions.of(contender.run)
-        and baseline.run.kept_up == contender.run.kept_up  # a level of a sweep began with a warm system
-        and not mismatches([baseline_result], [contender_result])
-        and not invalid_reasons([baseline_result], [contender_result])
-    )

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.kinds.ab.record import Side
 from harness.plan.jmx.data_files import data_files
 from harness.plan.load.model import LOAD_TITLES, Load, load_record
 from harness.run.arguments import changed
@@ -138,3 +137,27 @@ def what_runs(side: ReadySide) -> tuple[object, ...]:
     generator = (profile.generator_heap_mb, profile.generator_jvm_args, profile.sampler)
     settings = None if target else dict(side.request.settings)
     return side.files.source, target, settings, generator, plan.own_properties(is_embedded=target is None)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side, as text and resolved: `ref` is a name of git, `commit` its commit; None for the working copy.
+
+    `target` is None for a system that the harness starts. `settings` and `properties` are
+    assignments of SET: those of the system, and those of the plan or of JMeter.
+    """
+
+    text: str
+    profile: str
+    target: str | None = None
+    ref: str | None = None
+    commit: str | None = None
+    settings: str = ""
+    properties: str = ""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The options of scripts/run for this side."""
+        values = f"{self.settings} {self.properties}".strip()
+        given = {"env": self.profile, "target": self.target, "set": values}
+        return tuple(f"--{name}={value}" for name, value in given.items() if value)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.history.catalogue import Entry
+from harness.compare.conditions import Conditions
+from harness.compare.preconditions import invalid_reasons, mismatches
+from harness.history.catalogue import Entry, runs_of
 from harness.history.pin_files import read_pins
 from harness.judge.stored_comparisons import ComparedRun
 from harness.plan.load.model import LoadRecord
@@ -134,3 +136,33 @@ def _link(path: Path, contender: RunResult, reports: Path) -> str:
         return ""
     plan, report = path.resolve().parent.name, f"{path.name}.md"
     return report if plan == contender.name.partition("/")[0] else f"../{plan}/{report}"
+
+
+def previous_run(entries: Iterable[Entry], identity: str) -> Entry | None:
+    """Return the newest earlier run that is comparable with a run, such as shop/run-01_2; None when there is none.
+
+    Both have the same plan, load, window, profile, machine and target, and neither is INVALID or INTERRUPTED. A VALID
+    run is preferred: `compare` does not judge DOUBTFUL ones.
+    """
+    entries = tuple(entries)
+    new = next((entry for entry in entries if entry.id == identity), None)
+    if new is None:
+        return None
+    earlier = (entry for entry in runs_of(entries, new.plan) if entry.order_key < new.order_key)
+    known = [entry for entry in earlier if _are_comparable(entry, new)]
+    valid = [entry for entry in known if entry.result and entry.result.is_valid]
+    return next(reversed(valid or known), None)
+
+
+def _are_comparable(baseline: Entry, contender: Entry) -> bool:
+    baseline_result, contender_result = baseline.result, contender.result
+    if baseline_result is None or contender_result is None or baseline.run is None or contender.run is None:
+        return False
+    return (
+        baseline_result.total is not None
+        and contender_result.total is not None
+        and Conditions.of(baseline.run) == Conditions.of(contender.run)
+        and baseline.run.kept_up == contender.run.kept_up  # a level of a sweep began with a warm system
+        and not mismatches([baseline_result], [contender_result])
+        and not invalid_reasons([baseline_result], [contender_result])
+    )

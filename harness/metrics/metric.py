@@ -222,3 +222,8 @@ def parse_metric(text: str, where: str, among: Sequence[Metric] | None = None) -
         near = did_you_mean(text, [*names, *(alias for one in known for alias in one.aliases)])
         raise UsageError(f"{where} {text}: no such metric", f"{near}there are: {', '.join(names)}")
     return metric
+
+
+def is_better(metric: Metric, delta_ratio: float) -> bool:
+    """Return whether a change of the metric is one for the better."""
+    return (delta_ratio > 0) == metric.more_is_better

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.commands.run import previous_run
 from harness.history.files import read_catalogue
+from harness.history.references import previous_run
 from harness.run.record import RUNNING
 from tests.support.report_folder import add_run
 

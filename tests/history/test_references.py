@@ -5,10 +5,9 @@ import shutil
 import pytest
 
 from harness.base.errors import UsageError
-from harness.commands.run import previous_run
 from harness.history.files import read_catalogue
 from harness.history.pin_files import write_pins
-from harness.history.references import NO_REFERENCES, compared_with, references_before
+from harness.history.references import NO_REFERENCES, compared_with, previous_run, references_before
 from harness.plan.thresholds import Thresholds
 from harness.report.files import summary_of_run
 from harness.report.run_result import RunResult

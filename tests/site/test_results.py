@@ -12,6 +12,7 @@ from harness.judge.result import Result
 from harness.kinds.nightly.report_files import write_nightly_report
 from harness.kinds.overload.record import OverloadRecord
 from harness.kinds.overload.render import write_overload_report
+from harness.kinds.trust.known import known
 from harness.report.results import stated_result, with_headline, write_result
 from harness.run.directory import load_record
 from harness.site.files import write_report_page, write_site
@@ -138,7 +139,7 @@ def test_the_records_of_nightly_runs_and_overload_tests_have_their_result_when_i
     for state in (RUNNING, "finished"):
         nightly.folder.mkdir(parents=True, exist_ok=True)
         nightly.write(nightly_record(ended(), state=state))
-        result = write_nightly_report(nightly, tmp_path)
+        result = write_nightly_report(nightly, tmp_path, known)
         assert ("result" in json.loads(nightly.record.read_text())) == (state == "finished")
         before = "INTERRUPTED" if state == RUNNING else result.verdict
         assert stated_result(nightly.report).verdict == before

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.verbs import main
-from harness.kinds.ab.record import AbRecord, Side
+from harness.experiment.sides import Side
+from harness.kinds.ab.record import AbRecord
 from harness.plan.thresholds import Thresholds
 from tests.support.factories import closed_load
 

@@ -8,33 +8,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from harness.experiment.record import ENDED, WARM_UP, EqualRuns, ExperimentRun
+from harness.experiment.sides import Side
 from harness.run import kinds
 
 A, B = "A", "B"
-
-
-@dataclass(frozen=True)
-class Side:
-    """One side, as text and resolved: `ref` is a name of git, `commit` its commit; None for the working copy.
-
-    `target` is None for a system that the harness starts. `settings` and `properties` are
-    assignments of SET: those of the system, and those of the plan or of JMeter.
-    """
-
-    text: str
-    profile: str
-    target: str | None = None
-    ref: str | None = None
-    commit: str | None = None
-    settings: str = ""
-    properties: str = ""
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The options of scripts/run for this side."""
-        values = f"{self.settings} {self.properties}".strip()
-        given = {"env": self.profile, "target": self.target, "set": values}
-        return tuple(f"--{name}={value}" for name, value in given.items() if value)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from harness.compare.interval_chart import interval_chart
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_table, run_link, statistics_table
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.experiment.record import WARM_UP
+from harness.experiment.sides import Side
 from harness.kinds.ab.outcome import CHART, Outcome
 from harness.kinds.ab.pairs import Pair, series_of
-from harness.kinds.ab.record import A, AbRecord, B, Side
+from harness.kinds.ab.record import A, AbRecord, B
 from harness.kinds.ab.rule import ALPHA, LOOKS, Series, level_of
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds

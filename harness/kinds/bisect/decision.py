@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.compare.comparison import CANNOT_TELL
-from harness.judge.result import FOUND
+from harness.judge.result import FOUND, NO_EFFECT
 from harness.kinds.bisect.information import information
 from harness.kinds.bisect.posterior import Change, Posterior
-from harness.kinds.tune.effects import NO_EFFECT
 
 SURE = 0.95
 RUNS_MOST = 60

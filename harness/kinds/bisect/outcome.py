@@ -16,7 +16,7 @@ from harness.judge.result import FOUND
 from harness.kinds.bisect.decision import OPENING, RUNS_MOST, Decision, decide
 from harness.kinds.bisect.posterior import Observation, Posterior, posterior
 from harness.kinds.bisect.record import BisectRecord, BisectRun
-from harness.kinds.tune.effects import is_better
+from harness.metrics.metric import is_better
 from harness.report.run_result import RunResult
 
 # A candidate that leaves so many runs without numbers is skipped; so many runs in a row that do not count end it all.

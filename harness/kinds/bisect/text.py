@@ -9,12 +9,12 @@ from harness.base import units
 from harness.base.command import Command, changed_command
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import FINISHED
-from harness.judge.result import FOUND, KeyFigure, NextStep, Result
+from harness.judge.result import FOUND, NO_EFFECT, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.bisect.decision import RUNS_MOST, SURE, Suspect
 from harness.kinds.bisect.outcome import Outcome
 from harness.kinds.bisect.posterior import Change
-from harness.kinds.tune.effects import NO_EFFECT, is_better
+from harness.metrics.metric import is_better
 from harness.report.first_screen import brief, shortest
 
 CHART = "probability.svg"

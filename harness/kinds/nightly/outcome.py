@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.compare.causes import Cause, causes
@@ -18,9 +19,10 @@ from harness.judge.goals import GoalResult
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.kinds.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.kinds.nightly.record import Load, LoadRun, NightlyRecord
-from harness.kinds.trust.known import known
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, metric_of
+from harness.plan.load.model import LoadRecord
+from harness.plan.thresholds import Thresholds
 from harness.report.run_result import RunResult
 
 GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
@@ -191,10 +193,22 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
     return Growth(last_date, found) if found else None
 
 
-def unseen(load: Load, metrics: tuple[Metric, ...], reports: Path) -> str | None:
-    """Return which threshold the runs of a load cannot see, by the plan's newest trust test; empty when they see all.
+class Resolution(Protocol):
+    """What is known of the changes that the runs of a plan can see."""
 
-    None without such a test. `reports` is the folder of nightly runs.
+    def gate_text(self, thresholds: Thresholds, metrics: tuple[Metric, ...], length_s: float, repeats: int) -> str:
+        """Return which thresholds so many runs of this length cannot see, and what would; else an empty text."""
+
+
+# Returns what is known of a plan with a load and a profile; None without a test of it. The path is of all results, or
+# of nightly runs.
+KnownOf = Callable[[Path, str, LoadRecord, str], Resolution | None]
+
+
+def unseen(load: Load, metrics: tuple[Metric, ...], reports: Path, known: KnownOf) -> str | None:
+    """Return which threshold the runs of a load cannot see, by what is known of its plan; empty when they see all.
+
+    None when nothing is known. `reports` is the folder of nightly runs.
     """
     found = known(reports, load.plan, load.load, load.profile)
     return found.gate_text(load.thresholds, metrics, load.planned_s, load.repeats) if found else None

@@ -22,6 +22,7 @@ from harness.kinds.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NE
 from harness.kinds.nightly.outcome import (
     GOAL_MISSED,
     NOT_MEASURED,
+    KnownOf,
     LoadResult,
     NightlyResult,
     Outcome,
@@ -46,10 +47,7 @@ def read_nightly_result(files: ExperimentFiles, home: Path) -> NightlyResult:
     """Return the result of a nightly run; `home` has the file of accepted changes."""
     reports = files.folder.parent
     record = Experiments(NightlyRecord, reports).read(files)
-    result = nightly_result(record, read_catalogue(reports).entries, read_acceptances(home / ACCEPTED))
-    metrics = metrics_of(record)
-    loads = (replace(one, unseen=unseen(one.load, metrics, reports) or "") for one in result.loads)
-    return replace(result, loads=tuple(loads))
+    return nightly_result(record, read_catalogue(reports).entries, read_acceptances(home / ACCEPTED))
 
 
 def verdict_before(files: ExperimentFiles, home: Path) -> str | None:
@@ -62,12 +60,15 @@ def verdict_before(files: ExperimentFiles, home: Path) -> str | None:
         return None
 
 
-def write_nightly_report(files: ExperimentFiles, home: Path) -> NightlyResult:
+def write_nightly_report(files: ExperimentFiles, home: Path, known: KnownOf) -> NightlyResult:
     """Write the report, its charts and the JUnit XML and return the result; the output is deterministic.
 
-    The report's notes block is preserved. `home` has the file of accepted changes.
+    The report's notes block is preserved. `home` has the file of accepted changes, `known` what trust tests found.
     """
     result = read_nightly_result(files, home)
+    metrics = metrics_of(result.record)
+    loads = (replace(one, unseen=unseen(one.load, metrics, files.folder.parent, known) or "") for one in result.loads)
+    result = replace(result, loads=tuple(loads))
     write_whole(files.report.with_suffix(".xml"), junit_xml(result))
     charts = nightly_charts(result)
     drawn = [chart for of_load in charts.values() for chart in of_load]

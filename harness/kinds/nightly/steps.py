@@ -17,6 +17,7 @@ from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, NOT_RUN
 from harness.experiment.runner import BudgetLeft, Design
 from harness.history.files import read_catalogue
+from harness.kinds.nightly.outcome import KnownOf
 from harness.kinds.nightly.record import Load, NightlyRecord, order_of
 from harness.kinds.nightly.report_files import write_nightly_report
 from harness.kinds.nightly.suite import Suite
@@ -38,11 +39,13 @@ _HISTORY_DAYS = 90
 class NightlyRun(Design[NightlyRecord, NightlyRecord]):
     """A nightly run with its files and, for uploads, its storage. `problems` are what is not stored.
 
-    What its runs show is judged against all nightly runs when the report is written.
+    What its runs show is judged against all nightly runs when the report is written, which also says what they cannot
+    show, by what is `known` of their plans.
     """
 
     files: ExperimentFiles
     options: argparse.Namespace
+    known: KnownOf
     storage: NightlyStorage | None = None
     problems: tuple[str, ...] = field(default=(), init=False)
 
@@ -57,7 +60,7 @@ class NightlyRun(Design[NightlyRecord, NightlyRecord]):
 
     def write_page(self, outcome: NightlyRecord) -> None:  # noqa: ARG002
         """Write the report with its charts and its JUnit XML."""
-        write_nightly_report(self.files, self.options.home)
+        write_nightly_report(self.files, self.options.home, self.known)
 
     def next_step(self, outcome: NightlyRecord) -> Step | None:
         """Return the next load."""

@@ -10,9 +10,9 @@ from harness.base import units
 from harness.base.command import Command, changed_command
 from harness.base.errors import UsageError
 from harness.experiment.record import FINISHED
-from harness.judge.result import NextStep
+from harness.judge.result import NO_EFFECT, NextStep
+from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.best import Best
-from harness.kinds.tune.effects import CANNOT_TELL, NO_EFFECT
 from harness.kinds.tune.factors import Factor, set_text
 from harness.kinds.tune.outcome import Outcome
 from harness.metrics.metric import ERRORS

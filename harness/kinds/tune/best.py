@@ -9,7 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from harness.kinds.tune.effects import FOUND, Effect
+from harness.judge.result import FOUND
+from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor
 from harness.kinds.tune.model import Fit, VarianceModel, Vector, row
 from harness.metrics.metric import Metric

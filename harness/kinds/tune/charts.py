@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from harness.kinds.tune.effects import FOUND, Effect
+from harness.judge.result import FOUND
+from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor
 from harness.kinds.tune.model import Fit, row
 from harness.kinds.tune.outcome import Outcome

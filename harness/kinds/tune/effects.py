@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import ClassVar, NamedTuple
 
+from harness.judge.result import FOUND, NO_EFFECT
+from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.factors import Factor
 from harness.kinds.tune.model import Fit, Vector, main_contrast, pair_contrast
-from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio
 
-FOUND, NO_EFFECT, CANNOT_TELL = "FOUND", "NO EFFECT", "CANNOT TELL"
 # Differences below it are rounding.
 _ROUNDING = 1e-9
 
@@ -62,11 +62,6 @@ def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: flo
     contrasts = list(_contrasts(factors))
     probability = 1 - alpha / (2 * len(contrasts))
     return tuple(_effect(contrast, fit, probability, threshold) for contrast in contrasts)
-
-
-def is_better(metric: Metric, delta_ratio: float) -> bool:
-    """Return whether a change of the metric is one for the better."""
-    return (delta_ratio > 0) == metric.more_is_better
 
 
 class _Contrast(NamedTuple):

@@ -11,8 +11,10 @@ from harness.compare.comparison import INVALID
 from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
+from harness.judge.result import FOUND, NO_EFFECT
+from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.best import Best, best_of
-from harness.kinds.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect, effects_of
+from harness.kinds.tune.effects import Effect, effects_of
 from harness.kinds.tune.factors import assignments
 from harness.kinds.tune.model import Fit, Observation, fit
 from harness.kinds.tune.record import TuneRecord, TuneRun

@@ -9,12 +9,13 @@ from harness.compare.comparison import BETTER, REGRESSED
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, run_link
 from harness.experiment.record import WARM_UP
-from harness.kinds.tune.effects import FOUND, Effect, is_better
+from harness.judge.result import FOUND
+from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import assignments, combination_count
 from harness.kinds.tune.outcome import Outcome
 from harness.kinds.tune.record import TuneRecord
 from harness.kinds.tune.text import effect_name, result_of, sure_text
-from harness.metrics.metric import ERRORS, Metric, Table, metrics_of
+from harness.metrics.metric import ERRORS, Metric, Table, is_better, metrics_of
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison import INVALID
 from harness.experiment.record import FINISHED
-from harness.judge.result import KeyFigure, Result
+from harness.judge.result import FOUND, NO_EFFECT, KeyFigure, Result
+from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.tune.advice import next_steps
 from harness.kinds.tune.best import Best
-from harness.kinds.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, Effect
+from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor, assignments
 from harness.kinds.tune.outcome import Outcome
 from harness.report.first_screen import brief

@@ -6,11 +6,10 @@ import random
 import pytest
 
 from harness.compare.comparison import CANNOT_TELL
-from harness.judge.result import FOUND
+from harness.judge.result import FOUND, NO_EFFECT
 from harness.kinds.bisect.decision import SURE, Decision, decide, most_informative, opening
 from harness.kinds.bisect.information import information
 from harness.kinds.bisect.posterior import NONE, ONE, Noise, Observation, posterior
-from harness.kinds.tune.effects import NO_EFFECT
 
 EXACT = Noise(0.01, 0.1)
 UNDECIDED = Decision(CANNOT_TELL)

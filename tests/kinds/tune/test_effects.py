@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from harness.judge.result import FOUND, NO_EFFECT
+from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.best import best_of
-from harness.kinds.tune.effects import CANNOT_TELL, FOUND, NO_EFFECT, effects_of
+from harness.kinds.tune.effects import effects_of
 from harness.kinds.tune.factors import Factor
 from harness.kinds.tune.model import Observation, fit, main_contrast, pair_contrast, row
 from harness.metrics.metric import metric_of
