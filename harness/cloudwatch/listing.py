@@ -20,8 +20,8 @@ from harness.cloudwatch.queries import (
     CloudWatchSpec,
     Listed,
 )
+from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import Missing
-from harness.cloudwatch.source import Resource
 
 # What a service or a consumer does is compared with this time before the load.
 BEFORE_S = 600

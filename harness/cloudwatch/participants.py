@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
 from harness.cloudwatch.queries import ALL, CPU, ECS
+from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import Participant, Services
-from harness.cloudwatch.source import Resource
 
 # By how much the CPU of a service that took part is above its highest minute before the run.
 TOOK_PART_RATIO = 0.01

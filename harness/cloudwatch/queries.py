@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 
 from harness.base.config import check_keys, texts
 from harness.base.errors import UsageError
-from harness.cloudwatch.source import Resource
+from harness.cloudwatch.resources import Resource
 from harness.metrics.downsampling import chunks
 
 # EBS volumes are not listed in a profile: they are those of its EC2 instances; consumers are those of its MSK clusters.
 ECS, RDS, EC2, EBS, MSK, CONSUMER, OPENSEARCH, ELB = (
     "ecs", "rds", "ec2", "ebs", "msk", "consumer", "opensearch", "elb",
 )  # fmt: skip
+TITLE = "CloudWatch"
 KIND_TITLES = {
     ECS: "ECS", RDS: "RDS", EC2: "EC2", EBS: "EBS", MSK: "MSK", CONSUMER: "MSK consumer", OPENSEARCH: "OpenSearch",
     ELB: "load balancer",
@@ -209,6 +210,28 @@ class Span:
     def and_before(self, before_s: int) -> Span:
         """Return the span with so many seconds before it, in whole periods."""
         return replace(self, from_s=self.from_s - math.ceil(before_s / self.period_s) * self.period_s)
+
+
+def requested(table: Mapping[str, Any] | None, profile: str) -> CloudWatchSpec | None:
+    """Return what the table [cloudwatch] of a profile requests; None without one."""
+    return None if table is None else parse_cloudwatch(table, f"env/{profile}.toml [cloudwatch]")
+
+
+def resource_title(resource: Resource) -> str:
+    """Return what a resource is called: ECS perf/mod-circulation."""
+    return f"{KIND_TITLES[_known_kind(resource)]} {resource.name}"
+
+
+def metric_names(resource: Resource) -> tuple[str, ...]:
+    """Return the names of the metrics that a resource of this kind can have."""
+    return tuple(metric.name for metric in METRICS[_known_kind(resource)])
+
+
+def _known_kind(resource: Resource) -> str:
+    if resource.kind not in KIND_TITLES:
+        what = f"{resource.kind} {resource.name}: CloudWatch has no such kind"
+        raise UsageError(what, "use the harness that wrote it")
+    return resource.kind
 
 
 def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:

@@ -13,7 +13,7 @@ from harness.base.errors import EXIT_OK
 from harness.base.log import print_text
 from harness.base.project import folder_with
 from harness.cli.options import take, take_argument
-from harness.cloudwatch.sources import table_names
+from harness.cloudwatch.queries import requested
 from harness.plan.spec import load_profile
 from harness.report.cloudwatch import NothingToFetchError, add_cloudwatch
 from harness.run import kinds
@@ -51,10 +51,9 @@ def run(options: argparse.Namespace) -> int:
     spec = None
     if options.env:
         profile = load_profile(folder_with(options.home, "env", options.env), options.env)
-        spec = profile.cloudwatch
+        spec = requested(profile.cloudwatch, profile.name)
         if spec is None:
-            tables = " or ".join(f"[{name}]" for name in table_names())
-            raise NothingToFetchError(f"ENV={profile.name}: has no {tables}", "see docs/cloudwatch.md")
+            raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
     code = EXIT_OK
     named = _found(in_plan(options.run, options.plan), options.reports)
     for directory in named.runs:

@@ -192,7 +192,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             compared = _compared(summary, directory.effective_plan, chosen, options.reports, spec, context)
             summary = add_comparisons(directory, summary, compared)
         if spec.profile.cloudwatch:
-            metrics_after(identity, spec.profile.cloudwatch, [directory], context.log)
+            metrics_after(identity, [directory], context.log)
         baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
         to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)

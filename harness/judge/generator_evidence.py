@@ -336,8 +336,7 @@ def _balances(cloudwatch: CloudMetrics | None) -> str:
     """Return a sentence with the balances that reached zero in the measurement window; empty without one."""
     if cloudwatch is None:
         return ""
-    from harness.cloudwatch.queries import CPU_CREDITS
-    from harness.cloudwatch.sources import resource_title
+    from harness.cloudwatch.queries import CPU_CREDITS, resource_title
 
     metrics = [metric for metric in cloudwatch.metrics if metric.is_used_up]
     kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]

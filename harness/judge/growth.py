@@ -62,8 +62,7 @@ def with_cloud(
     if cloudwatch is None or not is_constant(run):
         return own
     # Deferred: a table needs no CloudWatch.
-    from harness.cloudwatch.queries import ECS, MEMORY
-    from harness.cloudwatch.sources import resource_title
+    from harness.cloudwatch.queries import ECS, MEMORY, resource_title
 
     series = []
     for metric in (one for one in cloudwatch.metrics if one.metric == MEMORY):

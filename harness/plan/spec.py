@@ -14,8 +14,6 @@ from harness.base import units
 from harness.base.config import check_keys, is_suite, load_toml, texts, within
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED
-from harness.cloudwatch.source import MetricsSpec
-from harness.cloudwatch.sources import parse_sources, table_names
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.checks.jvm_options import check_jvm_options
 from harness.plan.load.model import DURATION_MAX_S, Load, Part
@@ -32,8 +30,8 @@ LEAN, JMETERS = "lean", "jmeter"
 _LONG_S = 3600.0
 _KEYS: Mapping[str, type] = {
     "format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict,
-    "facts": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict, "trace": dict,
-    "database": dict, "notify": dict, "kubernetes": dict,
+    "facts": dict, "cloudwatch": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict,
+    "trace": dict, "database": dict, "notify": dict, "kubernetes": dict,
 }  # fmt: skip
 _KUBERNETES_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "image": str, "cpu": (int, float, str), "memory": str, "pod": dict,
@@ -66,11 +64,12 @@ class Target:
 class Profile:
     """The test environment env/<name>.toml; `facts` are lines for the report's set-up.
 
-    `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is what to fetch from there
-    after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled` means that every run
-    records a profile of the system's JVMs, `is_traced` that each HTTP request carries a traceparent. `database` is the
-    PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test. `notify` is who gets the result
-    of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or not at all when it is 0.
+    `allowed_targets` are the systems outside this machine that may be loaded. `cloudwatch` is the table of what to
+    fetch from there after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled`
+    means that every run records a profile of the system's JVMs, `is_traced` that each HTTP request carries a
+    traceparent. `database` is the PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test.
+    `notify` is who gets the result of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or
+    not at all when it is 0.
     `sampler` sends the HTTP requests: the lean one, or JMeter's own.
     `kubernetes` has the keys image, cpu, memory and pod, of the pods that are parts of a run.
     """
@@ -85,7 +84,7 @@ class Profile:
     plan_changes: Mapping[str, Mapping[str, Any]]
     facts: tuple[tuple[str, str], ...]
     allowed_targets: tuple[str, ...] = ()
-    cloudwatch: MetricsSpec | None = None
+    cloudwatch: Mapping[str, Any] | None = None
     storage: Mapping[str, str] = field(default_factory=dict)
     is_profiled: bool = False
     is_traced: bool = False
@@ -191,7 +190,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
     data = load_toml(path, "ENV", name, SHIPPED / "env")
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
-    check_keys(data, {**_KEYS, **dict.fromkeys(table_names(), dict)}, where)
+    check_keys(data, _KEYS, where)
     generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
     known: dict[str, type | tuple[type, ...]] = {
         "heap_mb": int,
@@ -233,7 +232,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         plan_changes=plans,
         facts=tuple(facts.items()),
         allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
-        cloudwatch=parse_sources(data, where),
+        cloudwatch=data.get("cloudwatch"),
         storage=storage,
         is_profiled=data.get("profile", {}).get("on", False),
         is_traced=data.get("trace", {}).get("on", False),

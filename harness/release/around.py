@@ -11,9 +11,8 @@ from datetime import datetime
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import MEMORY
-from harness.cloudwatch.source import Resource
-from harness.cloudwatch.sources import resource_title
+from harness.cloudwatch.queries import MEMORY, resource_title
+from harness.cloudwatch.resources import Resource
 from harness.metrics.interval import Interval
 from harness.release.cells import TitledTable
 from harness.report.charts.cloudwatch import COLUMNS, NOT_KNOWN

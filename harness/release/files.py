@@ -16,8 +16,9 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.records import to_plain
 from harness.base.regular import regular
+from harness.cloudwatch import client
 from harness.cloudwatch.points import read_cloudwatch
-from harness.cloudwatch.sources import source_of
+from harness.cloudwatch.queries import TITLE
 from harness.judge.summary import RunSummary
 from harness.kinds.trust.known import Known, known
 from harness.metrics.interval import Interval
@@ -87,10 +88,9 @@ def read_infrastructure_once(found: FoundSweep, log: Log) -> Infrastructure | No
     spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
     if stored is not None or spec is None or not spec.resources:
         return stored
-    source = source_of(spec.resources[0])
-    log(f"{source.title}: reading how the resources are set up")
+    log(f"{TITLE}: reading how the resources are set up")
     failures: list[str] = []
-    resources_found = source.infrastructure(spec, failures.append)
+    resources_found = client.infrastructure(spec, failures.append)
     for text in failures:
         log(text)
     if not resources_found:
@@ -150,16 +150,15 @@ def read_around_once(found: FoundSweep, log: Log) -> Around:
     spec = next((run.cloudwatch for run in found.sweep.records if run.cloudwatch), None)
     if spec is None or not spec.resources:
         return around_of(found)
-    source = source_of(spec.resources[0])
     for file in _around_files(found):
         if file.path.is_file():
             continue
         if time.time() < file.interval.to_s + PUBLISHED_S:
-            log(f"{source.title}: the minutes {file.when} the sweep are not known yet; write the page again later")
+            log(f"{TITLE}: the minutes {file.when} the sweep are not known yet; write the page again later")
             continue
-        log(f"{source.title}: fetching the minutes {file.when} the sweep")
+        log(f"{TITLE}: fetching the minutes {file.when} the sweep")
         try:
-            fetched = source.fetch(spec, file.interval.from_s, file.interval.to_s, log)
+            fetched = client.fetch(spec, file.interval.from_s, file.interval.to_s, log)
         except HarnessError as error:
             log(f"the minutes {file.when} the sweep are not known: {error}")
             break

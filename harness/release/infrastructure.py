@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.cloudwatch.source import Resource, ResourceFacts
-from harness.cloudwatch.sources import resource_title
+from harness.cloudwatch.queries import resource_title
+from harness.cloudwatch.resources import Resource, ResourceFacts
 from harness.report.tables import cell, table
 
 FORMAT_VERSION = 1

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
-from harness.cloudwatch.queries import LAG
-from harness.cloudwatch.sources import resource_title
+from harness.cloudwatch.queries import LAG, resource_title
 from harness.compare.comparison import REGRESSED
 from harness.release.release import Release
 from harness.release.repeats import Block, Change, Judgement, change_over

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.cloudwatch.points import CloudMetric
-from harness.cloudwatch.queries import ECS, MEMORY, RDS
+from harness.cloudwatch.queries import ECS, MEMORY, RDS, TITLE, metric_names, resource_title
+from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import Participant
-from harness.cloudwatch.source import Resource
-from harness.cloudwatch.sources import metric_names, resource_title, source_of
 from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
 from harness.release.repeats import median_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
@@ -145,7 +144,7 @@ def _percent(value: float | None) -> str:
 
 def cloud_title(results: Sequence[Runs]) -> str:
     """Return the title of the source of these tables; empty without any."""
-    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(results)))
+    return TITLE if _resources(results) else ""
 
 
 def kinds_of(results: Sequence[Runs]) -> frozenset[str]:

@@ -14,14 +14,16 @@ from harness.base.aws import NoRightError, ThrottledError
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import Log
 from harness.base.plain_text import one_line
+from harness.cloudwatch import client
+from harness.cloudwatch.insights import read_insights
 from harness.cloudwatch.listing import BEFORE_S
 from harness.cloudwatch.participants import participants_of
 from harness.cloudwatch.points import FILE_NAME, CloudMetrics, fetched_metrics
+from harness.cloudwatch.queries import TITLE, CloudWatchSpec
+from harness.cloudwatch.resources import Fetched
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import FORMAT_VERSION as SERVICES_VERSION
 from harness.cloudwatch.services import Missing, Services, StoredServices
-from harness.cloudwatch.source import Fetched, MetricsSpec
-from harness.cloudwatch.sources import source_of, titles
 from harness.judge.consumer_lag import lag_values
 from harness.judge.evidence import Values
 from harness.judge.generator_evidence import throttle_values
@@ -40,7 +42,7 @@ class NothingToFetchError(UsageError):
     """A run without CloudWatch metrics to fetch; other runs may have some."""
 
 
-def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None = None) -> RunSummary:
+def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | None = None) -> RunSummary:
     """Fetch the metrics of a run, write its JSON, charts and Markdown again and return its summary.
 
     `spec` replaces the request of the run's profile. NothingToFetchError when neither requests anything, or there was
@@ -50,12 +52,11 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
     run = summary.run
     spec = spec or (run.cloudwatch if run else None)
     if run is None or spec is None or not spec.resources:
-        what = f"{summary.source}: its profile requests nothing from {titles()}"
+        what = f"{summary.source}: its profile requests nothing from {TITLE}"
         raise NothingToFetchError(what, "give --env with a profile that does")
     if summary.origin_s is None or not summary.window.run_s:
         raise NothingToFetchError(f"{summary.source}: the run had no load", "see its report")
     from_s = summary.origin_s
-    source = source_of(spec.resources[0])
     gathered = _gathered(directory, spec, from_s, summary.window, log)
     if gathered.is_new and spec != run.cloudwatch:
         run = replace(run, cloudwatch=spec)
@@ -77,7 +78,7 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: MetricsSpec | None =
     summary = replace(summary, run=run, observed=observed, warnings=warnings)
     write_summary(directory, summary)
     if cloudwatch:
-        resources = f"{units.plural(len(cloudwatch.resources), 'resource')} in {source.title}"
+        resources = f"{units.plural(len(cloudwatch.resources), 'resource')} in {TITLE}"
         log(f"{summary.source}: {resources}, periods from {cloudwatch.from_s} to {cloudwatch.to_s} s are counted")
         for line in cloud_warnings(cloudwatch, summary.source):
             log(line)
@@ -93,22 +94,22 @@ class _Gathered(NamedTuple):
     is_new: bool
 
 
-def _gathered(directory: RunDirectory, spec: MetricsSpec, origin_s: int, window: Window, log: Log) -> _Gathered:
+def _gathered(directory: RunDirectory, spec: CloudWatchSpec, origin_s: int, window: Window, log: Log) -> _Gathered:
     """Write cloudwatch.csv and return the services of a run without participants.
 
     Where the source refuses the metrics, the load of databases is still gathered; its error is raised if there is none.
     """
-    source, fetched, refusal = source_of(spec.resources[0]), None, None
+    fetched, refusal = None, None
     try:
-        fetched = source.fetch(spec, origin_s, origin_s + window.run_s, lambda text: log(one_line(text)))
+        fetched = client.fetch(spec, origin_s, origin_s + window.run_s, lambda text: log(one_line(text)))
     except (NoRightError, ThrottledError) as error:
         refusal = error
-    services = source.services(spec, origin_s, window)
+    services = read_insights(spec, origin_s, window)
     if refusal and not services.databases:
         raise refusal
     missing = fetched.missing if fetched else ()
     if refusal:
-        missing = (Missing.of(refusal, source.title, "all metrics"),)
+        missing = (Missing.of(refusal, TITLE, "all metrics"),)
     is_new = fetched is not None and _store(directory, fetched, spec, log)
     return _Gathered(replace(services, missing=missing + services.missing), is_new)
 
@@ -147,13 +148,12 @@ def _found_again(warnings: Sequence[RunWarning], code: WarningCode, values: Iter
     return tuple(sorted([*others, *made], key=lambda warning: order.get(warning.code, len(order))))
 
 
-def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirectory], log: Log) -> None:
+def metrics_after(name: str, directories: Iterable[RunDirectory], log: Log) -> None:
     """Fetch the metrics that a profile requests of finished runs; an error or Ctrl-C changes nothing in the runs.
 
     `name` is the name of the run, or of the sweep.
     """
-    title = source_of(spec.resources[0]).title
-    log(f"{title}: fetching metrics")
+    log(f"{TITLE}: fetching metrics")
     for directory in directories:
         try:
             add_cloudwatch(directory, log)
@@ -161,20 +161,19 @@ def metrics_after(name: str, spec: MetricsSpec, directories: Iterable[RunDirecto
             continue  # an INVALID run without a load, as its report states
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            log(f"{title} metrics are missing: {what}")
+            log(f"{TITLE} metrics are missing: {what}")
             log(f"everything else is complete; to fetch them: ./aggregate.py metrics {name}")
             return
 
 
-def _store(directory: RunDirectory, fetched: Fetched, spec: MetricsSpec, log: Log) -> bool:
+def _store(directory: RunDirectory, fetched: Fetched, spec: CloudWatchSpec, log: Log) -> bool:
     """Write cloudwatch.csv and return True; return False when the file has values that the source no longer has."""
-    source = source_of(spec.resources[0])
     existing_s = _existing_period(directory)
     if existing_s is not None and (existing_s < fetched.period_s or fetched.is_empty):
-        log(f"{FILE_NAME}, with periods of {existing_s} s, is not replaced: {source.title} now has less")
+        log(f"{FILE_NAME}, with periods of {existing_s} s, is not replaced: {TITLE} now has less")
         return False
     if fetched.period_s != spec.period_s:
-        what = f"{source.title} no longer has periods of {spec.period_s} s from that time"
+        what = f"{TITLE} no longer has periods of {spec.period_s} s from that time"
         log(f"{what}; its periods are {fetched.period_s} s")
     directory.path.mkdir(exist_ok=True)  # as below
     write_whole(directory.path / FILE_NAME, fetched.csv_text)

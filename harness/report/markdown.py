@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.cloudwatch.participants import idle_services
-from harness.cloudwatch.sources import source_of
+from harness.cloudwatch.queries import TITLE
 from harness.judge.generator_evidence import is_generator
 from harness.judge.goals import GoalResult, is_beyond
 from harness.judge.loads import rows_by_load, rows_by_tenant
@@ -401,4 +401,4 @@ def _cloud_title(summary: RunSummary) -> str:
     """Return the source of the metrics of remote machines; empty without any."""
     found, run = summary.observed.cloudwatch, summary.run
     resources = found.resources if found else run.cloudwatch.resources if run and run.cloudwatch else ()
-    return source_of(resources[0]).title if resources else ""
+    return TITLE if resources else ""

@@ -19,6 +19,7 @@ from harness.base.once import stamp_of
 from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
 from harness.base.secrecy import masked, masked_table
 from harness.base.units import MS_PER_S
+from harness.cloudwatch.queries import requested
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.jmx.data_files import data_files
@@ -225,7 +226,7 @@ def _record(
         git_changed=checkout.is_changed,
         started_at=now(),
         exception_logs=system.exception_logs if system else (),
-        cloudwatch=profile.cloudwatch,
+        cloudwatch=requested(profile.cloudwatch, profile.name),
         generators=shared.records(spec.load) if shared else (),
         allowances=plan.allow.lines,
         source_hashes=source_hashes(plan, profile, system.manifest.folder if system else None),

@@ -11,7 +11,7 @@ from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
 
 if TYPE_CHECKING:  # imported late, see `late_types`
-    from harness.cloudwatch.source import MetricsSpec
+    from harness.cloudwatch.queries import CloudWatchSpec
 
 FORMAT_VERSION = 1
 # By recorder, of which all is known if it is absent: pairs of a process and why what it did is not known.
@@ -21,9 +21,9 @@ RUNNING, FINISHED = "running", "finished"
 
 def late_types() -> dict[str, type]:
     """Return the types of fields that only reading JSON needs."""
-    from harness.cloudwatch.sources import StoredSpec
+    from harness.cloudwatch.queries import CloudWatchSpec
 
-    return {"MetricsSpec": StoredSpec}
+    return {"CloudWatchSpec": CloudWatchSpec}
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class RunRecord:
     exception_logs: tuple[str, ...] = ()
     unknown: Unknown = field(default_factory=dict)
     kept_up: bool = False
-    cloudwatch: MetricsSpec | None = None
+    cloudwatch: CloudWatchSpec | None = None
     generators: tuple[GeneratorRecord, ...] = ()
     other_runs: tuple[str, ...] = ()
     auto_end: AutoEndRecord | None = None

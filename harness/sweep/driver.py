@@ -173,14 +173,14 @@ def _closed(
     """
     design, outcome = runner.design, runner.outcome
     assert isinstance(design, SweepDesign)
-    record, spec = outcome.record, next(iter(requests.values())).profile.cloudwatch
+    record, is_watched = outcome.record, bool(next(iter(requests.values())).profile.cloudwatch)
     directories = [design.files.run(run.name) for run in record.measured]
-    if directories and spec:
-        metrics_after(record.id, spec, directories, context.log)  # Ctrl-C skips this
+    if directories and is_watched:
+        metrics_after(record.id, directories, context.log)  # Ctrl-C skips this
     if directories and options.jfr:
         _attach(directories, record, options.jfr, context)
     with context.interrupts.deferred():
-        if directories and (spec or options.jfr):
+        if directories and (is_watched or options.jfr):
             design.write_page(outcome)
         if not design.files.record.is_file():
             raise KeyboardInterrupt

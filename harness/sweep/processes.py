@@ -8,8 +8,8 @@ from statistics import median
 
 from harness.base import units
 from harness.base.units import MS_PER_S
-from harness.cloudwatch.source import Resource
-from harness.cloudwatch.sources import metric_names, resource_title, source_of
+from harness.cloudwatch.queries import TITLE, metric_names, resource_title
+from harness.cloudwatch.resources import Resource
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
@@ -247,7 +247,7 @@ def cloud_level_tables(levels: Sequence[Level]) -> list[LevelTable]:
 
 def cloud_title(levels: Sequence[Level]) -> str:
     """Return the title of the source of these tables; empty without any."""
-    return " and ".join(dict.fromkeys(source_of(resource).title for resource in _resources(levels)))
+    return TITLE if _resources(levels) else ""
 
 
 def _resources(levels: Sequence[Level]) -> list[Resource]:

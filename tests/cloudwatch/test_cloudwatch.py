@@ -17,7 +17,7 @@ from harness.cloudwatch.queries import (
     queries_of,
     whole_periods,
 )
-from harness.cloudwatch.source import Resource
+from harness.cloudwatch.resources import Resource
 from harness.judge.generator_evidence import throttle_values
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window

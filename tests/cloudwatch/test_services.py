@@ -11,8 +11,8 @@ from harness.cloudwatch.insights import without_literals
 from harness.cloudwatch.participants import idle_services, participants_of
 from harness.cloudwatch.points import COMPLETE, Answers, CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import Listed, Span, parse_cloudwatch, queries_of
+from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
-from harness.cloudwatch.source import Resource
 from harness.judge.consumer_lag import lag_values
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table

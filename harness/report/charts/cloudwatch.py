@@ -10,9 +10,15 @@ from typing import NamedTuple
 from harness.base import units
 from harness.cloudwatch import queries
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
-from harness.cloudwatch.queries import CONSUMER, ECS, LAG
-from harness.cloudwatch.source import Resource
-from harness.cloudwatch.sources import metric_names, resource_title, source_of
+from harness.cloudwatch.queries import (
+    CONSUMER,
+    ECS,
+    LAG,
+    TITLE,
+    metric_names,
+    resource_title,
+)
+from harness.cloudwatch.resources import Resource
 from harness.report.charts.over_time import scaled, series
 from harness.report.charts.run_data import ChartSource, Plotted
 from harness.report.columns import tenths_text
@@ -152,19 +158,15 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
     """Return what is missing from the requested metrics, one sentence per line; nothing when they are complete."""
     lines = []
     if absent := [text for resource in found.resources if (text := _absent(found, resource))]:
-        lines.append(f"{NOT_KNOWN}: {_source(found)} had no values ({_some(absent)}).")
+        lines.append(f"{NOT_KNOWN}: {TITLE} had no values ({_some(absent)}).")
     if late := [one for one in found.metrics if one.point_count and one.missing_last_count and not one.is_balance]:
         most = max(metric.missing_last_count for metric in late)
         what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
-        why = f"{_source(found)} is minutes late, or received no more values"
+        why = f"{TITLE} is minutes late, or received no more values"
         lines.append(f"{what}: {why}; `./aggregate.py metrics {source}` fetches again.")
     if incomplete := [metric for metric in found.metrics if not metric.is_complete]:
-        lines.append(f"{_source(found)} did not report a complete answer for {_names(incomplete)}.")
+        lines.append(f"{TITLE} did not report a complete answer for {_names(incomplete)}.")
     return lines
-
-
-def _source(found: CloudMetrics) -> str:
-    return source_of(found.resources[0]).title
 
 
 def _absent(cloudwatch: CloudMetrics, resource: Resource) -> str:
@@ -197,4 +199,4 @@ def cloud_lines(metric: str, factor: float, source: ChartSource) -> Iterator[Plo
     ]
     lines = [series(resource_title(one.of), one.seconds, one.averages) for one in metrics]
     if cloudwatch and any(line.values for line in lines):
-        yield Plotted([scaled(line, factor) for line in lines], _source(cloudwatch))
+        yield Plotted([scaled(line, factor) for line in lines], TITLE)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from harness.base.records import build, to_plain
 from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.points import CloudMetrics
+from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import Services
-from harness.cloudwatch.source import Resource
 from harness.judge.goals import GoalResult
 from harness.judge.loads import LoadFigures
 from harness.judge.summary import RunSummary

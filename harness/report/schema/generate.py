@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.records import key_of, plain_types, types_of
-from harness.cloudwatch.sources import SOURCES, StoredSpec
+from harness.cloudwatch.queries import KIND_TITLES, METRICS
 from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.judge.warnings import WarningCode
 from harness.metrics.metric import all_metrics, elapsed_metrics
@@ -28,8 +28,8 @@ FIELDS = Path(__file__).with_name("fields.toml")
 SCHEMA = Path(__file__).with_name("summary.schema.json")
 _WIDTH = 160
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
-_KINDS = [kind for source in SOURCES for kind in source.kinds]
-_METRICS = [name for source in SOURCES for names in source.metrics.values() for name in names]
+_KINDS = list(KIND_TITLES)
+_METRICS = [metric.name for metrics in METRICS.values() for metric in metrics]
 # What is known in the code, or cannot be written in TOML.
 _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "RunSummary.format_version": {"const": FORMAT_VERSION},
@@ -96,9 +96,6 @@ class _Schema:
             return {"enum": [one.value for one in hint]}
         if hint is Goal:
             return self._goal()
-        if hint is StoredSpec:
-            specs = [self._object(source.spec_type, without) for source in SOURCES]
-            return specs[0] if len(specs) == 1 else {"anyOf": specs}
         return self._object(hint, without) if hint.__name__ in self._fields else {}
 
     def _goal(self) -> dict[str, Any]:
