@@ -8,12 +8,12 @@ from typing import NamedTuple
 from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, ExperimentRecord
-from harness.history.files import read_entry
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import Severity, WarningCode, distinct
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
 from harness.report.run_result import RunResult
+from harness.report.stored_results import read_stored
 from harness.run.directory import RunDirectory
 
 # Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;
@@ -65,7 +65,7 @@ def problem_of(result: RunResult | None, problem: str = "", needs: Needs = Needs
 def result_of(directory: RunDirectory) -> RunResult | None:
     """Return the result of a run, None when it left none; its report is written now if a killed harness could not."""
     write_missing_report(directory)
-    return read_entry(directory).result if directory.is_there else None
+    return read_stored(directory).result if directory.is_there else None
 
 
 def results_of(files: ExperimentFiles, record: ExperimentRecord) -> dict[str, RunResult]:
@@ -81,7 +81,7 @@ def results_of(files: ExperimentFiles, record: ExperimentRecord) -> dict[str, Ru
             results[name] = result
         elif run.state == ENDED and not run.problem:
             directory = files.run(name)
-            why = read_entry(directory).problem if directory.is_there else "it was deleted"
+            why = read_stored(directory).problem if directory.is_there else "it was deleted"
             what = f"{record.id}: its run {name} has no numbers any more ({why}); nothing was written"
             raise UsageError(what, f"restore its .json, or repeat the {record.report_kind.key}")
     return results

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from harness.base.errors import UsageError
-from harness.base.records import build
 from harness.judge.result import Result
-from harness.judge.summary import FORMAT_VERSION
-from harness.metrics.figures import LOAD
-from harness.report.run_result import RUN, RunResult
+from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.record import RunRecord
 
-_LABEL_KEYS = (
-    "label", "sample_count", "error_count", "error_ratio", "average_ms", "percentiles_ms", "min_ms", "max_ms",
-    "rate_per_s", "received_bytes_per_s",
-)  # fmt: skip
 _LIST_MARK = re.compile(r"\A(?:(?:#{1,6}|>|[-*+]|\d+[.)])\s+)+")
 _DIGITS = re.compile(r"(\d+)")
 
@@ -153,39 +144,6 @@ def _order_key(document: Document) -> tuple[str, list[str | int]]:
 def natural(name: str) -> list[str | int]:
     """Return a sort key that orders run-2 before run-10."""
     return [int(part) if part.isdigit() else part for part in _DIGITS.split(name)]
-
-
-def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
-    """Return the result in a run's JSON with its printed metrics; nothing is recomputed, batches are left out.
-
-    So a list of a thousand runs is read quickly. Raise UsageError, without the run's name, when there is no result.
-    """
-    version = data.get("format_version")
-    if not isinstance(version, int) or version < FORMAT_VERSION:
-        raise UsageError("its JSON is of an older format", f"./aggregate.py report {where}")
-    if version > FORMAT_VERSION:
-        raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")
-    try:
-        load = next((group for group in data["groups"] if group["name"] == LOAD), None)
-        fields = {
-            **{key: data[key] for key in ("run", "verdict", "window", "origin_s")},
-            "warnings": data["caveats"],
-            "name": data["source"],
-            "kind": RUN,
-            "total": _label(load["total"]) if load else None,
-            "labels": [_label(label) for label in load["labels"]] if load else [],
-            "usages": data["observed"]["usages"],
-            **{key: data["observed"].get(key, []) for key in ("profiles", "databases")},
-            "whole": _label(data["whole"]["total"]) if data["whole"] else None,
-            "result": data.get("result"),
-        }
-        return build(RunResult, fields)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise UsageError("its JSON is not a run's", f"./aggregate.py report {where}") from None
-
-
-def _label(figures: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: figures[key] for key in _LABEL_KEYS}
 
 
 def first_line(notes: str) -> str:

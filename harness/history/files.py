@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.regular import regular
 from harness.history.catalogue import Catalogue, Document, Entry, document_kind, result_from_json
 from harness.report.markdown_report import parse_report
+from harness.base.errors import UsageError
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
-from harness.report.run_result import RunResult
+from harness.report.stored_results import read_stored, text_of
 from harness.run import kinds
-from harness.run.directory import RunDirectory, read_object
+from harness.run.directory import RunDirectory
 from harness.run.kinds import RUN_NAME
-from harness.run.record import RUNNING, RunRecord
 
 
 def read_catalogue(reports_dir: Path) -> Catalogue:
@@ -56,17 +56,9 @@ def read_entry(directory: RunDirectory) -> Entry:
     """Return the entry of a run; problems are part of the entry and raise no error."""
     match = RUN_NAME.fullmatch(directory.name)
     assert match, directory.name
-    where = f"{directory.plan}/{directory.name}"
-    run, result, problem = None, None, ""
-    with suppress(HarnessError):  # the problem with its JSON is reported instead
-        run = directory.read_run()
-    try:
-        result = _result_of(directory, run, where)
-        run = result.run or run
-    except HarnessError as error:
-        problem = str(error).removeprefix(f"{where}: ")  # the run's name is printed next to it
+    run, result, problem = read_stored(directory)
     has_report = directory.report.is_file()
-    notes = notes_of(_text(directory.report)) if has_report else None
+    notes = notes_of(text_of(directory.report)) if has_report else None
     if notes is None:
         notes = run.note if run else ""
     return Entry(
@@ -80,25 +72,3 @@ def read_entry(directory: RunDirectory) -> Entry:
         notes=notes,
         has_report=has_report,
     )
-
-
-def _result_of(directory: RunDirectory, run: RunRecord | None, where: str) -> RunResult:
-    again = f"./aggregate.py report {where}"
-    if not directory.summary_json.is_file():
-        if run and run.state == RUNNING:
-            raise UsageError("still running, or killed", f"if killed: {again}")
-        if run or directory.run_json.is_file():
-            raise UsageError("it has no report yet", again)
-        return parse_report(_text(directory.report), where)
-    try:
-        data = read_object(directory.summary_json)
-    except UsageError:
-        raise UsageError("its JSON cannot be read", again) from None
-    return result_from_json(data, where)
-
-
-def _text(path: Path) -> str:
-    try:
-        return regular(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
