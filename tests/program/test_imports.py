@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.paths import ROOT
 
 PACKAGE = ROOT / "harness"
-# A package imports only packages before it.
+# A room is a package at the top of harness. It imports only rooms before it.
 ORDER = (
     "base",
     "jtl",
@@ -20,27 +20,23 @@ ORDER = (
     "plan",
     "system",
     "run",
+    "judge",
     "report",
     "storage",
     "compare",
-    "history",
     "experiment",
-    "sweep",
-    "overload",
-    "ab",
-    "tune",
-    "bisect",
-    "trust",
     "forge",
-    "nightly",
+    "history",
+    "cli",
+    "sweep",
+    "kinds",
     "site",
     "release",
-    "export",
     "live",
     "api",
-    "mcp",
     "commands",
 )
+ROOMS_MOST, FLOORS_MOST = 25, 13
 # What starts processes, opens sockets, looks at the clock or at the environment.
 ACTING = {
     "subprocess",
@@ -59,103 +55,50 @@ ACTING = {
     "smtplib",
 }
 CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
-# The modules that act, beside files.py and commands. Whoever adds one says in review why.
-MAY_ACT = {
-    "harness.experiment.arguments",
-    "harness.experiment.execute",
-    "harness.experiment.runner",
-    "harness.site.html_option",
-    "harness.base.aws",
-    "harness.base.bounded",
-    "harness.cloudwatch.client",
-    "harness.experiment.worktree",
-    "harness.kinds.bisect.build",
-    "harness.base.install.class_data",
-    "harness.base.install.first_setup",
-    "harness.base.writable",
-    "harness.base.git",
-    "harness.base.guardian",
-    "harness.base.http_client",
-    "harness.base.install.integrity",
-    "harness.base.interrupts",
-    "harness.base.java",
-    "harness.base.paths",
-    "harness.base.ports",
-    "harness.base.project",
-    "harness.base.process",
-    "harness.base.s3_stream",
-    "harness.base.install.python_packages",
-    "harness.base.secrets",
-    "harness.base.install.setup_step",
-    "harness.base.standard_streams",
-    "harness.base.install.toolchain",
-    "harness.compare.sides",
-    "harness.compare.sources",
-    "harness.forge.api",
-    "harness.jtl.inputs",
-    "harness.jtl.file_progress",
-    "harness.live.metrics_collector",
-    "harness.live.connections",
-    "harness.live.metrics_endpoint",
-    "harness.live.otlp.receiver",
-    "harness.live.otlp.watcher",
-    "harness.live.page_address",
-    "harness.live.watchers",
-    "harness.live.server",
-    "harness.live.view",
-    "harness.metrics.counter_process",
-    "harness.metrics.large_files",
-    "harness.plan.adopt.project_files",
-    "harness.api.mcp.server",
-    "harness.kinds.nightly.steps",
-    "harness.notify.channels",
-    "harness.notify.delivery",
-    "harness.report.merge_files",
-    "harness.report.pages",
-    "harness.report.screen",
-    "harness.run.child",
-    "harness.run.consent",
-    "harness.run.context",
-    "harness.run.telemetry.counters",
-    "harness.run.directory",
-    "harness.run.jmeter.drive",
-    "harness.run.measure",
-    "harness.run.jmeter.java_classes",
-    "harness.run.jmeter",
-    "harness.run.limited_run",
-    "harness.run.prepare",
-    "harness.run.network.addresses",
-    "harness.run.network.bpf",
-    "harness.run.network.kernel_guard",
-    "harness.run.network.owners",
-    "harness.run.network.sockets",
-    "harness.run.network.watch",
-    "harness.run.replay.one_pass",
-    "harness.run.other_runs",
-    "harness.run.packing",
-    "harness.run.replay",
-    "harness.run.reserve",
-    "harness.run.parts.channel",
-    "harness.run.parts.drive",
-    "harness.run.parts.kubernetes",
-    "harness.run.parts.left",
-    "harness.run.parts.relay",
-    "harness.run.parts.share",
-    "harness.run.jmeter.progress",
-    "harness.run.remote.drive",
-    "harness.run.remote.keys",
-    "harness.run.telemetry.writer",
-    "harness.storage.s3",
-    "harness.storage.bucket",
-    "harness.sweep.driver",
-    "harness.sweep.level_runner",
-    "harness.sweep.sources",
-    "harness.system.database_files",
-    "harness.system.histogram_files",
-    "harness.system.jcmd",
-    "harness.system.own_metrics_files",
-    "harness.system.preparation",
-    "harness.system.supervisor",
+# Rooms and packages at the edge of the program, whose modules all may act.
+EDGES = ("harness.base", "harness.cli", "harness.commands", "harness.live", "harness.run.parts", "harness.run.remote")
+# Elsewhere the last word of a module's name says that it acts: jcmd, telemetry's writer, merge_files. A new module that
+# acts has such a name; who needs another word says in review why.
+WORDS = {
+    "api",
+    "arguments",
+    "bucket",
+    "build",
+    "channels",
+    "child",
+    "classes",
+    "client",
+    "context",
+    "counters",
+    "delivery",
+    "directory",
+    "drive",
+    "driver",
+    "execute",
+    "files",
+    "inputs",
+    "jcmd",
+    "measure",
+    "option",
+    "packing",
+    "pages",
+    "pass",
+    "preparation",
+    "prepare",
+    "process",
+    "progress",
+    "proof",
+    "run",
+    "runner",
+    "runs",
+    "s3",
+    "screen",
+    "sides",
+    "sources",
+    "steps",
+    "supervisor",
+    "worktree",
+    "writer",
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -220,7 +163,7 @@ def reads_clock(module: ast.Module) -> bool:
 
 
 def package_of(module: str) -> str | None:
-    """Return the package of harness.package.module; None for modules that are in no package, as harness.cli.verbs."""
+    """Return the room of harness.room.module; None for harness/__main__.py."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[0] == "harness" and parts[1] in ORDER else None
 
@@ -229,7 +172,7 @@ def is_command(module: str) -> bool:
     return package_of(module) == "commands"
 
 
-def test_a_package_imports_only_packages_before_it():
+def test_a_room_imports_only_rooms_before_it():
     found = set()
     for name, source in sources().items():
         package = package_of(name)
@@ -245,13 +188,73 @@ def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter({name: source.imports for name, source in sources().items()}).prepare()  # CycleError names them
 
 
-def test_every_package_is_in_the_order():
+def test_every_room_is_in_the_order():
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ORDER)
 
 
-def test_modules_without_a_package_are_imported_by_no_package():
-    top = {f"harness.{name}" for name in ("cli", "completion", "entry", "help_text", "make_variables", "program")}
-    found = {name for name, source in sources().items() if package_of(name) and source.imports & top}
+def arrows() -> dict[str, set[str]]:
+    """Return the rooms that each room imports."""
+    found: dict[str, set[str]] = {room: set() for room in ORDER}
+    for name, source in sources().items():
+        if room := package_of(name):
+            found[room] |= {other for one in source.imports if (other := package_of(one)) and other != room}
+    return found
+
+
+def floors() -> dict[str, int]:
+    """Return the floor of each room: one above the highest room that it imports."""
+    found: dict[str, int] = {}
+    for room in TopologicalSorter(arrows()).static_order():
+        found[room] = 1 + max((found[other] for other in arrows()[room]), default=0)
+    return found
+
+
+def test_the_house_has_few_rooms_and_floors():
+    """`-s` prints them: what a newcomer has to know before a package makes sense is what is below it."""
+    found = floors()
+    for floor in range(max(found.values()), 0, -1):
+        print(floor, *sorted(room for room in found if found[room] == floor))
+    print(f"{len(found)} rooms, {max(found.values())} floors, {sum(map(len, arrows().values()))} arrows")
+    assert len(found) <= ROOMS_MOST
+    assert max(found.values()) <= FLOORS_MOST
+
+
+def kind_of(module: str) -> str | None:
+    """Return the kind of experiment that a module belongs to; None for a module of no kind."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["harness", "kinds"] and len(parts) > 2 else None
+
+
+def test_no_kind_of_experiment_imports_another_one():
+    found = {
+        f"{name} imports {other}"
+        for name, source in sources().items()
+        for other in source.imports
+        if kind_of(name) and kind_of(other) and kind_of(name) != kind_of(other)
+    }
+    assert found == set()
+
+
+def test_what_judges_is_pure():
+    """It gets values: no file, clock, process or socket decides with it."""
+    found = {
+        f"{name} imports {other}"
+        for name, source in sources().items()
+        for other in source.imports
+        if package_of(name) == "judge" and (other == "pathlib" or (other in sources() and sources()[other].acts))
+    }
+    found |= {name for name, source in sources().items() if package_of(name) == "judge" and source.acts}
+    assert found == set()
+
+
+def test_what_reads_the_command_line_is_imported_by_commands_only():
+    """Of the room cli the others may use what describes it: options, and the page that explains DOUBTFUL."""
+    frame = {
+        f"harness.cli.{name}" for name in ("completion", "entry", "help_text", "make_variables", "program", "verbs")
+    }
+    found = {
+        name for name, source in sources().items() if package_of(name) not in (None, "cli") and source.imports & frame
+    }
     assert found == set()
 
 
@@ -260,10 +263,15 @@ def test_no_command_is_imported_by_another_module():
     assert {imported for source in sources().values() for imported in source.imports if is_command(imported)} == set()
 
 
-def test_only_the_modules_of_the_list_act_or_read_the_clock():
-    acting = {
-        name
-        for name, source in sources().items()
-        if source.acts and package_of(name) and not is_command(name) and not name.endswith(".files")
-    }
-    assert acting == MAY_ACT
+def may_act(module: str) -> bool:
+    return module.startswith(EDGES) or word_of(module) in WORDS
+
+
+def word_of(module: str) -> str:
+    return module.rpartition(".")[2].rpartition("_")[2]
+
+
+def test_the_name_of_a_module_that_acts_or_reads_the_clock_says_so():
+    acting = {name for name, source in sources().items() if source.acts and package_of(name)}
+    assert {name for name in acting if not may_act(name)} == set()
+    assert WORDS - {word_of(name) for name in acting if not name.startswith(EDGES)} == set()
