@@ -4,6 +4,7 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -117,3 +118,49 @@ def test_every_function_of_the_described_paths_exists():
         kinds = ("class", "def") if "." in function else ("def",)
         for kind, name in zip(kinds, function.split("."), strict=True):
             assert re.search(rf"^ *{kind} {name}\b", source, re.MULTILINE), f"{module}: {function}"
+
+
+# Pages for those who change the program.
+INSIDE = ("docs/architecture.md", "CONTRIBUTING.md")
+# Where a path on such a page may begin.
+BEGINS = (ROOT, ROOT / "harness", ROOT / "tests")
+# Only the installed package has it.
+NOT_THERE = {"harness/shipped"}
+A_PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+/)`")
+# `VERBS` in `harness/cli/verbs.py`, and `judge/verdict.py`: `judge`.
+IN_MODULE = re.compile(r"((?:`[A-Za-z_.]+`(?:, | and )?)+) (?:in|of) `([\w/]+\.py)`")
+OF_MODULE = re.compile(r"`([\w/]+\.py)`: `([A-Za-z_.]+)`")
+
+
+def inside_page(page: str) -> str:
+    """Return a page without its blocks of commands."""
+    return re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def found_path(path: str) -> Path | None:
+    """Return the file or folder that a page names; None without one."""
+    folders = (*BEGINS, *(folder for folder in (ROOT / "harness").iterdir() if folder.is_dir()))
+    return next((folder / path for folder in folders if (folder / path).exists()), None)
+
+
+@pytest.mark.parametrize("page", INSIDE)
+def test_every_path_on_the_pages_about_the_inside_exists(page):
+    named = A_PATH.findall(inside_page(page))
+    assert len(named) > 10
+    assert {path for path in named if path not in NOT_THERE and not found_path(path)} == set()
+
+
+@pytest.mark.parametrize("page", INSIDE)
+def test_every_name_on_the_pages_about_the_inside_is_in_the_file_beside_it(page):
+    text = inside_page(page)
+    named = [(name, path) for names, path in IN_MODULE.findall(text) for name in re.findall(r"`([\w.]+)`", names)]
+    named += [(name, path) for path, name in OF_MODULE.findall(text)]
+    assert len(named) > 5
+    missing = set()
+    for name, path in named:
+        file = found_path(path)
+        source = file.read_text(encoding="utf-8") if file else ""
+        for part in name.split("."):
+            if not re.search(rf"^\s*(?:class|def) {part}\b|^\s*{part}\b.*[=:]", source, re.MULTILINE):
+                missing.add(f"{path}: {name}")
+    assert missing == set()
