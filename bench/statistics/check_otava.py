@@ -20,7 +20,7 @@ from harness.commands.history import otava_csv
 from harness.history.catalogue import runs_of
 from harness.history.change_points import LEAST_RATIO, P_MOST, WINDOW, change_points
 from harness.history.files import read_catalogue
-from harness.history.series import Line, history
+from harness.history.series import HistoryLine, history
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE
 from harness.report.tables import cell, table
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_REGRESSED if OTHER in verdicts else EXIT_OK
 
 
-def _measured(reports: Path) -> Iterator[tuple[str, Line]]:
+def _measured(reports: Path) -> Iterator[tuple[str, HistoryLine]]:
     """Yield the measured averages of each plan, line by line."""
     entries = read_catalogue(reports).entries
     for plan in sorted({entry.plan for entry in entries}):
@@ -73,7 +73,7 @@ def _measured(reports: Path) -> Iterator[tuple[str, Line]]:
                 yield f"{reports.name}/{plan}, line {number}", line
 
 
-def _otava_answers(python: Path, lines: Sequence[Line]) -> list[list[Answer]]:
+def _otava_answers(python: Path, lines: Sequence[HistoryLine]) -> list[list[Answer]]:
     """Return the change points that Otava finds in each line."""
     with tempfile.TemporaryDirectory(prefix="otava-") as name:
         folder = Path(name)

@@ -24,7 +24,7 @@ from harness.history.change_points import (
     possible_changes,
     weak_indexes,
 )
-from harness.history.series import Line, Point
+from harness.history.series import HistoryLine, Point
 from harness.judge.verdict import VALID
 from harness.metrics.figures import TOTAL
 from harness.plan.load.model import CLOSED, LoadRecord
@@ -75,7 +75,7 @@ def histories(seed: int) -> Iterator[tuple[str, list[float]]]:
         yield f"random {number}, heavy tails", [float(value) for value in 100 * np.cumprod(steps) * (1 + 0.02 * tail)]
 
 
-def line_of(values: Sequence[float]) -> Line:
+def line_of(values: Sequence[float]) -> HistoryLine:
     """Return the history as a line with one run per day, for the usual export."""
     load = LoadRecord(CLOSED, 10, None, 1.0, 60.0, None, 0.0)
     points = [
@@ -93,7 +93,7 @@ def line_of(values: Sequence[float]) -> Line:
         )
         for number, value in enumerate(values)
     ]
-    return Line(Conditions(load, "simulated", "none", 1, 1.0, None), tuple(points))
+    return HistoryLine(Conditions(load, "simulated", "none", 1, 1.0, None), tuple(points))
 
 
 def otava_config(files: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ from harness.history.trend import (
     VALUES_LEAST,
     WARNED,
     Gauge,
-    Series,
+    TrendSeries,
     changes_of,
     positions,
 )
@@ -87,7 +87,7 @@ def states(values: list[float], first: int) -> Iterator[str]:
     for index in range(first, len(values)):
         known = values[: index + 1]
         weekdays = [night % 7 for night in range(index + 1)]
-        yield positions(Series(known, weekdays, changes_of(known, gauge)), gauge)[-1].state
+        yield positions(TrendSeries(known, weekdays, changes_of(known, gauge)), gauge)[-1].state
 
 
 def alarms(random: np.random.Generator, noise: Noise, series: int) -> Alarms:

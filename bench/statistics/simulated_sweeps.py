@@ -216,7 +216,7 @@ def _claims(found: Sequence[SweepAnalysis], peak_users: float | None, knee_users
     )
 
 
-def _covered(found: Sequence[usl.Estimate], true: float | None) -> float | None:
+def _covered(found: Sequence[usl.UslEstimate], true: float | None) -> float | None:
     """Return the share of intervals that contain the true value; None without intervals or without a true value."""
     if true is None or not found:
         return None

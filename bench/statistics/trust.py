@@ -14,7 +14,7 @@ from bench.results import Aim
 from bench.tables import print_aims
 from harness.base.units import parse_whole_number, percent_text
 from harness.compare.comparison import REGRESSED
-from harness.kinds.ab.rule import LOOKS, Series, is_sure, judge
+from harness.kinds.ab.rule import LOOKS, PairSeries, is_sure, judge
 from harness.kinds.trust.design import RUNS_PER_START, STARTS
 from harness.kinds.trust.power import DEVIATIONS_FOUND, least_change
 from harness.kinds.trust.variance import parts_of, within_runs
@@ -116,7 +116,7 @@ def power(pairs: int, alike: float, repetitions: int, seed: int) -> float:
         noise[0] += math.log1p(change)
         for look in (look for look in LOOKS if look <= pairs):
             series = [
-                Series(metric, tuple(map(float, noise[index, :look])), 100.0, 100.0)
+                PairSeries(metric, tuple(map(float, noise[index, :look])), 100.0, 100.0)
                 for index, metric in enumerate(tested)
             ]
             judged = judge(series, thresholds)

@@ -16,7 +16,7 @@ from harness.base.log import stderr_log
 from harness.base.units import parse_whole_number, percent_text
 from harness.judge.result import FOUND
 from harness.kinds.tune.best import best_of
-from harness.kinds.tune.design import Design, designs
+from harness.kinds.tune.design import FactorDesign, designs
 from harness.kinds.tune.effects import effects_of
 from harness.kinds.tune.factors import Cell, Factor
 from harness.kinds.tune.model import Observation, fit
@@ -142,7 +142,7 @@ class _End(NamedTuple):
     is_right: bool
 
 
-def _one(scene: Scene, factors: Sequence[Factor], design: Design, noise: numpy.random.Generator) -> _End:
+def _one(scene: Scene, factors: Sequence[Factor], design: FactorDesign, noise: numpy.random.Generator) -> _End:
     """Return what one simulated experiment finds."""
     machine = numpy.cumsum(noise.normal(0.0, scene.drift, design.run_count))
     runs = [(block, index) for block, cells in enumerate(design.blocks, start=1) for index in cells]

@@ -14,7 +14,7 @@ from harness.base.log import Log
 from harness.cloudwatch import queries
 from harness.cloudwatch.listing import filtered_pages, listed_resources, service_names
 from harness.cloudwatch.points import Answers
-from harness.cloudwatch.queries import EC2, ECS, KIND_TITLES, RDS, TITLE, CloudWatchSpec, Query, Span
+from harness.cloudwatch.queries import EC2, ECS, KIND_TITLES, RDS, TITLE, CloudWatchSpec, PeriodSpan, Query
 from harness.cloudwatch.resources import Facts, Fetched, ResourceFacts
 from harness.metrics.downsampling import chunks
 
@@ -66,7 +66,7 @@ def infrastructure(spec: CloudWatchSpec, log: Log) -> tuple[ResourceFacts, ...]:
     return tuple(facts)
 
 
-def _ask(answers: Answers, spec: CloudWatchSpec, asked: Sequence[Query], span: Span) -> None:
+def _ask(answers: Answers, spec: CloudWatchSpec, asked: Sequence[Query], span: PeriodSpan) -> None:
     """Add the answers to the queries."""
     client = aws.client("cloudwatch", spec.endpoint_url, spec.region)
     with aws.aws_errors(TITLE):

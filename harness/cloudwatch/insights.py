@@ -17,7 +17,7 @@ from harness.base import aws
 from harness.base.errors import HarnessError, ServiceError, UnavailableError
 from harness.cloudwatch.listing import filtered_pages
 from harness.cloudwatch.points import counted_starts
-from harness.cloudwatch.queries import KIND_TITLES, RDS, CloudWatchSpec, Span, whole_periods
+from harness.cloudwatch.queries import KIND_TITLES, RDS, CloudWatchSpec, PeriodSpan, whole_periods
 from harness.cloudwatch.services import DatabaseLoad, Missing, Services, SessionWait, Sql
 from harness.metrics.downsampling import SERIES_POINTS_MOST
 from harness.metrics.window import Window
@@ -90,7 +90,7 @@ class _Database:
         period_s = next((one for one in _PERIODS_S if window.run_s <= SERIES_POINTS_MOST * one), _PERIODS_S[-1])
         self._span = whole_periods(origin_s, origin_s + window.run_s, period_s)
         counted = counted_starts(self._span, origin_s + window.from_s, origin_s + window.to_s).starts_s
-        self._window = Span(counted[0], counted[-1] + period_s, period_s) if counted else self._span
+        self._window = PeriodSpan(counted[0], counted[-1] + period_s, period_s) if counted else self._span
         self._missing: list[Missing] = []
 
     def read(self) -> Services:
@@ -179,7 +179,7 @@ class _Database:
                         values[int(point["Timestamp"].timestamp())] = value
         return found
 
-    def _pages(self, operation: str, span: Span, more: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    def _pages(self, operation: str, span: PeriodSpan, more: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         client = aws.client("pi", self._spec.endpoint_url, self._spec.region)
         request = {
             "ServiceType": "RDS",

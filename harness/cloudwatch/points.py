@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, STATISTICS, Query, Span
+from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, STATISTICS, PeriodSpan, Query
 from harness.cloudwatch.resources import Resource
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
@@ -46,7 +46,7 @@ class Answers:
         for part in (page, *results):
             self.messages += [str(message["Value"]) for message in part.get("Messages", ()) if message.get("Value")]
 
-    def to_csv(self, queries: Sequence[Query], span: Span) -> str:
+    def to_csv(self, queries: Sequence[Query], span: PeriodSpan) -> str:
         """Return cloudwatch.csv: a row per statistic and period of the span; missing values are empty.
 
         A metric that not all resources of its kind have is left out without values. A query of the time before the run
@@ -202,7 +202,7 @@ def read_cloudwatch(lines: Iterable[str], origin_s: int, window: Window) -> Clou
             column.values.setdefault(statistic, {})[start_s] = value
     if not columns:
         return None
-    span = Span(min(starts_s), max(starts_s) + period_s, period_s)
+    span = PeriodSpan(min(starts_s), max(starts_s) + period_s, period_s)
     from_s, to_s = origin_s + window.from_s, origin_s + window.to_s
     counted_s, fit = counted_starts(span, from_s, to_s)
     metrics = tuple(_metric(key, column, span, counted_s, origin_s, window.run_s) for key, column in columns.items())
@@ -218,14 +218,16 @@ class Counted(NamedTuple):
     fit: str
 
 
-def counted_starts(span: Span, from_s: float, to_s: float) -> Counted:
+def counted_starts(span: PeriodSpan, from_s: float, to_s: float) -> Counted:
     """Return the periods within an interval (s since 1970), or those that overlap it if none is within."""
     within = [start for start in span.starts_s if from_s <= start and start + span.period_s <= to_s]
     around = [start for start in span.starts_s if start < to_s and start + span.period_s > from_s]
     return Counted(within or around, WITHIN if within else AROUND)
 
 
-def _metric(key: _Key, column: _Column, span: Span, starts_s: Sequence[int], origin_s: int, run_s: int) -> CloudMetric:
+def _metric(
+    key: _Key, column: _Column, span: PeriodSpan, starts_s: Sequence[int], origin_s: int, run_s: int
+) -> CloudMetric:
     by_start = column.values.get(AVERAGE, {})
     averages, least, most = (
         [values[start] for start in starts_s if start in values]

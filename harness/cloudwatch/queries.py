@@ -88,7 +88,7 @@ def dimensions_of(resource: Resource) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True)
-class Metric:
+class WatchedMetric:
     """A metric: our name, which contains the unit, CloudWatch's names, and the factor from its unit to ours.
 
     One that is not `is_everywhere` exists only for some resources of the kind: without values it is left out. `plus` is
@@ -111,17 +111,25 @@ class Metric:
         return (SUM,) if self.is_counted else STATISTICS
 
 
-_some_rds = partial(Metric, namespace="AWS/RDS", is_everywhere=False)
+_some_rds = partial(WatchedMetric, namespace="AWS/RDS", is_everywhere=False)
 _errors = partial(
-    Metric, namespace="AWS/ApplicationELB", factor=_PER_MIN, is_everywhere=False, is_counted=True, zero_beside=REQUESTS
+    WatchedMetric,
+    namespace="AWS/ApplicationELB",
+    factor=_PER_MIN,
+    is_everywhere=False,
+    is_counted=True,
+    zero_beside=REQUESTS,
 )
 METRICS = {
-    ECS: (Metric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT), Metric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT)),
+    ECS: (
+        WatchedMetric(CPU, "AWS/ECS", "CPUUtilization", _PERCENT),
+        WatchedMetric(MEMORY, "AWS/ECS", "MemoryUtilization", _PERCENT),
+    ),
     RDS: (
-        Metric(CPU, "AWS/RDS", "CPUUtilization", _PERCENT),
+        WatchedMetric(CPU, "AWS/RDS", "CPUUtilization", _PERCENT),
         # Memory in use would need the size of the instance class, which CloudWatch does not know.
-        Metric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
-        Metric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
+        WatchedMetric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
+        WatchedMetric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
         _some_rds(CPU_CREDITS, metric_name="CPUCreditBalance"),
         _some_rds(BURST, metric_name="BurstBalance", factor=_PERCENT),
         _some_rds(READ_LATENCY, metric_name="ReadLatency", factor=_MS),
@@ -131,30 +139,33 @@ METRICS = {
         _some_rds(WRITES, metric_name="WriteIOPS"),
     ),
     EC2: (
-        Metric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
+        WatchedMetric(CPU, "AWS/EC2", "CPUUtilization", _PERCENT),
         # EC2 cannot see memory: the CloudWatch agent on the machine publishes this metric.
-        Metric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
-        Metric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
+        WatchedMetric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
+        WatchedMetric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
     ),
-    EBS: (Metric(BURST, "AWS/EBS", "BurstBalance", _PERCENT, is_everywhere=False),),
+    EBS: (WatchedMetric(BURST, "AWS/EBS", "BurstBalance", _PERCENT, is_everywhere=False),),
     MSK: (
-        Metric(CPU, "AWS/Kafka", "CpuUser", _PERCENT, plus="CpuSystem"),
-        Metric(DISK, "AWS/Kafka", "KafkaDataLogsDiskUsed", _PERCENT),
-        Metric(UNDER_REPLICATED, "AWS/Kafka", "UnderReplicatedPartitions"),
+        WatchedMetric(CPU, "AWS/Kafka", "CpuUser", _PERCENT, plus="CpuSystem"),
+        WatchedMetric(DISK, "AWS/Kafka", "KafkaDataLogsDiskUsed", _PERCENT),
+        WatchedMetric(UNDER_REPLICATED, "AWS/Kafka", "UnderReplicatedPartitions"),
     ),
-    CONSUMER: (Metric(LAG, "AWS/Kafka", "SumOffsetLag"), Metric(LARGEST_LAG, "AWS/Kafka", "MaxOffsetLag")),
+    CONSUMER: (
+        WatchedMetric(LAG, "AWS/Kafka", "SumOffsetLag"),
+        WatchedMetric(LARGEST_LAG, "AWS/Kafka", "MaxOffsetLag"),
+    ),
     OPENSEARCH: (
-        Metric(CPU, "AWS/ES", "CPUUtilization", _PERCENT),
-        Metric(JVM_MEMORY, "AWS/ES", "JVMMemoryPressure", _PERCENT),
+        WatchedMetric(CPU, "AWS/ES", "CPUUtilization", _PERCENT),
+        WatchedMetric(JVM_MEMORY, "AWS/ES", "JVMMemoryPressure", _PERCENT),
         # CloudWatch has the operations per minute of each node: the sum is that of all.
-        Metric(INDEXING, "AWS/ES", "IndexingRate", is_counted=True),
-        Metric(INDEXING_LATENCY, "AWS/ES", "IndexingLatency"),
-        Metric(SEARCHES, "AWS/ES", "SearchRate", is_counted=True),
-        Metric(SEARCH_LATENCY, "AWS/ES", "SearchLatency"),
+        WatchedMetric(INDEXING, "AWS/ES", "IndexingRate", is_counted=True),
+        WatchedMetric(INDEXING_LATENCY, "AWS/ES", "IndexingLatency"),
+        WatchedMetric(SEARCHES, "AWS/ES", "SearchRate", is_counted=True),
+        WatchedMetric(SEARCH_LATENCY, "AWS/ES", "SearchLatency"),
     ),
     ELB: (
-        Metric(REQUESTS, "AWS/ApplicationELB", "RequestCount", is_counted=True),
-        Metric(RESPONSE_TIME, "AWS/ApplicationELB", "TargetResponseTime", _MS),
+        WatchedMetric(REQUESTS, "AWS/ApplicationELB", "RequestCount", is_counted=True),
+        WatchedMetric(RESPONSE_TIME, "AWS/ApplicationELB", "TargetResponseTime", _MS),
         _errors(ELB_5XX, metric_name="HTTPCode_ELB_5XX_Count"),
         _errors(TARGET_5XX, metric_name="HTTPCode_Target_5XX_Count"),
     ),
@@ -180,7 +191,7 @@ class Query:
 
     id: str
     resource: Resource
-    metric: Metric
+    metric: WatchedMetric
     statistic: str
     adds_to: str = ""
     before_s: int = 0
@@ -195,7 +206,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Span:
+class PeriodSpan:
     """Consecutive whole periods: `from_s` ≤ t < `to_s`, s since 1970."""
 
     from_s: int
@@ -207,7 +218,7 @@ class Span:
         """Return the first second of each period."""
         return range(self.from_s, self.to_s, self.period_s)
 
-    def and_before(self, before_s: int) -> Span:
+    def and_before(self, before_s: int) -> PeriodSpan:
         """Return the span with so many seconds before it, in whole periods."""
         return replace(self, from_s=self.from_s - math.ceil(before_s / self.period_s) * self.period_s)
 
@@ -309,9 +320,9 @@ def available_period_s(requested_s: int, age_s: float) -> int:
     return requested_s if least_s == 1 else math.ceil(requested_s / least_s) * least_s
 
 
-def whole_periods(from_s: float, to_s: float, period_s: int) -> Span:
+def whole_periods(from_s: float, to_s: float, period_s: int) -> PeriodSpan:
     """Return the whole periods that cover an interval (s since 1970)."""
-    return Span(math.floor(from_s / period_s) * period_s, math.ceil(to_s / period_s) * period_s, period_s)
+    return PeriodSpan(math.floor(from_s / period_s) * period_s, math.ceil(to_s / period_s) * period_s, period_s)
 
 
 def is_listed(resource: Resource) -> bool:

@@ -31,10 +31,10 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.sides import ReadySide, check_sides, parse_side, ready_side, unknown_ref
-from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import build_side, checked_out, load_before_checkout, working_copy
 from harness.kinds.ab.message import ab_message, is_due
-from harness.kinds.ab.outcome import Outcome, headline
+from harness.kinds.ab.outcome import AbOutcome, headline
 from harness.kinds.ab.record import A, AbRecord, B
 from harness.kinds.ab.rule import PAIRS_LEAST
 from harness.kinds.ab.steps import AbTest
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         return run_experiment(
             record, options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, _: AbTest(files, tests.reports, sides),
                 lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _close(runner, recipients, options), guess_s,
@@ -215,7 +215,7 @@ def _record(options: argparse.Namespace, sides: Mapping[str, ReadySide], load: L
     )
 
 
-def _close(runner: Runner[AbRecord, Outcome], recipients: Recipients | None, options: argparse.Namespace) -> int:
+def _close(runner: Runner[AbRecord, AbOutcome], recipients: Recipients | None, options: argparse.Namespace) -> int:
     """Notify the recipients, print the verdict, and return the exit code."""
     files = runner.design.files
     if recipients:
@@ -225,7 +225,7 @@ def _close(runner: Runner[AbRecord, Outcome], recipients: Recipients | None, opt
     return runner.outcome.exit_code_if(sure=options.sure)
 
 
-def _notify(runner: Runner[AbRecord, Outcome], report: Path, recipients: Recipients) -> None:
+def _notify(runner: Runner[AbRecord, AbOutcome], report: Path, recipients: Recipients) -> None:
     """Send the message about the outcome if it is due; the report lists what was not delivered."""
     from harness.notify.delivery import deliver  # deferred: most tests notify nobody
 

@@ -23,13 +23,13 @@ from harness.experiment.arguments import (
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.sides import ReadySide, SideFiles, SideText, what_runs
-from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import load_before_checkout, working_copy
 from harness.history.files import entries_of
 from harness.kinds.bisect.build import Builder, BuildingFirst
 from harness.kinds.bisect.design import Bisection
 from harness.kinds.bisect.noise import noise_of
-from harness.kinds.bisect.outcome import Outcome
+from harness.kinds.bisect.outcome import BisectOutcome
 from harness.kinds.bisect.record import BisectRecord, Candidate
 from harness.kinds.bisect.text import headline
 from harness.kinds.tune.factors import parse_factors
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         children = stack.enter_context(followed.children(interrupts, guardian, hidden))
         return run_experiment(
             record, options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, record: Bisection(
                     files, bisections.reports, lambda index: builder.folders(record.candidates[index])
                 ),
@@ -189,7 +189,7 @@ def _record(
     )
 
 
-def _close(runner: Runner[BisectRecord, Outcome], *, is_html: bool) -> int:
+def _close(runner: Runner[BisectRecord, BisectOutcome], *, is_html: bool) -> int:
     """Print the result, publish the report, and return the exit code."""
     outcome = runner.outcome
     log_end(outcome.record, runner.design.files, headline(outcome))

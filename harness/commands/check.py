@@ -18,7 +18,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
 from harness.base.units import MS_PER_S, number_text, parse_duration_s, plural
 from harness.cli.options import take, take_argument
-from harness.plan.checks.advice import Checked, Given, advice_for
+from harness.plan.checks.advice import AdviceSource, Checked, advice_for
 from harness.plan.checks.finding import Finding
 from harness.plan.checks.lint import lint, user_variables
 from harness.plan.jmx.tree import SAMPLER, enabled_nodes, plan_tree
@@ -118,7 +118,7 @@ def _findings(request: Request) -> CheckResult:
     return CheckResult(plan.name, f"{plan.jmx_path.parent.name}/{plan.jmx_path.name}", refused, others)
 
 
-def advice_of(plan: Plan, exchanges: Sequence[Exchange], *, is_embedded: bool) -> tuple[Given, ...]:
+def advice_of(plan: Plan, exchanges: Sequence[Exchange], *, is_embedded: bool) -> tuple[AdviceSource, ...]:
     """Return the advice for a plan and the responses of one pass."""
     nodes = enabled_nodes(plan_tree(plan.jmx_path))
     load = load_properties(resolve_load(parse_load(LoadArguments()), plan.load))
@@ -199,7 +199,7 @@ class CheckResult:
     unreached: Sequence[str] = ()
     stopped: str = ""
     changes: Sequence[str] = ()
-    advice: Sequence[Given] = ()
+    advice: Sequence[AdviceSource] = ()
 
     @property
     def failed_count(self) -> int:

@@ -19,7 +19,15 @@ from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.cli.options import take, take_argument
 from harness.forge import github, gitlab
-from harness.forge.comment import ComparisonReport, Forge, Subject, comment_text, status_of, stick, without_direction
+from harness.forge.comment import (
+    CommentSubject,
+    ComparisonReport,
+    Forge,
+    comment_text,
+    status_of,
+    stick,
+    without_direction,
+)
 from harness.plan.jmx.diff import changes_of
 from harness.report.results import result_in
 from harness.run import kinds
@@ -107,14 +115,14 @@ def _plan_changes(sha: str) -> Iterator[str]:
                 yield f"{name}: one version is not a test plan"
 
 
-def _subject(options: argparse.Namespace) -> Subject:
+def _subject(options: argparse.Namespace) -> CommentSubject:
     if options.sha and not _SHA.fullmatch(options.sha):
         raise UsageError(f"--sha {options.sha}: not a whole commit hash", "write that of git rev-parse HEAD")
     if options.link and not _LINK.fullmatch(options.link):
         raise UsageError(f"--link {options.link}: not an http address", "write one without spaces and brackets")
     if not _CONTEXT.fullmatch(options.context) or "--" in options.context:
         raise UsageError(f"--context {options.context}: not a name", "write a word such as performance")
-    return Subject(options.context, options.sha or "", options.link or "")
+    return CommentSubject(options.context, options.sha or "", options.link or "")
 
 
 def _forge(repo: str | None) -> Forge:

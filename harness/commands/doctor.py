@@ -36,7 +36,7 @@ _LEAST_FREE_MB, _LEAST_MEMORY_MB, _LEAST_FILES = 200, 2_000, 4_096
 _CLOCK_S, _JUMP_S = 0.2, 0.01
 
 
-class Fact(NamedTuple):
+class DoctorFact(NamedTuple):
     """A line of the answer."""
 
     name: str
@@ -52,7 +52,7 @@ class Problem(NamedTuple):
     prevents: bool = True
 
 
-Findings = Iterator[Fact | Problem]
+Findings = Iterator[DoctorFact | Problem]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def run(_: argparse.Namespace) -> int:
     problems = []
     for look in (_folders, _java, _maven, _python, _jars, _machine, _disk, _clock):
         for finding in look():
-            if isinstance(finding, Fact):
+            if isinstance(finding, DoctorFact):
                 print_text(f"{finding.name:<12}{finding.text}", flush=True)
             else:
                 problems.append(finding)
@@ -82,16 +82,16 @@ def run(_: argparse.Namespace) -> int:
 
 
 def _folders() -> Findings:
-    yield Fact("version", version_text())
-    yield Fact("tool", f"{CHECKOUT or PACKAGE} ({'checkout' if CHECKOUT else 'installed'}), {_size_of(PACKAGE)}")
+    yield DoctorFact("version", version_text())
+    yield DoctorFact("tool", f"{CHECKOUT or PACKAGE} ({'checkout' if CHECKOUT else 'installed'}), {_size_of(PACKAGE)}")
     try:
         project = current_project()
     except HarnessError as error:
         yield Problem(error.what, "no command works in this folder", error.todo)
     else:
         kind = FILE_NAME if project.file else f"no {FILE_NAME}"
-        yield Fact("project", f"{project.folder} ({kind}), reports {_size_of(project.reports)}")
-    yield Fact("cache", f"{BUILD}, {_size_of(BUILD)}")
+        yield DoctorFact("project", f"{project.folder} ({kind}), reports {_size_of(project.reports)}")
+    yield DoctorFact("cache", f"{BUILD}, {_size_of(BUILD)}")
     if not _is_writable(BUILD) and not (BUILD / "jmeter").is_dir():
         todo = "give yourself write permission, or set XDG_CACHE_HOME to a folder that you may write"
         yield Problem(f"{BUILD} cannot be written", "JMeter is not installed there yet", todo)
@@ -105,7 +105,7 @@ def _java() -> Findings:
         return
     path = os.path.realpath(shutil.which(jmeter_java_path()) or "")
     javac = Path(os.path.realpath(shutil.which(java_path()) or "")).with_name("javac")
-    yield Fact("Java", f"{version}, {path}; javac {'beside it' if javac.is_file() else 'missing'}")
+    yield DoctorFact("Java", f"{version}, {path}; javac {'beside it' if javac.is_file() else 'missing'}")
     if not javac.is_file():
         is_compiled = (BUILD / "connections").is_dir()
         why = "new Java classes cannot be compiled" if is_compiled else "runs need classes that it compiles"
@@ -114,7 +114,7 @@ def _java() -> Findings:
 
 def _maven() -> Findings:
     try:
-        yield Fact("Maven", toolchain.check_maven())
+        yield DoctorFact("Maven", toolchain.check_maven())
     except HarnessError as error:
         needed = not (os.environ.get("JMETER_HOME") or (BUILD / "jmeter").is_dir())
         why = "it downloads JMeter" if needed else "it downloads systems and plugins that are not here yet"
@@ -122,9 +122,9 @@ def _maven() -> Findings:
 
 
 def _python() -> Findings:
-    yield Fact("Python", f"{sys.version.split()[0]}, {sys.executable}")
+    yield DoctorFact("Python", f"{sys.version.split()[0]}, {sys.executable}")
     if CHECKOUT and sys.prefix == sys.base_prefix:
-        yield Fact("packages", "not installed yet; make setup installs them, as does the first command")
+        yield DoctorFact("packages", "not installed yet; make setup installs them, as does the first command")
         return
     pins, wrong = pinned(), []
     for name, version in pins.items():
@@ -136,7 +136,7 @@ def _python() -> Findings:
         if distribution.version != version:
             wrong.append(f"{name} {distribution.version} is installed, not {version}")
         wrong += [f"{name}: {path} is not as it was installed" for path in _changed_files(distribution)]
-    yield Fact("packages", f"{len(pins)} pinned, {'not intact' if wrong else 'intact'}")
+    yield DoctorFact("packages", f"{len(pins)} pinned, {'not intact' if wrong else 'intact'}")
     todo = "remove .venv, and run make setup" if CHECKOUT else f"pipx reinstall {NAME}, or install it again with pip"
     for what in wrong:
         yield Problem(what, "results could be wrong, or code of others could run", todo)
@@ -160,19 +160,19 @@ def _changed_files(package: importlib.metadata.Distribution) -> Iterator[Path]:
 
 def _jars() -> Findings:
     if own := os.environ.get("JMETER_HOME"):
-        yield Fact("jars", f"JMETER_HOME={own}: a JMeter of your own, which is not locked")
+        yield DoctorFact("jars", f"JMETER_HOME={own}: a JMeter of your own, which is not locked")
     for name, folder, lock in _locked_folders():
         if not folder.is_dir() or (name == "jmeter" and own):
             continue
         if not lock.is_file():
-            yield Fact("jars", f"{name}: has no {integrity.LOCK_NAME}, nothing is checked")
+            yield DoctorFact("jars", f"{name}: has no {integrity.LOCK_NAME}, nothing is checked")
             continue
         found = integrity.differences(folder, lock.read_text(encoding="utf-8"))
-        yield Fact("jars", f"{name}: {'not intact' if found else 'intact'}, {_size_of(folder)}")
+        yield DoctorFact("jars", f"{name}: {'not intact' if found else 'intact'}, {_size_of(folder)}")
         for what in found:
             yield Problem(what, "it could run other code than that of its release", f"remove {folder}")
     if not own and not (BUILD / "jmeter").is_dir():
-        yield Fact("jars", "jmeter: not downloaded yet; lth setup does it, as does the first run")
+        yield DoctorFact("jars", "jmeter: not downloaded yet; lth setup does it, as does the first run")
 
 
 def _locked_folders() -> Iterator[tuple[str, Path, Path]]:
@@ -189,16 +189,16 @@ def _locked_folders() -> Iterator[tuple[str, Path, Path]]:
 
 def _machine() -> Findings:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Fact("cores", f"{cores} of {os.cpu_count()}")
+    yield DoctorFact("cores", f"{cores} of {os.cpu_count()}")
     if cores < 2:
         yield Problem("1 core", "JMeter and the system wait for each other", "use a machine with 2 or more", False)
     memory_mb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _MB
-    yield Fact("memory", f"{memory_mb:,} MB")
+    yield DoctorFact("memory", f"{memory_mb:,} MB")
     if memory_mb < _LEAST_MEMORY_MB:
         why = "JMeter's heap alone may have 1,000 MB"
         yield Problem(f"{memory_mb:,} MB of memory", why, f"use a machine with {_LEAST_MEMORY_MB:,} MB or more", False)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    yield Fact("open files", "no limit" if most == resource.RLIM_INFINITY else f"at most {most:,}")
+    yield DoctorFact("open files", "no limit" if most == resource.RLIM_INFINITY else f"at most {most:,}")
     if most != resource.RLIM_INFINITY and most < _LEAST_FILES:
         todo = f"sudo prlimit --pid $$ --nofile={_LEAST_FILES}:{_LEAST_FILES}"
         yield Problem(f"at most {most:,} open files", "each user needs one, and a run 1,000 more", todo, False)
@@ -209,7 +209,7 @@ def _disk() -> Findings:
     for name, folder in (("reports", reports), ("cache", BUILD)):
         there = _nearest(folder)
         free_mb = shutil.disk_usage(there).free // _MB
-        yield Fact("disk free", f"{free_mb:,} MB for the {name}")
+        yield DoctorFact("disk free", f"{free_mb:,} MB for the {name}")
         if free_mb < _LEAST_FREE_MB:
             yield Problem(f"{there}: {free_mb} MB are free", f"a run needs {_LEAST_FREE_MB} MB", "free disk space")
     if not _is_writable(reports):
@@ -220,7 +220,7 @@ def _clock() -> Findings:
     wall_s, steady_s = time.time(), time.monotonic()
     time.sleep(_CLOCK_S)
     jump_s = (time.time() - wall_s) - (time.monotonic() - steady_s)
-    yield Fact("clock", time.strftime("%Y-%m-%d %H:%M:%S %z (%Z)"))
+    yield DoctorFact("clock", time.strftime("%Y-%m-%d %H:%M:%S %z (%Z)"))
     if abs(jump_s) > _JUMP_S:
         why = "JMeter's time stamps jump with it"
         yield Problem(f"the clock was set by {1000 * jump_s:.0f} ms just now", why, "check NTP of this machine", False)

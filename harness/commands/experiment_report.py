@@ -80,13 +80,13 @@ def _bisect(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
 
 
 def _trust(files: ExperimentFiles, options: argparse.Namespace) -> _Written:
-    from harness.kinds.trust.outcome import Outcome, headline
+    from harness.kinds.trust.outcome import TrustOutcome, headline
     from harness.kinds.trust.record import TrustRecord
     from harness.kinds.trust.steps import StoredTrust
     from harness.sweep.record import SweepRecord
 
     outcome = rewritten(StoredTrust(files), Experiments[SweepRecord](TrustRecord, options.reports))
-    assert isinstance(outcome, Outcome)
+    assert isinstance(outcome, TrustOutcome)
     return _Written((headline(outcome),), outcome.exit_code)
 
 

@@ -24,7 +24,7 @@ from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
 from harness.history.files import read_catalogue
 from harness.history.render import history_chart, history_report, host_text, result_of
-from harness.history.series import History, Line, history, labels_of
+from harness.history.series import History, HistoryLine, history, labels_of
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
 from harness.report.charts.chart import Chart
 from harness.report.export import json_text
@@ -248,7 +248,7 @@ def history_json(history: History, command: str, first_chart: str = "") -> dict[
     }
 
 
-def otava_csv(line: Line) -> str:
+def otava_csv(line: HistoryLine) -> str:
     """Return the valid runs of a line as CSV for Apache Otava: time, run, commit and metrics.
 
     Otava accepts only numbers: a metric that some run lacks has no column.

@@ -23,7 +23,7 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Runner
-from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.kinds.nightly.record import Load, NightlyRecord, order_of
 from harness.kinds.nightly.steps import NightlyRun, NightlyStorage, new_record
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
         return run_experiment(
             new_record(options, loads, suite), options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, _: NightlyRun(files, options, _known, storage), lambda *_: InChildren(children),
                 lambda runner: _close(runner, recipients, options), FIRST_GUESS_S, lambda *_: {}, _announced,
             ),

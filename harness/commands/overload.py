@@ -22,13 +22,13 @@ from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.runner import Runner
-from harness.experiment.start import Parts, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, log_end, run_experiment
 from harness.kinds.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
 from harness.kinds.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
 from harness.kinds.overload.render import printed_overload
 from harness.kinds.overload.runner import (
     OVERHEAD_S,
-    Capacity,
+    KnownCapacity,
     OverloadTest,
     last_capacity,
     one_user,
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
 
         return run_experiment(
             record, options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, _: OverloadTest(files, requests, arguments, folders),
                 lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, prepare,
@@ -194,7 +194,7 @@ def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int)
         raise UsageError(what, f"raise MAX{fewer}, or shorten LEVEL_DURATION")
 
 
-def _capacity(options: argparse.Namespace, record: OverloadRecord) -> Capacity | None:
+def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapacity | None:
     """Return the capacity that a search found; None when the rate is known. UsageError without a search."""
     if record.capacity_per_s is not None:
         return None

@@ -132,7 +132,7 @@ class Seconds:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ProfileDifference:
     """Something that the system did more of in slow seconds; `slow` and `normal` are per second, in `unit`."""
 
     process: str
@@ -166,16 +166,16 @@ def seconds_of(samples: Iterable[Sample], label: str, window_ms: IntervalMs) -> 
     return Seconds(tuple(sorted(slow)), tuple(sorted(normal)), slow_ms, normal_ms)
 
 
-def differences(events: Mapping[str, Events], seconds: Seconds) -> tuple[Difference, ...]:
+def differences(events: Mapping[str, Events], seconds: Seconds) -> tuple[ProfileDifference, ...]:
     """Return what the system did more of in the slow seconds: per process and kind, the largest growth first."""
-    all_differences: list[Difference] = []
+    all_differences: list[ProfileDifference] = []
     for process, of_process in events.items():
         for kind in _kinds(of_process):
             all_differences += _grown(process, kind, seconds)
     return tuple(all_differences)
 
 
-def differences_text(seconds: Seconds, found: Sequence[Difference]) -> str:
+def differences_text(seconds: Seconds, found: Sequence[ProfileDifference]) -> str:
     """Return the comparison as Markdown."""
     text = (
         f"The {len(seconds.slow)} slowest seconds (mean of the samples in progress {seconds.slow_ms:.0f} ms) against "
@@ -232,7 +232,7 @@ def _sums(values: Iterable[tuple[str, int, float]]) -> _PerSecond:
     return sums
 
 
-def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[Difference]:
+def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[ProfileDifference]:
     grown = []
     whole = 0.0
     for name, values in kind.values.items():
@@ -240,7 +240,7 @@ def _grown(process: str, kind: _Kind, seconds: Seconds) -> Iterable[Difference]:
         normal_mean, slow_mean = fmean(normal), fmean(slow)
         whole += slow_mean
         if slow_mean - normal_mean > max(_GROWTH_LEAST * normal_mean, _ERRORS_LEAST * _error(slow, normal)):
-            grown.append(Difference(process, kind.name, name, slow_mean, normal_mean, kind.unit))
+            grown.append(ProfileDifference(process, kind.name, name, slow_mean, normal_mean, kind.unit))
     grown.sort(key=lambda one: (one.normal - one.slow, one.name))
     return [one for one in grown[:_ROWS_MOST] if one.slow - one.normal > _OF_KIND_LEAST * whole]
 

@@ -22,13 +22,11 @@ from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
-from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
+from harness.base.secrecy import masked
+from harness.cli.options import FOLDERS, FOLLOWED, GOALS, LENGTH, of_runs, take, take_argument
 from harness.compare.conditions import Conditions
 from harness.compare.preconditions import invalid_reasons, mismatches
 from harness.history.catalogue import Entry, runs_of
-from harness.base.secrecy import masked
-from harness.cli.options import FOLDERS, FOLLOWED, GOALS, LENGTH, take, take_argument
-from harness.history.catalogue import Entry
 from harness.history.files import entries_of
 from harness.history.references import (
     NO_REFERENCES,

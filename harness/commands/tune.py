@@ -26,14 +26,14 @@ from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.sides import ReadySide, SideFiles, SideText, ready_side, what_runs
-from harness.experiment.start import Parts, get_ready, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import build_side, working_copy
 from harness.history.trend import Gauge
 from harness.kinds.trust.known import known, known_text
 from harness.kinds.trust.power import change_text
-from harness.kinds.tune.design import FULL_MOST, REPEAT_MOST, Design, designs, repeat_that_finds
+from harness.kinds.tune.design import FULL_MOST, REPEAT_MOST, FactorDesign, designs, repeat_that_finds
 from harness.kinds.tune.factors import Cell, Factor, assignments, combination_count, parse_factors, set_text
-from harness.kinds.tune.outcome import Outcome, outcome_of
+from harness.kinds.tune.outcome import TuneOutcome, outcome_of
 from harness.kinds.tune.record import TuneRecord, with_rest_apart
 from harness.kinds.tune.steps import TuneExperiment
 from harness.kinds.tune.text import headline
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace) -> int:
         folders = {"reports": experiments.reports, "home": options.home, "build": options.build}
         return run_experiment(
             record, options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, _: TuneExperiment(files, folders),
                 lambda *_: InChildren(children, own_arguments(options)),
                 lambda runner: _close(runner, is_html=options.html), guess_s, prepare=_with_rest_apart,
@@ -123,7 +123,7 @@ class _Experiment:
 
     factors: tuple[Factor, ...]
     metric: Metric
-    design: Design
+    design: FactorDesign
     repeat: int | None
 
 
@@ -158,7 +158,7 @@ def _chance() -> random.Random:
 
 def _design(
     factors: Sequence[Factor], repeat: int | None, load: Load, budget_s: float | None, guess_s: float
-) -> Design:
+) -> FactorDesign:
     """Return the most thorough design that fits into the budget; UsageError when none does.
 
     A run takes about `guess_s` beside its load.
@@ -178,7 +178,7 @@ def _design(
     )
 
 
-def _design_text(factors: Sequence[Factor], design: Design) -> str:
+def _design_text(factors: Sequence[Factor], design: FactorDesign) -> str:
     count, all_count = len(design.cells), combination_count(factors)
     what = f"all {count} combinations" if count == all_count else f"{count} of {all_count:,} combinations"
     blocks = units.plural(len(design.blocks), "block")
@@ -218,7 +218,7 @@ def _with_rest_apart(files: ExperimentFiles, record: TuneRecord) -> TuneRecord:
     return with_rest_apart(record, {one.run.step for one in counted})
 
 
-def _close(runner: Runner[TuneRecord, Outcome], *, is_html: bool) -> int:
+def _close(runner: Runner[TuneRecord, TuneOutcome], *, is_html: bool) -> int:
     """Print the result, publish the report, and return the exit code."""
     outcome = runner.outcome
     log_end(outcome.record, runner.design.files, headline(outcome), is_open=bool(outcome.steps_left))

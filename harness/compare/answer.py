@@ -27,19 +27,19 @@ _LABEL_WORDS_MOST = 4
 _ORDER = (REGRESSED, CANNOT_TELL, BETTER, OK)
 
 
-class Row(NamedTuple):
+class AnswerRow(NamedTuple):
     """A metric of a label, or of TOTAL."""
 
     label: str
     metric: MetricComparison
 
 
-def rows_of(labels: Iterable[LabelComparison]) -> list[Row]:
+def rows_of(labels: Iterable[LabelComparison]) -> list[AnswerRow]:
     """Return a row for each metric that either side of the labels has."""
-    return [Row(label.label, metric) for label in labels for metric in label.metrics if metric.is_known]
+    return [AnswerRow(label.label, metric) for label in labels for metric in label.metrics if metric.is_known]
 
 
-def by_weight(rows: Iterable[Row]) -> list[Row]:
+def by_weight(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
     """Return rows by verdict, REGRESSED first; TOTAL before labels, and then the largest change first."""
     return sorted(rows, key=lambda row: (_ORDER.index(row.metric.word), row.label != TOTAL, -_size(row.metric)))
 
@@ -77,7 +77,7 @@ def is_of_runs(comparison: Comparison) -> bool:
     return comparison.verdict == INVALID or (comparison.verdict == CANNOT_TELL and is_doubtful)
 
 
-def changes_text(rows: Iterable[Row], word: str) -> str:
+def changes_text(rows: Iterable[AnswerRow], word: str) -> str:
     """Return the largest change of a verdict, and how many more metrics have it."""
     found = by_weight(row for row in rows if row.metric.word == word)
     if not found:
@@ -98,7 +98,7 @@ def seen_text(metrics: Sequence[MetricComparison]) -> str:
     return f"Seen: {', '.join(texts)}." if texts else ""
 
 
-def _name(row: Row) -> str:
+def _name(row: AnswerRow) -> str:
     """Return label and metric; of TOTAL only the metric. Of a long label the first words are shown."""
     words = row.label.split()
     short = " ".join(words[:_LABEL_WORDS_MOST]) + ("…" if len(words) > _LABEL_WORDS_MOST else "")

@@ -25,7 +25,7 @@ _UNITS = ("ms", "KB", "")
 
 
 @dataclass(frozen=True)
-class Cause:
+class GrownCost:
     """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
     With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there.
@@ -65,7 +65,7 @@ class _Costs:
     rest: float
 
 
-def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[Cause, ...]:
+def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tuple[GrownCost, ...]:
     """Return what grew most per kind and process, at most CAUSES_MOST each; nothing unless both sides have profiles.
 
     Times come first, then memory, then counts; within these the largest growth per request.
@@ -155,7 +155,7 @@ def _listed(costs: Mapping[str, _Cost], most: int, unlisted: float) -> _Costs:
     return _Costs(costs, smallest if len(costs) == most else min(smallest, unlisted) if costs else unlisted)
 
 
-def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -> Iterable[Cause]:
+def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -> Iterable[GrownCost]:
     if not baseline:
         return ()
     candidates = []
@@ -165,7 +165,7 @@ def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -
         error = sqrt(at_first.error**2 + now.error**2)
         if grown > _GROWTH_LEAST * at_first.value and grown > _ERRORS_LEAST * error:
             is_bound = any(name not in run.listed for run in baseline)
-            candidates.append(Cause(key.kind, key.process, name, at_first.value, now.value, key.unit, is_bound))
+            candidates.append(GrownCost(key.kind, key.process, name, at_first.value, now.value, key.unit, is_bound))
     candidates.sort(key=lambda cause: (cause.baseline - cause.contender, cause.name))
     whole = fmean(sum(cost.value for cost in run.listed.values()) for run in contender)
     return [cause for cause in candidates[:CAUSES_MOST] if cause.contender - cause.baseline > _GROWTH_LEAST / 2 * whole]

@@ -28,7 +28,7 @@ from harness.compare.comparison import (
     MetricComparison,
 )
 from harness.compare.comparison_warnings import comparison_warnings
-from harness.compare.findings import CLOCK_STEP_MS, Finding, figures_of, find, label_names, sample_count
+from harness.compare.findings import CLOCK_STEP_MS, ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
@@ -140,7 +140,7 @@ def _label(
 
 
 def _metric(
-    finding: Finding, adjusted: float | None, least: int, thresholds: Thresholds, unjudged: str
+    finding: ComparisonFinding, adjusted: float | None, least: int, thresholds: Thresholds, unjudged: str
 ) -> MetricComparison:
     """Judge a metric; `least` is how many runs a side can find that one of the tested labels changed."""
     baseline, contender, shift, threshold = (
@@ -208,7 +208,7 @@ def _decided(comparison: MetricComparison, shift: Shift, *, is_sure: bool) -> Me
     return replace(comparison, reason="the interval extends beyond the threshold")
 
 
-def _further_runs(finding: Finding, shift: Shift, threshold: float, least: int) -> int | None:
+def _further_runs(finding: ComparisonFinding, shift: Shift, threshold: float, least: int) -> int | None:
     """Return how many more runs a side a verdict needs; None when the number is impractical."""
     if finding.unit != RUNS:
         return least - 1

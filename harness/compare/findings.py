@@ -25,7 +25,7 @@ CLOCK_STEP_MS = 1.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class ComparisonFinding:
     """One metric of one label on both sides: `baseline` and `contender` as in MetricComparison, None when unknown.
 
     `shift` is a ratio, for errors a difference; None when it cannot be computed. A finding with a `reason` is not
@@ -62,7 +62,7 @@ def sample_count(figures: Iterable[LabelResult]) -> int | None:
     return sum(counts) if counts else None
 
 
-def find(baseline: Sequence[RunResult], contender: Sequence[RunResult], label: str) -> list[Finding]:
+def find(baseline: Sequence[RunResult], contender: Sequence[RunResult], label: str) -> list[ComparisonFinding]:
     """Return a finding for each metric of a label, in the order of `compared_metrics`."""
     sides = figures_of(baseline, label), figures_of(contender, label)
     is_single, mixed = len(baseline) == len(contender) == 1, is_mixed((*baseline, *contender))
@@ -76,12 +76,12 @@ def _finding(
     metric: Metric,
     is_single: bool,
     mixed: bool,
-) -> Finding:
+) -> ComparisonFinding:
     baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
     least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
     needed, is_job = samples_least(metric, (*baseline, *contender)), any(one.is_job for one in (*baseline, *contender))
     is_known, is_enough = bool(baseline_values and contender_values), least_count >= needed
-    finding = Finding(
+    finding = ComparisonFinding(
         metric=metric,
         baseline=median(baseline_values) if baseline_values else None,
         contender=median(contender_values) if contender_values else None,
@@ -114,7 +114,7 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
 
-def _of_batches(finding: Finding, *sides: LabelResult) -> Finding:
+def _of_batches(finding: ComparisonFinding, *sides: LabelResult) -> ComparisonFinding:
     baseline, contender = (batch_means.estimate(side.batches, side.histogram, finding.metric) for side in sides)
     if isinstance(baseline, str):
         return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
@@ -129,7 +129,7 @@ def _of_batches(finding: Finding, *sides: LabelResult) -> Finding:
     )
 
 
-def _of_runs(finding: Finding, baseline: Sequence[float], contender: Sequence[float]) -> Finding:
+def _of_runs(finding: ComparisonFinding, baseline: Sequence[float], contender: Sequence[float]) -> ComparisonFinding:
     is_ratio = not finding.metric.is_share
     if is_ratio:
         baseline, contender = [math.log(value) for value in baseline], [math.log(value) for value in contender]

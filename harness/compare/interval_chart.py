@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from harness.base import units
-from harness.compare.answer import Row, by_weight
+from harness.compare.answer import AnswerRow, by_weight
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
 from harness.metrics.figures import TOTAL
 from harness.report.charts import svg
@@ -21,7 +21,7 @@ _THRESHOLDS_LEAST, _MEDIANS_MOST = 1.5, 3.0
 _COLOURS = {REGRESSED: svg.WARNING, BETTER: 2, OK: svg.MAIN, CANNOT_TELL: svg.CONTEXT}
 
 
-def interval_chart(rows: Sequence[Row]) -> str:
+def interval_chart(rows: Sequence[AnswerRow]) -> str:
     """Return the chart of the rows with an interval, TOTAL first and at most 12; empty without any."""
     known = [row for row in rows if row.metric.low_ratio is not None and row.metric.high_ratio is not None]
     total = [row for row in known if row.label == TOTAL]
@@ -47,7 +47,7 @@ def interval_chart(rows: Sequence[Row]) -> str:
     return svg.document("Change from the baseline", "%, with its interval", about, bottom + _FOOT_PX, body)
 
 
-def _axis(rows: Sequence[Row]) -> Axis:
+def _axis(rows: Sequence[AnswerRow]) -> Axis:
     """Return an axis with 0 in its middle that has all thresholds and most intervals."""
     ends = [max(abs(row.metric.low_ratio or 0.0), abs(row.metric.high_ratio or 0.0)) for row in rows]
     least = max(row.metric.threshold_ratio for row in rows) * _THRESHOLDS_LEAST
@@ -65,7 +65,7 @@ def _x_px(axis: Axis, percent: float) -> float:
     return _PLOT_LEFT + share * (_PLOT_RIGHT - _PLOT_LEFT)
 
 
-def _row(row: Row, axis: Axis, y: float) -> list[str]:
+def _row(row: AnswerRow, axis: Axis, y: float) -> list[str]:
     """Return name, interval, point, change and verdict of a row."""
     metric = row.metric
     low, high = _x_px(axis, (metric.low_ratio or 0.0) * 100), _x_px(axis, (metric.high_ratio or 0.0) * 100)
@@ -81,11 +81,11 @@ def _row(row: Row, axis: Axis, y: float) -> list[str]:
     return parts
 
 
-def _name(row: Row) -> str:
+def _name(row: AnswerRow) -> str:
     return row.metric.metric.name if row.label == TOTAL else f"{row.label} {row.metric.metric.name}"
 
 
-def _short_name(row: Row) -> str:
+def _short_name(row: AnswerRow) -> str:
     """Return the name, its label shortened so that there is room for the metric."""
     if row.label == TOTAL:
         return _name(row)
@@ -93,12 +93,12 @@ def _short_name(row: Row) -> str:
     return svg.shortened(row.label, _PLOT_LEFT - _NAME_LEFT - 8 - svg.text_width(metric)) + metric
 
 
-def _change(row: Row) -> str:
+def _change(row: AnswerRow) -> str:
     metric = row.metric
     text = units.signed_percent(metric.change_ratio, 1 if abs(metric.change_ratio or 0.0) < 1 else 0)
     return f"{text} {'pt' if metric.metric.is_share else '%'}" if text else ""
 
 
-def _interval(row: Row) -> str:
+def _interval(row: AnswerRow) -> str:
     low, high = (units.signed_percent(end, 1) for end in (row.metric.low_ratio, row.metric.high_ratio))
     return f"{low} to {high}"

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from harness.base import units
 from harness.base.plain_text import one_line
 from harness.base.records import to_plain
-from harness.compare.answer import Row, by_weight, headline, is_of_runs, rows_of
-from harness.compare.causes import Cause
+from harness.compare.answer import AnswerRow, by_weight, headline, is_of_runs, rows_of
+from harness.compare.causes import GrownCost
 from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.setup_diff import Difference
 from harness.judge.result import KeyFigure, NextStep, Result
@@ -71,7 +71,7 @@ class Compared:
     settings: tuple[Difference, ...]
     thresholds: Thresholds
     remarks: tuple[str, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[GrownCost, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
 
 
@@ -213,7 +213,7 @@ def run_link(run: RunResult | None) -> str:
     return f"[{cell(name)}]({quote(name)}.md){state}"
 
 
-def cause_table(causes: Sequence[Cause], heads: Heads = HEADS) -> str:
+def cause_table(causes: Sequence[GrownCost], heads: Heads = HEADS) -> str:
     """Return a row for each cause; empty without one."""
     rows = [[cell(cause.kind), cell(cause.process), cell(cause.name), *cost_texts(cause)] for cause in causes]
     columns = ("kind", "process", "what", f"{heads.baseline} per request", f"{heads.contender} per request")
@@ -227,19 +227,19 @@ class CostTexts(NamedTuple):
     contender: str
 
 
-def cost_texts(cause: Cause) -> CostTexts:
+def cost_texts(cause: GrownCost) -> CostTexts:
     """Return the costs of a cause as text."""
     baseline, contender = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.baseline, cause.contender))
     return CostTexts(("at most " if cause.is_bound and cause.baseline else "") + baseline, contender)
 
 
-def change_table(rows: Sequence[Row], heads: Heads = HEADS) -> str:
+def change_table(rows: Sequence[AnswerRow], heads: Heads = HEADS) -> str:
     """Return a row for each metric of each label: both sides, the change, its interval, the verdict; else empty."""
     columns = ("label", "metric", *heads, "change", "interval", "verdict")
     return table(columns, map(_change_row, rows), text_columns=2) if rows else ""
 
 
-def _change_row(row: Row) -> list[str]:
+def _change_row(row: AnswerRow) -> list[str]:
     metric = row.metric
     return [
         cell(row.label),
@@ -252,13 +252,13 @@ def _change_row(row: Row) -> list[str]:
     ]
 
 
-def statistics_table(rows: Sequence[Row]) -> str:
+def statistics_table(rows: Sequence[AnswerRow]) -> str:
     """Return for each metric the threshold, the tests, the observations, and why there is no verdict; else empty."""
     columns = ("label", "metric", "why", "threshold", "p", "adjusted p", "n")
     return table(columns, map(_statistics_row, rows), text_columns=3) if rows else ""
 
 
-def _statistics_row(row: Row) -> list[str]:
+def _statistics_row(row: AnswerRow) -> list[str]:
     metric = row.metric
     return [
         cell(row.label),

@@ -109,7 +109,7 @@ class InChildren:
         self.children.conclude(line)
 
 
-class Measured(NamedTuple):
+class MeasuredRun(NamedTuple):
     """A run of this process: its directory, and whether it was interrupted.
 
     Its time counts from `since_s`, monotonic s; None when the start of the system counts, too.
@@ -121,7 +121,7 @@ class Measured(NamedTuple):
 
 
 # Measures a run; it calls its last argument, with the run's directory and spec, when the run begins.
-Measure = Callable[[ExperimentRun, Callable[[RunDirectory, RunSpec], None]], Measured]
+Measure = Callable[[ExperimentRun, Callable[[RunDirectory, RunSpec], None]], MeasuredRun]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def _same(_: ExperimentFiles, record: R) -> R:
 
 
 @dataclass(frozen=True)
-class Parts(Generic[R, O]):
+class ExperimentParts(Generic[R, O]):
     """What a kind brings: its design, what executes its runs, and what is done at the end, which returns the exit code.
 
     A run takes about `guess_s` beside its load until it is known better. `read_results` returns the results of earlier
@@ -57,7 +57,7 @@ class Parts(Generic[R, O]):
     prepare: Callable[[ExperimentFiles, R], R] = _same
 
 
-def run_experiment(new: R, options: argparse.Namespace, stack: ExitStack, parts: Parts[R, O]) -> int:
+def run_experiment(new: R, options: argparse.Namespace, stack: ExitStack, parts: ExperimentParts[R, O]) -> int:
     """Run the experiment that the command of `new` starts or resumes to its end, and return the exit code.
 
     The stack locks its files. StartError and InvalidRunError after `close`.

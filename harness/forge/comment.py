@@ -62,7 +62,7 @@ class ComparisonReport:
 
 
 @dataclass(frozen=True)
-class Subject:
+class CommentSubject:
     """What was compared and where its report is: the commit and a link, empty when unknown."""
 
     context: str
@@ -70,7 +70,7 @@ class Subject:
     link: str = ""
 
 
-def status_of(report: ComparisonReport, subject: Subject) -> Status:
+def status_of(report: ComparisonReport, subject: CommentSubject) -> Status:
     """Return the status of the commit.
 
     CANNOT TELL is a success whose text names it: a noisy machine must not block a pull request. INTERRUPTED is an
@@ -88,7 +88,7 @@ def marker_of(context: str) -> str:
     return f"<!-- load-test-harness: {context} -->"
 
 
-def comment_text(report: ComparisonReport, subject: Subject, newest_sha: str, limit: int) -> str:
+def comment_text(report: ComparisonReport, subject: CommentSubject, newest_sha: str, limit: int) -> str:
     """Return the text of the sticky comment, of at most `limit` characters: the report, with the headline of its JSON.
 
     `newest_sha` is the newest commit of the pull request: the text names it when another one was measured.
@@ -137,7 +137,7 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", errors="replace")) // 2
 
 
-def _foot(subject: Subject, newest_sha: str) -> str:
+def _foot(subject: CommentSubject, newest_sha: str) -> str:
     parts = []
     if subject.link:
         parts.append(f"[Report, charts and logs]({subject.link})")

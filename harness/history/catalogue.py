@@ -72,7 +72,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Series:
+class RunSeries:
     """The runs of one series of a plan, newest first, with the sweeps, the test or the experiment that made them."""
 
     number: int
@@ -91,7 +91,7 @@ class PlanEntries:
 
     plan: str
     title: str
-    series: tuple[Series, ...]
+    series: tuple[RunSeries, ...]
     documents: tuple[Document, ...]
 
 
@@ -117,7 +117,7 @@ class Catalogue:
             for number in {entry.series for entry in entries}
         }
         series = tuple(
-            Series(number, tuple(entry for entry in entries if entry.series == number), tuple(sweeps[number]))
+            RunSeries(number, tuple(entry for entry in entries if entry.series == number), tuple(sweeps[number]))
             for number in dict.fromkeys(entry.series for entry in entries)
         )
         placed = {document for found in sweeps.values() for document in found}

@@ -9,7 +9,7 @@ from harness.base import units
 from harness.base.command import Command
 from harness.compare.conditions import Conditions
 from harness.history.change_points import ChangePoint
-from harness.history.series import History, Line, Point
+from harness.history.series import History, HistoryLine, Point
 from harness.history.summary_page import figures_of, start_text
 from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.metric import Metric, Table
@@ -112,7 +112,7 @@ def host_text(conditions: Conditions) -> str:
 _COLUMNS = figures_of(Table.HISTORY)
 
 
-def _table(line: Line, metric: Metric, runs_folder: str | None) -> str:
+def _table(line: HistoryLine, metric: Metric, runs_folder: str | None) -> str:
     shown = [column.title for column in _COLUMNS]
     more = [] if metric.title in shown else [metric.title]
     titles = ("run", "verdict", "started UTC", "commit", *shown, *more, f"change {metric.change_unit}")
@@ -134,7 +134,7 @@ def _run_cells(point: Point, runs_folder: str | None) -> list[str]:
     return [link, point.verdict, start_text(point.started_at)]
 
 
-def _newest(line: Line, metric: Metric, runs_folder: str | None) -> str:
+def _newest(line: HistoryLine, metric: Metric, runs_folder: str | None) -> str:
     """Return the newest runs with the metric and its change."""
     rows = [
         [*_run_cells(point, runs_folder), metric.text(point.value), change_text(point.change_ratio)]
@@ -143,7 +143,7 @@ def _newest(line: Line, metric: Metric, runs_folder: str | None) -> str:
     return table(("run", "verdict", "started UTC", metric.title, f"change {metric.change_unit}"), rows, text_columns=3)
 
 
-def _changes(line: Line, metric: Metric, most: int | None = None) -> str:
+def _changes(line: HistoryLine, metric: Metric, most: int | None = None) -> str:
     """Return the table of the newest lasting and accepted changes, all of them by default; empty without any."""
     changes = {change.index: change for change in line.changes}
     reasons = {index: one.reason for index, one in line.accepted}
@@ -165,7 +165,7 @@ def change_text(change_ratio: float | None) -> str:
     return "" if change_ratio is None else f"{change_ratio * 100:+.2f}"
 
 
-def history_chart(line: Line, label: str, metric: Metric) -> str:
+def history_chart(line: HistoryLine, label: str, metric: Metric) -> str:
     """Return the chart of a line's valid runs: a dot per run, and the median of the earlier runs as a dashed line."""
     points = line.valid
     scale = 100 if metric.is_share else 1

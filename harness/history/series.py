@@ -43,7 +43,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class HistoryLine:
     """The runs under the same conditions, oldest first.
 
     `changes` are the change points of its valid runs, `accepted` the intended changes: indexes into `valid`.
@@ -70,7 +70,7 @@ class History:
     plan: str
     label: str
     metric: Metric
-    lines: tuple[Line, ...]
+    lines: tuple[HistoryLine, ...]
     left_out: tuple[tuple[str, str], ...]
 
 
@@ -110,7 +110,7 @@ def history(
             if point.is_valid and point.value is not None:
                 insort(before, point.value)
     lines = [
-        _with_changes(Line(conditions, tuple(found)), plan, label, metric, last, acceptances)
+        _with_changes(HistoryLine(conditions, tuple(found)), plan, label, metric, last, acceptances)
         for conditions, found in points.items()
     ]
     lines.sort(key=lambda line: line.points[-1].started_at, reverse=True)
@@ -118,8 +118,8 @@ def history(
 
 
 def _with_changes(
-    line: Line, plan: str, label: str, metric: Metric, last: int | None, acceptances: Sequence[Acceptance]
-) -> Line:
+    line: HistoryLine, plan: str, label: str, metric: Metric, last: int | None, acceptances: Sequence[Acceptance]
+) -> HistoryLine:
     """Return a line with its changes, limited to its `last` points."""
     valid = line.valid
     changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
@@ -132,7 +132,7 @@ def _with_changes(
     ]
     points = line.points[-last:] if last else line.points
     first = len(valid) - sum(point.is_valid and point.value is not None for point in points)
-    return Line(
+    return HistoryLine(
         line.conditions,
         points,
         tuple(replace(change, index=change.index - first) for change in changes if change.index >= first),

@@ -133,7 +133,7 @@ def changes_of(values: Sequence[float], gauge: Gauge) -> tuple[ChangePoint, ...]
 
 
 @dataclass(frozen=True)
-class Series:
+class TrendSeries:
     """The valid values of a metric, oldest first, with their weekdays (0 to 6; None when dates are not known).
 
     `changes` are the change points of the values, `accepted` the indexes at which an intended change begins.
@@ -145,7 +145,7 @@ class Series:
     accepted: Collection[int] = ()
 
 
-def positions(series: Series, gauge: Gauge) -> list[Position]:
+def positions(series: TrendSeries, gauge: Gauge) -> list[Position]:
     """Return the position of each nightly value of a metric."""
     values, changes, accepted = series.values, series.changes, series.accepted
     weekdays = series.weekdays or (None,) * len(values)

@@ -23,7 +23,7 @@ from harness.jtl.streams import (
     GZIP_MAGIC,
     UTF_16_MARKS,
     ChunkStream,
-    Source,
+    StreamSource,
     buffered,
     gunzipped,
     is_zstd,
@@ -159,12 +159,12 @@ class Opened:
 
     def __init__(self, source: Input, raw: io.FileIO | ObjectStream) -> None:
         self._name = source.name
-        self._source = Source(raw, source.name)
+        self._source = StreamSource(raw, source.name)
         self._file = raw if isinstance(raw, io.FileIO) else None
         self._before = os.fstat(self._file.fileno()) if self._file else None
         self.truncated: str | None = None  # why a compressed file ended early; known after reading
         self.size_bytes = _stored_bytes(raw)
-        self._packed: Source | None = None
+        self._packed: StreamSource | None = None
         self._on_disk = on_disk = stream = buffered(self._source)  # referenced: its finaliser would close the file
         beginning = beginning_of(source.path) if self._file and source.path else None
         if beginning and self._file and self.size_bytes is not None:
@@ -193,7 +193,7 @@ class Opened:
         except OSError as error:
             raise _unreadable(str(beginning.packed), error) from None
         with packed:
-            self._packed = Source(packed, beginning.packed.name, beginning.packed_bytes)
+            self._packed = StreamSource(packed, beginning.packed.name, beginning.packed_bytes)
             yield from gunzipped(buffered(self._packed), self._cut)
         while data := self._on_disk.read(_COPY_BYTES):
             yield data

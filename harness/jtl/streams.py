@@ -23,7 +23,7 @@ _ZSTD_STEP_BYTES = 1024
 _ZSTD_WINDOW_MAX = 2**31
 
 
-class Source(io.RawIOBase):
+class StreamSource(io.RawIOBase):
     """A file or S3 object, or its first `most_bytes`, read once from start to end; `position` is how many were read.
 
     Read errors become UsageErrors.

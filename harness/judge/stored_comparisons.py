@@ -71,7 +71,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class ComparedRuns:
+class ComparedGroup:
     """The content of compared.json."""
 
     format_version: int

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from harness.base.option_names import caller_of, spelled
 from harness.judge.evidence import Evidence
-from harness.judge.warning_codes import Part, Severity, WarningCode
+from harness.judge.warning_codes import ReportPart, Severity, WarningCode
 from harness.run.record import RunRecord
 
 __all__ = [
     "FOLLOW_UPS",
-    "Part",
+    "ReportPart",
     "RunWarning",
     "Severity",
     "WarningCode",
@@ -78,9 +78,9 @@ class RunWarning:
         return _BY_CODE[self.code].severity if self.code in _BY_CODE else Severity.WARNING
 
     @property
-    def concerns(self) -> tuple[Part, ...]:
+    def concerns(self) -> tuple[ReportPart, ...]:
         """The parts of the report that it concerns."""
-        return _BY_CODE[self.code].concerns if self.code in _BY_CODE else (Part.VERDICT,)
+        return _BY_CODE[self.code].concerns if self.code in _BY_CODE else (ReportPart.VERDICT,)
 
     @property
     def brief(self) -> str:

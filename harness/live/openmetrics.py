@@ -16,7 +16,7 @@ from prometheus_client.core import (
 
 from harness.base.units import MS_PER_S
 from harness.live.run_counts import RunSnapshot
-from harness.live.telemetry_tail import Use
+from harness.live.telemetry_tail import TailUse
 from harness.metrics import instruments
 from harness.metrics.instruments import BOUND_TEXTS, Instrument, cumulative_counts
 from harness.run.telemetry.table import STOLEN
@@ -43,7 +43,7 @@ class RunMetrics:
 
     labels: RunLabels
     snapshot: RunSnapshot
-    uses: tuple[Use, ...] = ()
+    uses: tuple[TailUse, ...] = ()
 
 
 def families(runs: Sequence[RunMetrics]) -> Iterator[Metric]:

@@ -12,7 +12,7 @@ from harness.base.secrecy import masked
 from harness.jtl.sample import ELAPSED_MAX_MS, Sample
 from harness.judge.goals import GoalResult, RunGroups, judge_goals
 from harness.live.counts import EndedSamples, LiveCounts
-from harness.live.telemetry_tail import Use
+from harness.live.telemetry_tail import TailUse
 from harness.metrics.figures import LOAD, Group, with_their_causes
 from harness.metrics.heat_map import column_text
 from harness.metrics.histogram import Histogram
@@ -59,7 +59,7 @@ class LiveState:
     duration_s: float | None
     once_labels: Sequence[str] = ()
     hidden: Sequence[str] = ()
-    uses: Mapping[str, Use] = field(default_factory=dict)
+    uses: Mapping[str, TailUse] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._counts = LiveCounts(self.once_labels)

@@ -12,7 +12,7 @@ from harness.run.telemetry.table import FILE_NAME
 
 
 @dataclass(frozen=True)
-class Use:
+class TailUse:
     """CPU (cores) and memory (bytes) of a process in the last second, and its CPU time since the load began."""
 
     process: str
@@ -28,11 +28,11 @@ class TelemetryTail:
         self._path = folder / FILE_NAME
         self._offset = 0
         self._names: list[str] = []
-        self._uses: dict[str, Use] = {}
+        self._uses: dict[str, TailUse] = {}
         # All rows of a moment are about the time since the moment before; the first ones about a second.
         self._moment_ms, self._passed_ms = 0, MS_PER_S
 
-    def uses(self) -> Mapping[str, Use]:
+    def uses(self) -> Mapping[str, TailUse]:
         """Return the newest use of each process, in order of appearance; of one that has ended, its last."""
         rows = list(csv.reader(self._new_text().splitlines()))
         if rows and not self._names:
@@ -51,7 +51,7 @@ class TelemetryTail:
                 self._passed_ms = max(0, time_ms - self._moment_ms)
             self._moment_ms = time_ms
         before_s = self._uses[process].cpu_s if process in self._uses else 0.0
-        self._uses[process] = Use(process, cpu_cores, rss_bytes, before_s + cpu_cores * self._passed_ms / MS_PER_S)
+        self._uses[process] = TailUse(process, cpu_cores, rss_bytes, before_s + cpu_cores * self._passed_ms / MS_PER_S)
 
     def _new_text(self) -> str:
         try:

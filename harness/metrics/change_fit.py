@@ -73,7 +73,7 @@ class _Series:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class FitCandidate:
     """A candidate function, with its products."""
 
     values: list[float]
@@ -83,7 +83,7 @@ class Candidate:
 
 
 @functools.lru_cache(maxsize=4)
-def candidates(count: int) -> tuple[Candidate, ...]:
+def candidates(count: int) -> tuple[FitCandidate, ...]:
     """Return the candidate functions: a line, lines that begin or end within the series, and decays."""
     functions = [[index / count for index in range(count)]]
     functions += [[max(0.0, index / count - bend) for index in range(count)] for bend in _BENDS]
@@ -91,7 +91,8 @@ def candidates(count: int) -> tuple[Candidate, ...]:
     functions += [[math.exp(-index / (decay * count)) for index in range(count)] for decay in _DECAYS]
     series = [_Series(values) for values in functions]
     return tuple(
-        Candidate(values, one, one.times(one), one.times_ones()) for values, one in zip(functions, series, strict=True)
+        FitCandidate(values, one, one.times(one), one.times_ones())
+        for values, one in zip(functions, series, strict=True)
     )
 
 
@@ -107,7 +108,7 @@ class BestFit:
 class Fit:
     """Fits the candidate functions to a series, by generalised least squares for any correlation."""
 
-    def __init__(self, logs: Sequence[float], functions: Sequence[Candidate]) -> None:
+    def __init__(self, logs: Sequence[float], functions: Sequence[FitCandidate]) -> None:
         series = _Series(logs)
         self._functions, self._count = functions, len(logs)
         self._square, self._ones = series.times(series), series.times_ones()
@@ -133,7 +134,7 @@ class Fit:
         return best
 
 
-class Level(NamedTuple):
+class FitLevel(NamedTuple):
     """A part of a series with another level, from `begin` to before `end`: how much it differs, and its |t|."""
 
     begin: int
@@ -149,7 +150,7 @@ class _Gain(NamedTuple):
     slope: float
 
 
-NO_LEVEL = Level(0, 0, 0.0, 0.0)
+NO_LEVEL = FitLevel(0, 0, 0.0, 0.0)
 
 
 class LevelFit:
@@ -169,13 +170,13 @@ class LevelFit:
         self._sums: list[float] = []
         self._square = self._level = self._ones_square = self._correlation = 0.0
 
-    def best_step(self, correlation: float) -> Level:
+    def best_step(self, correlation: float) -> FitLevel:
         """Return the best level that lasts to the end; NO_LEVEL for a constant series."""
         self._whiten(correlation)
         edge = math.ceil(_STEP_LEAST_RATIO * self._count)
         return self._best((begin, self._count) for begin in range(edge, self._count - edge + 1))
 
-    def best_interval(self, correlation: float) -> Level:
+    def best_interval(self, correlation: float) -> FitLevel:
         """Return the best level that ends; NO_LEVEL for a constant series."""
         self._whiten(correlation)
         step = max(1, self._count // _MARKS)
@@ -184,7 +185,7 @@ class LevelFit:
         around = [range(mark - step, mark + step + 1) for mark in (rough.begin, rough.end)]
         return self._best(self._pairs(*around)) if rough.t else NO_LEVEL
 
-    def residuals(self, level: Level) -> list[float]:
+    def residuals(self, level: FitLevel) -> list[float]:
         """Return the series without the levels of a part and of the rest."""
         begin, end, values = level.begin, level.end, self._values
         inside, outside = fmean(values[begin:end]), fmean([*values[:begin], *values[end:]])
@@ -200,14 +201,14 @@ class LevelFit:
         self._square = first * values[0] ** 2 + dot(self._whitened, self._whitened)
         self._square -= self._level * self._level * self._ones_square
 
-    def _best(self, pairs: Iterable[tuple[int, int]]) -> Level:
+    def _best(self, pairs: Iterable[tuple[int, int]]) -> FitLevel:
         found = max(((*self._gain(begin, end), begin, end) for begin, end in pairs), default=(0.0, 0.0, 0, 0))
         gain, slope, begin, end = found
         if gain <= ROUNDING * self._square or abs(slope) < ROUNDING:
             return NO_LEVEL
         rest = self._square - gain
         is_exact = rest <= ROUNDING * self._square
-        return Level(begin, end, slope, math.inf if is_exact else math.sqrt(gain * (self._count - 2) / rest))
+        return FitLevel(begin, end, slope, math.inf if is_exact else math.sqrt(gain * (self._count - 2) / rest))
 
     def _gain(self, begin: int, end: int) -> _Gain:
         """Return by how much a part reduces the sum of squares, and its slope."""

@@ -27,7 +27,7 @@ class Fall(NamedTuple):
     end: int
 
 
-class Levels:
+class RateLevels:
     """The means of intervals of a series, and the squared deviations from them."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -60,7 +60,7 @@ def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int, error_ratio:
 
     `error_ratio` is the error probability of the comparison.
     """
-    count, levels = len(rates), Levels(rates)
+    count, levels = len(rates), RateLevels(rates)
     begin, step, end = fall
     edges = sorted({0, begin, *_step_within(levels, begin, step), step, *_step_within(levels, step, end), end, count})
     least = levels.misfit(*edges)
@@ -72,13 +72,13 @@ def is_sudden(rates: Sequence[float], fall: Fall, drift_lasts: int, error_ratio:
     return (drift - least) * freedom * _independent_ratio(rates, levels, edges) >= needed * least
 
 
-def _step_within(levels: Levels, begin: int, end: int) -> tuple[int, ...]:
+def _step_within(levels: RateLevels, begin: int, end: int) -> tuple[int, ...]:
     """Return the bin at which two levels fit best, two bins or more from both ends; none in a short interval."""
     candidates = range(begin + 2, end - 1)
     return (levels.split(begin, candidates, end),) if candidates else ()
 
 
-def _independent_ratio(rates: Sequence[float], levels: Levels, edges: Sequence[int]) -> float:
+def _independent_ratio(rates: Sequence[float], levels: RateLevels, edges: Sequence[int]) -> float:
     """Return the number of independent bins ÷ that of bins, from the autocorrelation about the levels between edges."""
     residuals = [rate - levels.mean(begin, end) for begin, end in pairwise(edges) for rate in rates[begin:end]]
     if not (squares := math.fsum(residual**2 for residual in residuals)):

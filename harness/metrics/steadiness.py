@@ -33,7 +33,7 @@ from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import ROUNDING, BestFit, Fit, Level, LevelFit, candidates, dot, residuals
+from harness.metrics.change_fit import ROUNDING, BestFit, Fit, FitLevel, LevelFit, candidates, dot, residuals
 from harness.metrics.timeline import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
@@ -79,7 +79,7 @@ T_VALUES = {
 
 
 @dataclass(frozen=True)
-class Change:
+class WindowChange:
     """The values before and after a change that begins `at_s` seconds after the start of the series.
 
     With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With
@@ -108,7 +108,7 @@ class _Series:
 
 def find_change(
     values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
-) -> Change | None:
+) -> WindowChange | None:
     """Return the clearest change of a series with one value per second; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
@@ -123,7 +123,7 @@ def find_change(
     logs = [math.log(max(value, _LEAST_SHARE * usual)) for _, value in known]
     if (ended := _change_at_end(logs, width_s, is_open)) is not None:
         raw = [value for _, value in known]
-        return Change(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
+        return WindowChange(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
     series = _Series(known, _without_outliers(logs), values, noise)
     return _change_within(series, is_open)
@@ -172,14 +172,14 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
     return [usual if abs(value - usual) > most else value for value, usual in zip(logs, medians, strict=True)]
 
 
-def _change_within(series: _Series, is_open: bool) -> Change | None:
+def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
     trend = _best_trend(series)
     count = len(series.logs)
     thirds = count // 3, count - count // 3
     # The clearest first; of equal ones the simplest.
-    shapes: list[tuple[float, Callable[[], Change | None]]] = [
+    shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
         (step.t / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
         (trend.t / _TREND_T[is_open], partial(_two_parts, series, thirds, trend.slope)),
         (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
@@ -188,7 +188,7 @@ def _change_within(series: _Series, is_open: bool) -> Change | None:
     return next((change for change in changes if change), None)
 
 
-def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> Change | None:
+def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> WindowChange | None:
     """Return the change from the first part of a series to the last; None when it is too small or by outliers.
 
     `parts` are the end of the first part and the begin of the last.
@@ -203,10 +203,10 @@ def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> Change |
     effect = min(len(first), len(last)) / len(series.values) * abs(after - before) / max(before, after)
     if effect <= _PARTS_EFFECT_RATIO:
         return None
-    return Change(at_s, before, after, is_gradual=parts[0] != parts[1])
+    return WindowChange(at_s, before, after, is_gradual=parts[0] != parts[1])
 
 
-def _interval(series: _Series, level: Level) -> Change | None:
+def _interval(series: _Series, level: FitLevel) -> WindowChange | None:
     """Return the change in an interval; None when it is too small."""
     ends_s = [*(second for second, _ in series.known), len(series.values)]
     at_s, until_s = ends_s[level.begin], ends_s[level.end]
@@ -216,10 +216,10 @@ def _interval(series: _Series, level: Level) -> Change | None:
         return None
     effect = (until_s - at_s) / len(series.values) * abs(after - before) / max(before, after)
     is_large = abs(level.slope) > math.log(_INTERVAL_RATIO) and effect > _INTERVAL_EFFECT_RATIO
-    return Change(at_s, before, after, until_s=until_s) if is_large else None
+    return WindowChange(at_s, before, after, until_s=until_s) if is_large else None
 
 
-def _best_level(series: _Series, *, is_interval: bool) -> Level:
+def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
     """Return the best step or interval, its t in units of the t that chance exceeds in 0.05 %.
 
     The correlation is the one that is left beside it: the level itself would raise it. The best of many intervals

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from harness.metrics.interval import Interval
-from harness.metrics.rate_steps import Fall, Levels, is_sudden
+from harness.metrics.rate_steps import Fall, RateLevels, is_sudden
 from harness.metrics.timeline import SecondFigures
 
 _BINS_MOST = 150
@@ -154,7 +154,7 @@ def _rates(counts: Sequence[int], begin_s: int, end_s: int, width_s: int) -> lis
 
 def _greatest_fall(rates: Sequence[float], width_s: int) -> Fall | None:
     """Return the fall with the greatest step of those that divide the bins into fast and slow ones."""
-    length_s, levels = len(rates) * width_s, Levels(rates)
+    length_s, levels = len(rates) * width_s, RateLevels(rates)
     before_least, after_least = (
         max(bins_least, math.ceil(min(least_s, _SIDE_RATIO * length_s) / width_s))
         for bins_least, least_s in ((_NEIGHBOURS, _BEFORE_LEAST_S), (_PARTS, _AFTER_LEAST_S))
@@ -180,7 +180,7 @@ def _lasts_most(count: int, width_s: int) -> int:
     return int(long_s / width_s) + 1
 
 
-def _whole_fall(levels: Levels, step: int, candidates: range, most: int) -> Fall:
+def _whole_fall(levels: RateLevels, step: int, candidates: range, most: int) -> Fall:
     """Return the fall around its greatest step: with the best step before it and after it, if they are near enough.
 
     Steps are searched twice as far: a farther one is not part of the fall. A bin next to the greatest step may be
@@ -230,7 +230,7 @@ def _four_levels(rates: Sequence[float], fall: Fall) -> list[float]:
 
 def _has_stair(rates: Sequence[float], fall: float) -> bool:
     """Return whether the rate goes down clearly within a side of a fall, and stays there."""
-    count, levels = len(rates), Levels(rates)
+    count, levels = len(rates), RateLevels(rates)
     least = max(_NEIGHBOURS, int(_STAIR_LASTS_RATIO * count))
     if count < 2 * least:
         return False

@@ -34,7 +34,7 @@ from harness.metrics.interval import Interval
 from harness.metrics.timeline import BATCH_S, SecondFigures
 
 if TYPE_CHECKING:
-    from harness.metrics.steadiness import Change
+    from harness.metrics.steadiness import WindowChange
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCHES_NEEDED = 10
@@ -297,7 +297,7 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     return "" if is_slow_start else _change_text("response times", change, "{:.0f} ms".format, from_s)
 
 
-def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> Change | None:
+def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> WindowChange | None:
     """Return the change of the response times per second, ms; None when there is none."""
     from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
 
@@ -312,7 +312,7 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
 
 
-def _change_text(what: str, change: Change, text: Callable[[float], str], from_s: int) -> str:
+def _change_text(what: str, change: WindowChange, text: Callable[[float], str], from_s: int) -> str:
     before, after = text(change.before), text(change.after)
     if change.is_gradual:
         return f"{what} kept changing: first third {before}, last third {after}"

@@ -10,7 +10,7 @@ from harness.report.tables import cell
 from harness.sweep.text import users_text
 
 
-class Cell(NamedTuple):
+class ReleaseCell(NamedTuple):
     """A workload (a plan) at a number of users; `workload` is empty on a page with one."""
 
     workload: str
@@ -18,7 +18,7 @@ class Cell(NamedTuple):
 
 
 # The results of the runs of a release.
-Runs = Mapping[Cell, Sequence[RunResult]]
+Runs = Mapping[ReleaseCell, Sequence[RunResult]]
 
 
 class TitledTable(NamedTuple):
@@ -28,7 +28,7 @@ class TitledTable(NamedTuple):
     table: str
 
 
-def cells_text(cells: Iterable[Cell]) -> str:
+def cells_text(cells: Iterable[ReleaseCell]) -> str:
     """Return cells as text: 2 and 4 users; with several workloads 2 users of checkin, 8 users of mixed."""
     users_by_workload: dict[str, list[int]] = {}
     for workload, users in dict.fromkeys(cells):
@@ -37,18 +37,18 @@ def cells_text(cells: Iterable[Cell]) -> str:
     return ", ".join(f"{text} of {workload}" if workload else text for workload, text in named.items())
 
 
-def all_cells(sides: Iterable[Mapping[Cell, object]]) -> list[Cell]:
+def all_cells(sides: Iterable[Mapping[ReleaseCell, object]]) -> list[ReleaseCell]:
     """Return the cells of all sides, by workload in order of first appearance, then by users."""
     found = dict.fromkeys(one for side in sides for one in side)
     order = {workload: at for at, workload in enumerate(dict.fromkeys(one.workload for one in found))}
     return sorted(found, key=lambda one: (order[one.workload], one.users))
 
 
-def cell_heads(cells: Iterable[Cell]) -> list[str]:
+def cell_heads(cells: Iterable[ReleaseCell]) -> list[str]:
     """Return the titles of the columns that identify a cell: its workload, if there are several, and its users."""
     return [*(["workload"] if any(one.workload for one in cells) else []), "users"]
 
 
-def cell_texts(one: Cell) -> list[str]:
+def cell_texts(one: ReleaseCell) -> list[str]:
     """Return the texts of these columns."""
     return [*([cell(one.workload)] if one.workload else []), str(one.users)]

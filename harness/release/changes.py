@@ -8,7 +8,7 @@ from harness.base import units
 from harness.compare.comparison import CANNOT_TELL, REGRESSED, Comparison, LabelComparison, MetricComparison
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P75, P95, THROUGHPUT, Metric
-from harness.release.cells import Cell, TitledTable, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.cells import ReleaseCell, TitledTable, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.release import Release
 from harness.release.repeats import interval_text
 from harness.report.tables import cell
@@ -18,9 +18,9 @@ from harness.report.wide_tables import narrow_tables
 OF_TOTAL = (AVERAGE, MEDIAN, P75, P95, ERRORS, THROUGHPUT)
 OF_LABELS = (AVERAGE, P95)
 CHANGE_HEADS = ("change %", "95 % interval", "verdict")
-Levels = Mapping[Cell, Comparison]
+Levels = Mapping[ReleaseCell, Comparison]
 # What a row is of: a label, if it is of one, and a cell.
-_Key = tuple[str | Cell, ...]
+_Key = tuple[str | ReleaseCell, ...]
 
 
 def verdict_text(metric: MetricComparison) -> str:
@@ -72,7 +72,7 @@ def _tables(
 ) -> list[TitledTable]:
     """Return a table per metric: the new release, then each other with the change, its interval and the verdict."""
     new, *bases = (cell(name) for name in release.names)
-    first = [*heads, *cell_heads(key[-1] for key in rows if isinstance(key[-1], Cell))]
+    first = [*heads, *cell_heads(key[-1] for key in rows if isinstance(key[-1], ReleaseCell))]
     tables = []
     for metric in metrics:
         found = {key: [label.of(metric) if label else None for label in labels] for key, labels in rows.items()}
@@ -87,8 +87,8 @@ def _tables(
     return tables
 
 
-def _key_texts(key: Sequence[str | Cell]) -> list[str]:
-    return [text for part in key for text in (cell_texts(part) if isinstance(part, Cell) else [cell(part)])]
+def _key_texts(key: Sequence[str | ReleaseCell]) -> list[str]:
+    return [text for part in key for text in (cell_texts(part) if isinstance(part, ReleaseCell) else [cell(part)])]
 
 
 def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]:
@@ -106,7 +106,7 @@ def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]
 
 def reasons(levels: Levels) -> list[str]:
     """Return why changes in the tables are undecided, each reason once with its metrics and cells."""
-    by_reason: dict[str, dict[str, dict[Cell, None]]] = {}
+    by_reason: dict[str, dict[str, dict[ReleaseCell, None]]] = {}
     for one, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             for metric in filter(None, map(label.of, OF_TOTAL if label is comparison.total else OF_LABELS)):
@@ -128,9 +128,9 @@ def one_sided(levels: Levels, baseline: str, contender: str) -> list[str]:
     return [f"Only {name} has {', '.join(dict.fromkeys(labels))}." for name, labels in sides if labels]
 
 
-def labels_with(levels: Levels, verdict: str) -> dict[str, list[Cell]]:
+def labels_with(levels: Levels, verdict: str) -> dict[str, list[ReleaseCell]]:
     """Return the labels whose average or p95 has a verdict, TOTAL first, with the cells in which it has."""
-    cells_by_label: dict[str, list[Cell]] = {}
+    cells_by_label: dict[str, list[ReleaseCell]] = {}
     for one, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):

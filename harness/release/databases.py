@@ -15,10 +15,10 @@ from harness.base.plain_text import one_line
 from harness.cloudwatch.services import DatabaseLoad, Sql
 from harness.compare.comparison import REGRESSED
 from harness.metrics.metric import P90
-from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.cells import ReleaseCell, Runs, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
-from harness.release.repeats import Block, Change, Judgement, change_over, median_of
+from harness.release.repeats import Block, Judgement, RepeatedChange, change_over, median_of
 from harness.release.resources import change_cells, change_heads
 from harness.report.charts.chart import Chart
 from harness.report.charts.over_time import Frame, Series, line_chart
@@ -45,7 +45,7 @@ class SqlChange(NamedTuple):
 
     key: SqlKey
     text: str
-    change: Change
+    change: RepeatedChange
 
     @property
     def sentence(self) -> str:
@@ -90,7 +90,7 @@ def sql_changes(release: Release) -> list[SqlChange]:
     return sorted(changes, key=lambda one: (one.change.verdict != REGRESSED, -_growth_ms(one.change)))
 
 
-def _growth_ms(change: Change) -> float:
+def _growth_ms(change: RepeatedChange) -> float:
     return (change.contender or 0.0) - (change.baseline or 0.0)
 
 
@@ -142,7 +142,7 @@ def _listed(side: Runs) -> Mapping[SqlKey, Sequence[Sql]]:
     return listed
 
 
-def _order(change: Change | None) -> bool:
+def _order(change: RepeatedChange | None) -> bool:
     return change is None or change.verdict != REGRESSED
 
 
@@ -165,7 +165,7 @@ def wait_table(release: Release) -> str:
     return table(columns, rows, text_columns=1 + len(cell_heads(cells))) if rows else ""
 
 
-def _sessions(side: Runs, one: Cell, database: str, wait: str) -> list[float]:
+def _sessions(side: Runs, one: ReleaseCell, database: str, wait: str) -> list[float]:
     found = (each for run in side.get(one, ()) for each in _databases(run) if each.name == database)
     waits = (each for of_run in found for each in of_run.waits if each.wait == wait)
     return [each.average_sessions for each in waits if each.average_sessions is not None]

@@ -46,7 +46,7 @@ from harness.sweep.analysis import analyse
 from harness.sweep.charts import overlay_charts
 from harness.sweep.export import FORMAT_VERSION as RESULT_VERSION
 from harness.sweep.export import sweeps_data
-from harness.sweep.render import Page
+from harness.sweep.render import SweepPage
 from harness.sweep.sources import FoundSweep
 
 # Confluence shows an attached SVG only when it begins with this.
@@ -189,7 +189,7 @@ def write_release(release: Release, command: str, template: str) -> Written:
     note = next((found.sweep.record.note for found in release.new.sweeps.values() if found.sweep.record), "")
 
     def render(notes: str) -> str:
-        return release_page(release, Page(charts, notes, path.stem, command), links, template)
+        return release_page(release, SweepPage(charts, notes, path.stem, command), links, template)
 
     write_page(path, render, note)
     write_charts(path.with_suffix(""), charts, _CHART_NAME)

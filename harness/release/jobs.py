@@ -11,10 +11,10 @@ from harness.base import units
 from harness.judge.jobs import JobRun
 from harness.metrics.metric import AVERAGE
 from harness.plan.job import DONE
-from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.cells import ReleaseCell, Runs, TitledTable, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.changes import CHANGE_HEADS
 from harness.release.release import Release
-from harness.release.repeats import Block, Change, Judgement, change_in, median_of, scatter_of
+from harness.release.repeats import Block, Judgement, RepeatedChange, change_in, median_of, scatter_of
 from harness.release.resources import change_cells, change_heads
 from harness.report.run_result import RunResult
 from harness.report.tables import cell
@@ -28,7 +28,7 @@ class JobKey(NamedTuple):
 
     name: str
     tenant: str
-    cell: Cell
+    cell: ReleaseCell
 
     @property
     def text(self) -> str:
@@ -40,7 +40,7 @@ class JobChange(NamedTuple):
     """The change of a job's duration against an earlier release."""
 
     key: JobKey
-    change: Change
+    change: RepeatedChange
 
 
 _Of = Callable[[JobRun], float | None]
@@ -86,7 +86,7 @@ def duration_changes(release: Release) -> list[JobChange]:
     return [JobChange(key, _change(release, 0, key, len(keys))) for key in keys]
 
 
-def _change(release: Release, at: int, key: JobKey, job_count: int) -> Change:
+def _change(release: Release, at: int, key: JobKey, job_count: int) -> RepeatedChange:
     """Return the change of a job's duration (s) against an earlier release.
 
     Its verdict is that of the comparison of its cell, which has the job as a label; where that has none, as in runs of

@@ -10,7 +10,7 @@ from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import LAG, resource_title
 from harness.compare.comparison import REGRESSED
 from harness.release.release import Release
-from harness.release.repeats import Block, Change, Judgement, change_over
+from harness.release.repeats import Block, Judgement, RepeatedChange, change_over
 from harness.report.run_result import RunResult
 
 # A group has fallen behind when its lag, plus one message, has more than doubled, and is more than this (messages).
@@ -23,7 +23,7 @@ class Lag(NamedTuple):
     title: str
     baseline: float
     contender: float
-    change: Change
+    change: RepeatedChange
 
     @property
     def sentence(self) -> str:

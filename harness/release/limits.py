@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from harness.base import units
 from harness.kinds.trust.outcome import sees_text
 from harness.metrics.metric import AVERAGE, P95, Metric
-from harness.release.cells import Cell, Runs, all_cells, cells_text
+from harness.release.cells import ReleaseCell, Runs, all_cells, cells_text
 from harness.release.databases import sql_changes
 from harness.release.lag import consumers
 from harness.release.release import Release
@@ -88,9 +88,9 @@ def _missing(release: Release) -> Iterator[str]:
         yield f"{text} ({', '.join(where)})."
 
 
-def _lacks(side: Runs) -> dict[str, dict[Cell, None]]:
+def _lacks(side: Runs) -> dict[str, dict[ReleaseCell, None]]:
     """Return what the runs of a release lack, each with the cells."""
-    lacks: dict[str, dict[Cell, None]] = {}
+    lacks: dict[str, dict[ReleaseCell, None]] = {}
     for one, run in ((one, run) for one, runs in side.items() for run in runs):
         found = [f"Missing: {missing_text(gap)}" for gap in (run.services.missing if run.services else ())]
         if not (run.cloudwatch or run.usages):

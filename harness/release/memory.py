@@ -14,7 +14,7 @@ from harness.report.run_result import RunResult
 _RESERVATION = 1.0
 
 
-class Trend(NamedTuple):
+class MemoryTrend(NamedTuple):
     """What grows in a run; `length_s` is that of its measurement window."""
 
     run: str
@@ -40,7 +40,7 @@ class Trend(NamedTuple):
         return f"{self.run}: {units.plural(len(growing), 'resource')} grow{'s' if len(growing) == 1 else ''}.{tail}"
 
 
-def trends(release: Release) -> list[Trend]:
+def trends(release: Release) -> list[MemoryTrend]:
     """Return the trend of the longest run of each workload of the new release."""
     found = []
     for plan in release.plans:
@@ -50,7 +50,7 @@ def trends(release: Release) -> list[Trend]:
     return found
 
 
-def long_trend(release: Release) -> Trend | None:
+def long_trend(release: Release) -> MemoryTrend | None:
     """Return the trend of the long run of the new release; None when none was given."""
     return _trend(RunResult.of(release.long))._replace(run="the long run") if release.long else None
 
@@ -59,7 +59,7 @@ def _length_s(run: RunResult) -> float:
     return run.window.length_s if run.window else 0.0
 
 
-def _trend(run: RunResult) -> Trend:
+def _trend(run: RunResult) -> MemoryTrend:
     assert run.window is not None
     found = with_cloud(run.growths, run.cloudwatch, run.window, run.run, _RESERVATION)
-    return Trend(run.name, run.window.length_s, found)
+    return MemoryTrend(run.name, run.window.length_s, found)

@@ -29,7 +29,7 @@ from harness.compare.comparison_warnings import numbers_warnings
 from harness.compare.findings import CLOCK_STEP_MS, figures_of, sample_count
 from harness.metrics.metric import Metric
 from harness.plan.thresholds import Thresholds
-from harness.release.repeats import RUNS_LEAST, Block, Change, Judgement, change_in, scatter_of
+from harness.release.repeats import RUNS_LEAST, Block, Judgement, RepeatedChange, change_in, scatter_of
 from harness.report.run_result import LabelResult
 from harness.sweep.level_verdicts import ComparedLevels, with_verdict
 from harness.sweep.levels import LevelKey
@@ -59,9 +59,9 @@ def with_pooled(found: ComparedLevels, thresholds: Thresholds) -> ComparedLevels
     return replace(found, whole=whole, levels=levels)
 
 
-def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, Change]:
+def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, RepeatedChange]:
     """Return the change of each metric whose repeats are too few for the rank test, and enough for this one."""
-    changes: dict[_Test, Change] = {}
+    changes: dict[_Test, RepeatedChange] = {}
     blocks: dict[tuple[Metric, str], dict[LevelKey, Block]] = {}
     for test in _undecided(found.levels):
         sides = [figures_of(runs[test.level], test.label) for runs in (found.baseline, found.contender)]
@@ -88,7 +88,7 @@ def _undecided(levels: Mapping[LevelKey, Comparison]) -> Iterator[_Test]:
                     yield _Test(one.metric, label.label, key)
 
 
-def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold: float) -> Change | None:
+def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold: float) -> RepeatedChange | None:
     """Return the change of a share that is 0 in all runs; of n samples without a failure at most 3 / n fail (95 %).
 
     None if a run has failures, or too few samples to exclude the threshold.
@@ -96,10 +96,10 @@ def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold
     counts = [sample_count(side) or 0 for side in sides]
     if not all(values) or any(map(any, values)) or threshold * min(counts) < 3:
         return None
-    return Change(0.0, 0.0, 0.0, -3 / counts[0], 3 / counts[1], OK)
+    return RepeatedChange(0.0, 0.0, 0.0, -3 / counts[0], 3 / counts[1], OK)
 
 
-def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change], alpha: float) -> Comparison:
+def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, RepeatedChange], alpha: float) -> Comparison:
     """Return the comparison of a level with the verdicts of its changes, and what follows from them."""
     if found.verdict == INVALID or not any(test.level == key for test in changes):
         return found
@@ -117,14 +117,14 @@ def _comparison(key: LevelKey, found: Comparison, changes: Mapping[_Test, Change
     return replace(known, verdict=verdict, reasons=reasons, further_runs=None)
 
 
-def _label(key: LevelKey, label: LabelComparison, changes: Mapping[_Test, Change]) -> LabelComparison:
+def _label(key: LevelKey, label: LabelComparison, changes: Mapping[_Test, RepeatedChange]) -> LabelComparison:
     metrics = tuple(_metric(one, changes.get(_Test(one.metric, label.label, key))) for one in label.metrics)
     verdicts = [one.verdict for one in metrics if one.decides or one.verdict == REGRESSED]
     verdict = next((one for one in (REGRESSED, CANNOT_TELL, OK) if one in verdicts), label.verdict)
     return replace(label, metrics=metrics, verdict=verdict)
 
 
-def _metric(one: MetricComparison, change: Change | None) -> MetricComparison:
+def _metric(one: MetricComparison, change: RepeatedChange | None) -> MetricComparison:
     if change is None or change.low is None:
         return one
     known = replace(one, low_ratio=change.low, high_ratio=change.high)

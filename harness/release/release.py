@@ -13,7 +13,7 @@ from harness.judge.summary import RunSummary
 from harness.kinds.trust.known import Known
 from harness.plan.thresholds import Thresholds
 from harness.release.around import Around
-from harness.release.cells import Cell, Runs
+from harness.release.cells import ReleaseCell, Runs
 from harness.release.infrastructure import Infrastructure
 from harness.release.pooled import with_pooled
 from harness.run import kinds
@@ -109,7 +109,7 @@ class Release:
         return {plan: replace(found.whole, base=base, new=self.new.name) for plan, found in self.compared[0].items()}
 
     @cached_property
-    def levels(self) -> tuple[Mapping[Cell, Comparison], ...]:
+    def levels(self) -> tuple[Mapping[ReleaseCell, Comparison], ...]:
         """The comparisons of the runs of each common cell, with each of `bases`; without the labels of jobs."""
         runs = [run for side in self.results for runs in side.values() for run in runs]
         jobs = {label.label for run in runs for label in run.labels if label.is_job}
@@ -122,16 +122,16 @@ class Release:
         )
 
     @cached_property
-    def all_levels(self) -> tuple[Mapping[Cell, Comparison], ...]:
+    def all_levels(self) -> tuple[Mapping[ReleaseCell, Comparison], ...]:
         """The same with jobs, whose average is their duration."""
         return tuple(
             {self.cell(plan, key.users): one for plan, found in of_base.items() for key, one in found.levels.items()}
             for of_base in self.compared
         )
 
-    def cell(self, plan: str, users: int) -> Cell:
+    def cell(self, plan: str, users: int) -> ReleaseCell:
         """Return the cell of a plan."""
-        return Cell(plan if len(self.plans) > 1 else "", users)
+        return ReleaseCell(plan if len(self.plans) > 1 else "", users)
 
     def named(self, edition: Edition) -> list[NamedSweep]:
         """Return the sweeps of a release with their names on the page."""

@@ -22,7 +22,7 @@ from harness.release.databases import sql_table, wait_table
 from harness.release.infrastructure import infrastructure_table, read_times
 from harness.release.jobs import job_tables, load_table
 from harness.release.limits import limits, repeats
-from harness.release.memory import Trend, long_trend, trends
+from harness.release.memory import MemoryTrend, long_trend, trends
 from harness.release.release import NamedSweep, Release
 from harness.release.summary import STEPS_MOST, overview_lines, recommendations, result_of, settings_of, summary_lines
 from harness.release.tables import COLUMNS, error_table, goal_table, run_table
@@ -35,7 +35,7 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.sweep.overlay import KEYS, comparison_table, with_names
 from harness.sweep.processes import growth_note, growth_section
-from harness.sweep.render import Page
+from harness.sweep.render import SweepPage
 from harness.sweep.text import doubts_of, notes_of
 
 # The layouts of a page, by name: that of a performance team with a page per release.
@@ -54,7 +54,7 @@ class Links(NamedTuple):
     sweeps: Mapping[str, str]
 
 
-def release_page(release: Release, page: Page, links: Links, template: str = "ptf") -> str:
+def release_page(release: Release, page: SweepPage, links: Links, template: str = "ptf") -> str:
     """Return the page as Markdown. `page` has charts, the text of the notes block, and the command."""
     new, base = release.names[:2]
     settings = [[cell(one.name), cell(one.contender), cell(one.baseline)] for one in settings_of(release)]
@@ -96,7 +96,7 @@ def release_page(release: Release, page: Page, links: Links, template: str = "pt
     )
 
 
-def _measured(release: Release, page: Page) -> dict[str, object]:
+def _measured(release: Release, page: SweepPage) -> dict[str, object]:
     """Return the tables of response times, jobs, services, databases, brokers and memory."""
     results, names = release.results, release.names
     others = resources.kinds_of(results) - _SERVICES - resources.DATABASES
@@ -142,7 +142,7 @@ def _database_tables(release: Release) -> list[TitledTable]:
     return [*(one for one in own if one.table), *resources.cloud_tables(results, names, resources.DATABASES)]
 
 
-def _notes_of(found: Sequence[Trend]) -> list[str]:
+def _notes_of(found: Sequence[MemoryTrend]) -> list[str]:
     grown = [growth for trend in found for growth in trend.growths]
     return growth_notes(grown, 0, is_soak=False)
 

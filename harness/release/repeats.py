@@ -49,7 +49,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Change:
+class RepeatedChange:
     """The change of a value as a ratio, with its 95 % interval and its verdict.
 
     The values are medians. `ratio` is None when a side has none, the interval when there are too few repeats.
@@ -88,7 +88,7 @@ def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:
     return Scatter(math.sqrt(squares + (step / least) ** 2 / 12), freedom)
 
 
-def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> Change:
+def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> RepeatedChange:
     """Return the change of one cell; without repeats on both sides it is a number without a verdict."""
     change = _unjudged(block.baseline, block.contender)
     if min(map(len, block)) < RUNS_LEAST or scatter is None or change.ratio is None:
@@ -98,7 +98,7 @@ def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> Ch
     return replace(_judged(change, estimate, error, scatter.freedom, judgement), ratio=change.ratio)
 
 
-def change_over(blocks: Sequence[Block], judgement: Judgement) -> Change:
+def change_over(blocks: Sequence[Block], judgement: Judgement) -> RepeatedChange:
     """Return the one change of a value in all cells that both sides have; CANNOT TELL without degrees of freedom."""
     known = [block for block in blocks if all(block)]
     change = _unjudged(*([value for block in known for value in block[side]] for side in (0, 1)))
@@ -126,15 +126,17 @@ def _mean_log(values: Sequence[float]) -> float:
     return fmean(map(math.log, values))
 
 
-def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Change:
+def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> RepeatedChange:
     """Return both medians and their change; the verdict says that there is one run, or that a side is unknown."""
     earlier, later = map(median_of, (baseline, contender))
     if earlier is None or later is None:
-        return Change(earlier, later)
-    return Change(earlier, later, ratio=later / earlier - 1, verdict=NO_VERDICT)
+        return RepeatedChange(earlier, later)
+    return RepeatedChange(earlier, later, ratio=later / earlier - 1, verdict=NO_VERDICT)
 
 
-def _judged(change: Change, estimate: float, error: float, freedom: int, judgement: Judgement) -> Change:
+def _judged(
+    change: RepeatedChange, estimate: float, error: float, freedom: int, judgement: Judgement
+) -> RepeatedChange:
     """Return the change with its interval and its verdict, as `compare` decides it (docs/methodology.md)."""
     reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * error
     low, high = as_ratio(estimate - reach), as_ratio(estimate + reach)

@@ -10,7 +10,7 @@ from harness.cloudwatch.points import CloudMetric
 from harness.cloudwatch.queries import ECS, MEMORY, RDS, TITLE, metric_names, resource_title
 from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import Participant
-from harness.release.cells import Cell, Runs, TitledTable, all_cells, cell_heads, cell_texts
+from harness.release.cells import ReleaseCell, Runs, TitledTable, all_cells, cell_heads, cell_texts
 from harness.release.repeats import median_of
 from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.run_result import RunResult
@@ -27,7 +27,7 @@ class Overcommitted(NamedTuple):
 
     title: str
     largest_ratio: float
-    cells: tuple[Cell, ...]
+    cells: tuple[ReleaseCell, ...]
 
 
 def process_table(results: Sequence[Runs], names: Sequence[str]) -> str:
@@ -154,7 +154,7 @@ def kinds_of(results: Sequence[Runs]) -> frozenset[str]:
 
 def overcommitted(side: Runs) -> list[Overcommitted]:
     """Return the services whose memory was above their reservation."""
-    cells_by_service: dict[str, dict[Cell, float]] = {}
+    cells_by_service: dict[str, dict[ReleaseCell, float]] = {}
     for one, runs in sorted(side.items()):
         for metric in (metric for run in runs if run.cloudwatch for metric in run.cloudwatch.metrics):
             if metric.metric == MEMORY and metric.maximum is not None and metric.maximum > 1:

@@ -20,7 +20,7 @@ from harness.judge.verdict import DOUBTFUL
 from harness.metrics.metric import metric_of
 from harness.metrics.resource_growth import GROWS
 from harness.release.around import grown
-from harness.release.cells import Cell, Runs, cells_text
+from harness.release.cells import ReleaseCell, Runs, cells_text
 from harness.release.changes import OF_LABELS, known_changes, labels_with
 from harness.release.databases import slower_sql
 from harness.release.infrastructure import changed_facts
@@ -28,7 +28,7 @@ from harness.release.jobs import duration_changes, not_done
 from harness.release.lag import lagging
 from harness.release.memory import long_trend, trends
 from harness.release.release import Release, source_name
-from harness.release.repeats import Change
+from harness.release.repeats import RepeatedChange
 from harness.release.resources import overcommitted
 from harness.release.tables import missed_goals, new_errors
 from harness.report.first_screen import shortest
@@ -115,7 +115,7 @@ def summary_lines(release: Release) -> list[str]:
     return lines
 
 
-def _change_words(change: Change) -> str:
+def _change_words(change: RepeatedChange) -> str:
     values = " → ".join("?" if one is None else units.rate_text(one) for one in (change.baseline, change.contender))
     return f"{values} s, {units.signed_percent(change.ratio)} %: {change.verdict}"
 
@@ -134,7 +134,7 @@ def _changed_lines(release: Release) -> Iterator[str]:
                 yield f"{change} in {release.new.name}: {_labels_text(labels)}."
 
 
-def _level_line(one: Cell, comparison: Comparison) -> str:
+def _level_line(one: ReleaseCell, comparison: Comparison) -> str:
     who = cells_text([one])
     if comparison.verdict == INVALID:
         return f"{who}: {INVALID}, not judged: {'; '.join(comparison.reasons)}."
@@ -148,7 +148,7 @@ def _level_line(one: Cell, comparison: Comparison) -> str:
     return f"{who}: {'; '.join(known)}{tail}." if known else f"{who}: nothing could be compared."
 
 
-def _labels_text(labels: Mapping[str, Sequence[Cell]]) -> str:
+def _labels_text(labels: Mapping[str, Sequence[ReleaseCell]]) -> str:
     named = [f"{label} at {cells_text(cells)}" for label, cells in list(labels.items())[:_NAMED]]
     more = len(labels) - _NAMED
     return "; ".join(named) + (f"; and {units.plural(more, 'more label')}" if more > 0 else "")
@@ -192,7 +192,7 @@ def _of_regressions(release: Release) -> Iterator[str]:
     )
 
 
-def _plan_of(release: Release, one: Cell) -> str:
+def _plan_of(release: Release, one: ReleaseCell) -> str:
     return one.workload or release.plans[0]
 
 
@@ -220,7 +220,7 @@ def _of_goals(release: Release) -> Iterator[str]:
         yield f"{goal} is met by {base} and missed by {new} at {cells_text(cells)}."
 
 
-def _fresh_misses(release: Release) -> dict[str, list[Cell]]:
+def _fresh_misses(release: Release) -> dict[str, list[ReleaseCell]]:
     """Return the goals that only the new release misses, with the cells in which it does."""
     contender, baseline = map(missed_goals, release.results[:2])
     fresh = {
@@ -261,7 +261,7 @@ def _of_memory(release: Release) -> Iterator[str]:
 def _of_undecided(release: Release) -> Iterator[str]:
     """Yield what decides the cells with CANNOT TELL: other runs instead of the DOUBTFUL ones, or more runs."""
     unsure = {one: found for one, found in release.levels[0].items() if found.verdict == CANNOT_TELL}
-    doubtful: dict[str, list[Cell]] = {}
+    doubtful: dict[str, list[ReleaseCell]] = {}
     for one in unsure:
         runs = [run for side in release.results[:2] for run in side[one]]
         for why in dict.fromkeys("; ".join(run.verdict.reasons) for run in runs if run.verdict and run.is_doubtful):

@@ -9,7 +9,7 @@ from harness.base import units
 from harness.judge.goals import GoalResult
 from harness.metrics.metric import AVERAGE, ERRORS, P95, THROUGHPUT
 from harness.metrics.tally import ErrorKey
-from harness.release.cells import Cell, Runs, all_cells, cell_heads, cell_texts, cells_text
+from harness.release.cells import ReleaseCell, Runs, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.release import Edition, Release
 from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
@@ -86,9 +86,9 @@ def _goal_cells(results: Sequence[GoalResult]) -> list[str]:
     return [cell(", ".join(values)), f"{met_count} of {len(results)} runs"]
 
 
-def missed_goals(side: Runs) -> dict[str, list[Cell]]:
+def missed_goals(side: Runs) -> dict[str, list[ReleaseCell]]:
     """Return each goal that at least one run missed, with the cells of these runs."""
-    missed: dict[str, list[Cell]] = {}
+    missed: dict[str, list[ReleaseCell]] = {}
     for one, runs in sorted(side.items()):
         for goal, results in _goals_of(runs).items():
             if not all(result.is_met for result in results):
@@ -117,8 +117,8 @@ def new_errors(baseline: Runs, contender: Runs) -> list[tuple[str, str]]:
     ]
 
 
-def _errors_of(side: Runs) -> dict[ErrorKey, dict[Cell, int]]:
-    counts_by_error: dict[ErrorKey, dict[Cell, int]] = {}
+def _errors_of(side: Runs) -> dict[ErrorKey, dict[ReleaseCell, int]]:
+    counts_by_error: dict[ErrorKey, dict[ReleaseCell, int]] = {}
     for one, runs in side.items():
         for error in (error for run in runs for error in run.errors):
             counts = counts_by_error.setdefault(ErrorKey(error.label, error.code, error.cause), {})
@@ -126,5 +126,5 @@ def _errors_of(side: Runs) -> dict[ErrorKey, dict[Cell, int]]:
     return counts_by_error
 
 
-def _sum(counts: Mapping[ErrorKey, Mapping[Cell, int]], kind: ErrorKey) -> int:
+def _sum(counts: Mapping[ErrorKey, Mapping[ReleaseCell, int]], kind: ErrorKey) -> int:
     return sum(counts.get(kind, {}).values())

@@ -14,7 +14,7 @@ from harness.judge.jobs import jobs_of_run
 from harness.judge.loads import LoadTally
 from harness.judge.slowest import explained, slowest_samples
 from harness.judge.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
-from harness.judge.stored_comparisons import ComparedRun, ComparedRuns
+from harness.judge.stored_comparisons import ComparedGroup, ComparedRun
 from harness.judge.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.judge.summary import Observed, RunSummary
 from harness.metrics.counter_process import shared_counter
@@ -64,7 +64,7 @@ def summary_of_run(
     jobs = jobs_of_run(run, lambda: (sample for _, sample in each_sample(inputs)), tally.span_ms())
     options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences, jobs=jobs)
     summary = summarise(tally, run.id, run, observed, options)
-    compared = load_record(ComparedRuns, directory.compared).compared if directory.compared.is_file() else ()
+    compared = load_record(ComparedGroup, directory.compared).compared if directory.compared.is_file() else ()
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=compared)
 
 
@@ -142,5 +142,5 @@ def add_comparisons(directory: RunDirectory, summary: RunSummary, compared: tupl
     """Store what a run was compared with at its end, write its report again and return its summary."""
     if not compared:
         return summary
-    write_whole(directory.compared, json_text(ComparedRuns(COMPARED_VERSION, compared)))
+    write_whole(directory.compared, json_text(ComparedGroup(COMPARED_VERSION, compared)))
     return write_summary(directory, replace(summary, compared=compared))

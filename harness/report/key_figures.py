@@ -10,7 +10,7 @@ from harness.judge.loads import rows_by_load
 from harness.judge.result import KeyFigure, Result
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import Verdict, answer, goals_sentence
-from harness.judge.warnings import Part, RunWarning, Severity
+from harness.judge.warnings import ReportPart, RunWarning, Severity
 from harness.metrics.figures import LOAD, Group
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Measured, Metric
 from harness.report.columns import COUNT, ERROR_RATIO, MAX, RATE, metric_column
@@ -30,7 +30,7 @@ _PERCENTILES = ("50", "95", "99")
 
 KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
-_KEY_PARTS = frozenset({Part.VERDICT, Part.WINDOW, Part.COUNT, Part.MEDIAN, Part.ERRORS})
+_KEY_PARTS = frozenset({ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT, ReportPart.MEDIAN, ReportPart.ERRORS})
 
 
 def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
@@ -77,13 +77,15 @@ def left_out_text(summary: RunSummary) -> str:
 def by_importance(warnings: Iterable[RunWarning]) -> list[RunWarning]:
     """Return the warnings without notes: first those that make a run DOUBTFUL, then those about the whole run."""
     shown = [warning for warning in warnings if warning.severity is not Severity.NOTE]
-    return sorted(shown, key=lambda one: (one.severity is not Severity.DOUBTFUL, Part.VERDICT not in one.concerns))
+    return sorted(
+        shown, key=lambda one: (one.severity is not Severity.DOUBTFUL, ReportPart.VERDICT not in one.concerns)
+    )
 
 
 def key_warnings(summary: RunSummary) -> list[RunWarning]:
     """Return the warnings that concern the verdict, the window or a key column, the most important first."""
     load = summary.group(LOAD)
-    parts = _KEY_PARTS | {Part.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
+    parts = _KEY_PARTS | {ReportPart.TAIL} if load and is_tail(P95, load.total.sample_count) else _KEY_PARTS
     found = by_importance(summary.warnings)
     return [one for one in found if one.severity is Severity.DOUBTFUL or parts & set(one.concerns)]
 
@@ -155,15 +157,15 @@ def _run_figures(run: RunRecord | None, total: Total | None, warnings: Sequence[
     if total is None:
         return
 
-    def figure(name: str, value: str, unit: str, *parts: Part) -> KeyFigure:
+    def figure(name: str, value: str, unit: str, *parts: ReportPart) -> KeyFigure:
         questioning = [warning for warning in by_importance(warnings) if set(parts) & set(warning.concerns)]
         return KeyFigure(name, value, unit, len(questioning))
 
     count = total.sample_count
     if run:
-        yield figure("users", users_text(run.load), "", Part.LOAD)
+        yield figure("users", users_text(run.load), "", ReportPart.LOAD)
     if count is not None:
-        yield figure("samples", str(count), "", Part.COUNT)
+        yield figure("samples", str(count), "", ReportPart.COUNT)
     for metric in (THROUGHPUT, *(metric for metric in METRICS if metric.percentile in _PERCENTILES), ERRORS):
         value = metric.of(total)
         if value is not None:
@@ -173,10 +175,12 @@ def _run_figures(run: RunRecord | None, total: Total | None, warnings: Sequence[
         yield figure("max", units.ms_text(total.max_ms), "ms")
 
 
-def _parts_of(metric: Metric, sample_count: int) -> list[Part]:
+def _parts_of(metric: Metric, sample_count: int) -> list[ReportPart]:
     """Return the parts of a report whose warnings question a metric."""
     if metric == ERRORS:
-        return [Part.ERRORS]
+        return [ReportPart.ERRORS]
     if metric == THROUGHPUT:
-        return [Part.COUNT]
-    return [Part.MEDIAN] if metric.percentile == "50" else [Part.TAIL] if is_tail(metric, sample_count) else []
+        return [ReportPart.COUNT]
+    return (
+        [ReportPart.MEDIAN] if metric.percentile == "50" else [ReportPart.TAIL] if is_tail(metric, sample_count) else []
+    )

@@ -16,7 +16,7 @@ from harness.judge.loads import rows_by_load, rows_by_tenant
 from harness.judge.result import Result
 from harness.judge.summary import Observed, RunSummary
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict, further_reasons
-from harness.judge.warnings import Part, RunWarning, explained
+from harness.judge.warnings import ReportPart, RunWarning, explained
 from harness.metrics.figures import LOAD, Group, driven_labels
 from harness.metrics.metric import MEDIAN, Table, percentiles, times_of
 from harness.metrics.window import describe
@@ -55,8 +55,8 @@ from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
 # Warnings about these parts are printed below them.
-_PRINTED_BELOW = (Part.VERDICT, Part.WINDOW)
-_COLUMN_PARTS = {COUNT.key: Part.COUNT, MEDIAN.key: Part.MEDIAN, ERROR_RATIO.key: Part.ERRORS}
+_PRINTED_BELOW = (ReportPart.VERDICT, ReportPart.WINDOW)
+_COLUMN_PARTS = {COUNT.key: ReportPart.COUNT, MEDIAN.key: ReportPart.MEDIAN, ERROR_RATIO.key: ReportPart.ERRORS}
 
 
 class Footnotes:
@@ -70,7 +70,7 @@ class Footnotes:
         ordered = sorted((warning for warning in found if parts[warning]), key=lambda warning: min(parts[warning]))
         self._numbered = tuple(enumerate(ordered, start=1))
 
-    def mark(self, part: Part, subject: str = "") -> str:
+    def mark(self, part: ReportPart, subject: str = "") -> str:
         """Return the marks of a value: the numbers of its footnotes, each after a blank."""
         numbers = (number for number, one in self._numbered if part in one.concerns and one.subject == subject)
         return "".join(f" [^{number}]" for number in numbers)
@@ -118,7 +118,7 @@ def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
     goal = summary.run.goal if summary.run and not summary.loads else None
     load = rows_by_load(summary.loads, load) if summary.loads else load
     slow = [metric for metric in times_of(Table.REPORT) if is_tail(metric, load.total.sample_count)]
-    parts = _COLUMN_PARTS | {metric.key: Part.TAIL for metric in slow}
+    parts = _COLUMN_PARTS | {metric.key: ReportPart.TAIL for metric in slow}
     columns = [
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _columns(load, goal)
@@ -163,7 +163,7 @@ def _tables_of_loads(summary: RunSummary, goal: Goal | None) -> list[tuple[str, 
 
 
 def _setup_lines(summary: RunSummary, notes: Footnotes) -> list[tuple[str, str]]:
-    marks = {"load": notes.mark(Part.LOAD), "system": notes.mark(Part.SYSTEM)}
+    marks = {"load": notes.mark(ReportPart.LOAD), "system": notes.mark(ReportPart.SYSTEM)}
     lines = setup_lines(summary.run) if summary.run else []
     return [(cell(name), cell(value) + marks.get(name, "")) for name, value in lines]
 
@@ -177,7 +177,7 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
             continue  # its requests have codes of their own
         if code.label in driven or code.error_count:
             is_success = code.label in driven and code.sample_count > code.error_count
-            mark = notes.mark(Part.CODE, code.code) if is_success else ""
+            mark = notes.mark(ReportPart.CODE, code.code) if is_success else ""
             rows.append([cell(code.label), cell(code.code) + mark, str(code.sample_count), str(code.error_count)])
     return table(("label", "code", "count", "errors"), rows, text_columns=2) if rows else ""
 
@@ -226,10 +226,10 @@ def _failed_transactions(summary: RunSummary) -> str:
     return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
 
 
-def _usage_part(process: str) -> Part | None:
+def _usage_part(process: str) -> ReportPart | None:
     if process.partition(" ")[0] in (HOST, STOLEN):
-        return Part.HOST
-    return Part.GENERATOR if is_generator(process) else None
+        return ReportPart.HOST
+    return ReportPart.GENERATOR if is_generator(process) else None
 
 
 def _usage_row(usage: Usage, notes: Footnotes) -> list[str]:
@@ -269,7 +269,7 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
         return f"{law_text} = {law.busy_users:.1f} users busy on average."
     return (
         f"{law_text} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, "
-        f"{law.peak_users} at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(Part.LAW)}"
+        f"{law.peak_users} at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(ReportPart.LAW)}"
     )
 
 
@@ -303,7 +303,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
         law_line=_law_line(summary, footnotes),
         generator_table=machine.generator_table(summary.generators) if summary.generators else "",
-        generators_mark=footnotes.mark(Part.GENERATORS),
+        generators_mark=footnotes.mark(ReportPart.GENERATORS),
         other_tables=_other_tables(summary),
         compared=compared_parts(summary.compared, summary.source),
         not_compared=problem_lines(summary.compared),

@@ -22,14 +22,14 @@ _RUN_ID = "run_id"
 _Number = TypeVar("_Number", int, float)
 
 
-class Part(NamedTuple):
+class MergedPart(NamedTuple):
     """The run and the name of one load generator."""
 
     name: str
     run: RunRecord
 
 
-def check_parts(parts: Sequence[Part]) -> None:
+def check_parts(parts: Sequence[MergedPart]) -> None:
     """Raise UsageError unless the runs are parts of one load: of one plan, against one system, at one time."""
     for part in parts:
         _check_part(part)
@@ -53,7 +53,7 @@ def check_parts(parts: Sequence[Part]) -> None:
         )
 
 
-def _check_part(part: Part) -> None:
+def _check_part(part: MergedPart) -> None:
     if part.run.state != FINISHED:
         raise UsageError(f"{part.name}: this run is not finished, or was killed", "wait for its end, or omit it")
     if part.run.load.loads:
@@ -67,7 +67,7 @@ def _check_part(part: Part) -> None:
         raise UsageError(what, "let all generators drive one system: TARGET=http://host:port")
 
 
-def _check_names(parts: Sequence[Part]) -> None:
+def _check_names(parts: Sequence[MergedPart]) -> None:
     names: set[str] = set()
     runs: dict[str, str] = {}
     for part in parts:
@@ -97,7 +97,7 @@ def _text(value: object) -> str:
     return _NONE if value is None else units.number_text(value) if isinstance(value, float) else str(value)
 
 
-def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -> RunRecord:
+def merged_record(parts: Sequence[MergedPart], name: str, command: str, run_id: str) -> RunRecord:
     """Return the run.json of the merged run with this name and this unique `run_id`."""
     runs = [part.run for part in parts]
     first = runs[0]
@@ -138,7 +138,7 @@ def merged_record(parts: Sequence[Part], name: str, command: str, run_id: str) -
     )
 
 
-def _generator(part: Part) -> GeneratorRecord:
+def _generator(part: MergedPart) -> GeneratorRecord:
     run = part.run
     return GeneratorRecord(
         name=part.name,

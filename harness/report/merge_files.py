@@ -20,7 +20,7 @@ from harness.judge.summary import RunSummary
 from harness.metrics.generators import short_names
 from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls
-from harness.report.merge import Part, check_parts, merged_record
+from harness.report.merge import MergedPart, check_parts, merged_record
 from harness.run.directory import RunDirectory, reserve
 from harness.run.jmeter.exchanges import joined_exchanges
 from harness.run.kinds import RUN_NAME, short_name
@@ -73,7 +73,7 @@ def _named(given: Sequence[str], reports: Path) -> list[_Named]:
 
 
 def _merged_runs(named: Sequence[_Named], given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
-    parts = [Part(name, _record(path)) for name, path in named]
+    parts = [MergedPart(name, _record(path)) for name, path in named]
     samples = [_samples(path) for _, path in named]
     check_parts(parts)
     with _new_directory(reports, parts[0].run.plan, into) as directory:

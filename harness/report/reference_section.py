@@ -15,7 +15,7 @@ from harness.report.results import headline_line
 from harness.report.tables import cell, table
 
 
-class Part(NamedTuple):
+class SectionPart(NamedTuple):
     """The part of the section about one reference, as Markdown; empty texts are left out."""
 
     title: str
@@ -42,12 +42,12 @@ def problem_lines(compared: Sequence[ComparedRun]) -> list[str]:
     ]
 
 
-def parts(compared: Sequence[ComparedRun], name: str) -> list[Part]:
+def parts(compared: Sequence[ComparedRun], name: str) -> list[SectionPart]:
     """Return the parts of the section; `name` is that of the run."""
     return [_part(one, name) for one in compared if not one.problem]
 
 
-def _part(compared_run: ComparedRun, name: str) -> Part:
+def _part(compared_run: ComparedRun, name: str) -> SectionPart:
     names = _short_names(compared_run.name, name)
     labels = [[label for label in compared_run.labels if label.is_transaction is of] for of in (False, True)]
     tables = zip(labels, ("label (samples)", "transaction (samples)"), strict=True)
@@ -55,7 +55,7 @@ def _part(compared_run: ComparedRun, name: str) -> Part:
     settings = [[*map(cell, (setting.name, setting.base, setting.new))] for setting in compared_run.settings]
     sided = ((names.baseline, compared_run.only_base), (names.contender, compared_run.only_new))
     link = f"[{cell(names.baseline)}]({quote(compared_run.link)})" if compared_run.link else cell(names.baseline)
-    return Part(
+    return SectionPart(
         title=f"{link}, {cell(compared_run.role)}",
         headline=headline_line(Result(verdict=compared_run.verdict, headline=compared_run.headline)),
         setting_table=table(heads, settings, text_columns=3) if settings else "",

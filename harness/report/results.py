@@ -103,17 +103,17 @@ def result_in_markdown(markdown: str) -> Result:
     return Result(verdict=verdict[0] if verdict else "", headline=headline)
 
 
-class Parts(NamedTuple):
+class HeadlineParts(NamedTuple):
     """The Markdown of a report before and behind its headline."""
 
     before: str
     behind: str
 
 
-def around_headline(markdown: str) -> Parts:
+def around_headline(markdown: str) -> HeadlineParts:
     """Return a report without its headline, in whose place that of its result is shown."""
     found = _HEADLINE.search(markdown)
-    return Parts(markdown[: found.start()], markdown[found.end() :]) if found else Parts("", markdown)
+    return HeadlineParts(markdown[: found.start()], markdown[found.end() :]) if found else HeadlineParts("", markdown)
 
 
 def with_headline(markdown: str, result: Result) -> str:

@@ -84,7 +84,7 @@ def _show_closing(console: Console, last: Closing) -> None:
     _print_lines(console, last.below)
 
 
-def _print_lines(console: Console, lines: Iterable[Line]) -> None:
+def _print_lines(console: Console, lines: Iterable[ScreenLine]) -> None:
     """Print lines; they are wrapped between words in a terminal only: programs search the output line by line."""
     has_shapes = console.encoding.startswith("utf")
     for line in lines:
@@ -151,12 +151,14 @@ def interim(figures: InterimFigures, width: int) -> Closing:
     return Closing(above=(BLANK, *_texts(figures), BLANK), tables=key_tables(rows, width), below=(BLANK,))
 
 
-def _texts(figures: InterimFigures) -> Iterator[Line]:
+def _texts(figures: InterimFigures) -> Iterator[ScreenLine]:
     when = f"Interim results after {figures.passed_s:.0f} s of load"
-    yield Line(((when, "bold"), (", ramp-up and warm-up included; the report at the end excludes them.", "")), 2)
+    yield ScreenLine(((when, "bold"), (", ramp-up and warm-up included; the report at the end excludes them.", "")), 2)
     if figures.read_ratio < 1:
         part = units.percent_text(figures.read_ratio)
-        yield Line(((f"Estimated from {part} % of the samples, so that counting does not slow JMeter down.", ""),), 2)
+        yield ScreenLine(
+            ((f"Estimated from {part} % of the samples, so that counting does not slow JMeter down.", ""),), 2
+        )
 
 
 def _scaled(load: Group, factor: float) -> Group:
@@ -171,7 +173,7 @@ def _scaled(load: Group, factor: float) -> Group:
     return replace(load, labels=tuple(map(scaled, load.labels)), total=scaled(total))
 
 
-class Line(NamedTuple):
+class ScreenLine(NamedTuple):
     """A line: its parts with their styles. In a terminal it is wrapped, and further lines are indented by `hang`.
 
     Paths and commands are not wrapped, so that they can be copied.
@@ -189,12 +191,12 @@ class Closing(NamedTuple):
     there is no table.
     """
 
-    above: tuple[Line, ...]
+    above: tuple[ScreenLine, ...]
     tables: tuple[ScreenTable, ...]
-    below: tuple[Line, ...]
+    below: tuple[ScreenLine, ...]
 
 
-BLANK = Line((("", ""),))
+BLANK = ScreenLine((("", ""),))
 
 
 def closing(summary: RunSummary, report_path: str, compare_command: str, width: int) -> Closing:
@@ -207,42 +209,44 @@ def closing(summary: RunSummary, report_path: str, compare_command: str, width: 
     result = summary.result or result_of(summary)
     steps = [("next:", ": ".join(filter(None, (step.text, step.command)))) for step in result.next_steps]
     further = (("report:", report_path), ("logs:", logs), ("compare:", compare_command), *steps)
-    last = [Line(((f"{name:<9}", "bold"), (one_line(text), "")), is_wrapped=False) for name, text in further if text]
+    last = [
+        ScreenLine(((f"{name:<9}", "bold"), (one_line(text), "")), is_wrapped=False) for name, text in further if text
+    ]
     above = (BLANK, *_verdict(summary, result), *([BLANK] if tables else []))
     return Closing(above, tables, (*_remarks(summary), *_warnings(summary), BLANK, *_comparisons(summary), *last))
 
 
-def _verdict(summary: RunSummary, result: Result) -> Iterator[Line]:
+def _verdict(summary: RunSummary, result: Result) -> Iterator[ScreenLine]:
     """Yield the shape of the verdict with the answer, and the goals, those missed first."""
     verdict = summary.verdict
     tone = Tone.BAD if verdict.goals_missed else result.tone
     rest = one_line(result.headline).removeprefix(result.verdict)
     shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
-    yield Line((shape, name, (result.verdict, _verdict_style(result.verdict)), (rest, "")), 2)
+    yield ScreenLine((shape, name, (result.verdict, _verdict_style(result.verdict)), (rest, "")), 2)
     for reason in further_reasons(verdict, summary.warnings):
-        yield Line(((f"  {one_line(reason)}", ""),), 2)
+        yield ScreenLine(((f"  {one_line(reason)}", ""),), 2)
     goals = [("missed", _MISSED, goal) for goal in verdict.goals_missed]
     goals += [("met", _MET, goal) for goal in verdict.goals_met]
     for word, word_style, goal in goals[:_GOALS_MOST]:
-        yield Line(((f"  {word:<8}", word_style), (one_line(goal), "")), 10)
+        yield ScreenLine(((f"  {word:<8}", word_style), (one_line(goal), "")), 10)
     if len(goals) > _GOALS_MOST:
-        yield Line(((f"  {units.plural(len(goals) - _GOALS_MOST, 'more goal')}: see the report.", _QUIET),))
+        yield ScreenLine(((f"  {units.plural(len(goals) - _GOALS_MOST, 'more goal')}: see the report.", _QUIET),))
 
 
 def _verdict_style(verdict: str) -> str:
     return _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
 
 
-def _remarks(summary: RunSummary) -> Iterator[Line]:
+def _remarks(summary: RunSummary) -> Iterator[ScreenLine]:
     """Yield what the table does not show: further labels, the measured window, errors, load generators."""
     if left_out := left_out_text(summary):
-        yield Line(((f"{left_out}: see the report.", _QUIET),))
+        yield ScreenLine(((f"{left_out}: see the report.", _QUIET),))
     if summary.window.run_s:
-        yield Line(((describe(summary.window), ""),), 2)
+        yield ScreenLine(((describe(summary.window), ""),), 2)
     if error := first_error(summary):
-        yield Line(((one_line(error), ""),), 2)
+        yield ScreenLine(((one_line(error), ""),), 2)
     if summary.generators:
-        yield Line(((f"Generators: {', '.join(map(_generator_text, summary.generators))}.", ""),), 2)
+        yield ScreenLine(((f"Generators: {', '.join(map(_generator_text, summary.generators))}.", ""),), 2)
 
 
 def _generator_text(generator: GeneratorFigures) -> str:
@@ -250,28 +254,28 @@ def _generator_text(generator: GeneratorFigures) -> str:
     return one_line(f"{generator.name} {units.plural(generator.sample_count, 'sample')}{rate}")
 
 
-def _warnings(summary: RunSummary) -> Iterator[Line]:
+def _warnings(summary: RunSummary) -> Iterator[ScreenLine]:
     if warnings := by_importance(summary.warnings):
         yield BLANK
     for warning in warnings[:_WARNINGS_MOST]:
-        yield Line((("warning: ", _WARNING), (one_line(warning.text), "")), 2)
+        yield ScreenLine((("warning: ", _WARNING), (one_line(warning.text), "")), 2)
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
-        yield Line(((f"{more}: see the report.", _QUIET),))
+        yield ScreenLine(((f"{more}: see the report.", _QUIET),))
     if summary.verdict.state == DOUBTFUL and (where := explained(summary.warnings, summary.run)):
-        yield Line(((where, _QUIET),))
+        yield ScreenLine(((where, _QUIET),))
 
 
-def _comparisons(summary: RunSummary) -> Iterator[Line]:
+def _comparisons(summary: RunSummary) -> Iterator[ScreenLine]:
     """Yield a line for each run with which the run was compared: the verdict and its reasons."""
     for compared_run in summary.compared:
         what = f"compared with {compared_run.name} ({compared_run.role}): "
         if compared_run.problem:
-            yield Line((("not ", _WARNING), (one_line(f"{what}{compared_run.problem}"), "")), 2)
+            yield ScreenLine((("not ", _WARNING), (one_line(f"{what}{compared_run.problem}"), "")), 2)
         else:
             rest = one_line(compared_run.headline).removeprefix(compared_run.verdict)
             word = compared_run.verdict
-            yield Line(((what, ""), (word, _verdict_style(word)), (rest, "")), 2)
+            yield ScreenLine(((what, ""), (word, _verdict_style(word)), (rest, "")), 2)
 
 
 def key_tables(parts: Sequence[Rows], width: int) -> tuple[ScreenTable, ...]:

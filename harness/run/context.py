@@ -40,7 +40,7 @@ from harness.run.jmeter.java_classes import check_classes
 from harness.run.jmeter.process import JMeterHome
 from harness.run.jmeter.progress import Watch
 from harness.run.other_runs import OtherRun
-from harness.run.parts.drive import Parts
+from harness.run.parts.drive import PartMachines
 from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
 from harness.run.remote.drive import Generators
@@ -68,7 +68,7 @@ class RunContext:
     generators: Generators | None = None
     show_interim: ShowInterim | None = None
     watch: Watch | None = None
-    parts: Parts | None = None
+    parts: PartMachines | None = None
 
     def log(self, text: str) -> None:
         """Print a line."""
@@ -176,7 +176,7 @@ def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], contex
         if places[0].namespace:
             longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
             places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
-        parts = stack.enter_context(Parts(request, places, arguments, context.jmeter, context.log))
+        parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
         yield replace(context, parts=parts)
 
 
@@ -189,7 +189,7 @@ def fetched_runs(
             places, pods = request.places, [one.pod for one in run.generators if one.pod]
             if pods:
                 places = stack.enter_context(former_pods(places, pods, context.log))
-            parts = stack.enter_context(Parts(request, places, arguments, context.jmeter, context.log))
+            parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
             parts.fetch(directory, run)
         yield directory
 

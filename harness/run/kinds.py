@@ -70,7 +70,7 @@ class Kind:
 SWEEP = Kind("sweep", "Sweeps", "sweep", has_series=True, verb="sweep")
 OVERLOAD = Kind("overload test", "Overload tests", "overload", has_series=True, verb="overload")
 AB_TEST = Kind("A/B test", "A/B tests", "ab", folder="ab", has_series=True, verb="ab")
-EXPERIMENT = Kind("experiment", "Experiments", "tune", folder="tune", has_series=True, verb="tune")
+DESIGNED = Kind("experiment", "Experiments", "tune", folder="tune", has_series=True, verb="tune")
 BISECTION = Kind("bisection", "Bisections", "bisect", folder="bisect", has_series=True, verb="bisect")
 TRUST = Kind("trust test", "Trust tests", "trust", folder="trust", has_series=True, verb="trust")
 NIGHTLY = Kind("nightly run", "Nightly runs", "", folder="nightly", verb="nightly")
@@ -78,9 +78,9 @@ COMPARISON = Kind("comparison", "Comparisons", "compare")
 RELEASE = Kind("release", "Releases", "release")
 HISTORY = Kind("history", "Over time", "history")
 # In the order of lists.
-KINDS = (SWEEP, OVERLOAD, AB_TEST, EXPERIMENT, BISECTION, TRUST, COMPARISON, RELEASE, HISTORY)
+KINDS = (SWEEP, OVERLOAD, AB_TEST, DESIGNED, BISECTION, TRUST, COMPARISON, RELEASE, HISTORY)
 # What does many runs.
-EXPERIMENTS = (SWEEP, OVERLOAD, AB_TEST, EXPERIMENT, BISECTION, TRUST, NIGHTLY)
+EXPERIMENTS = (SWEEP, OVERLOAD, AB_TEST, DESIGNED, BISECTION, TRUST, NIGHTLY)
 # The value of RESUME that means the last unfinished experiment.
 LAST = "1"
 # The folder of sweeps side by side in the reports folder; they are of several plans, and have any name.

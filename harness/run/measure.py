@@ -27,14 +27,14 @@ from harness.run.jmeter import exchanges
 from harness.run.jmeter import process as jmeter
 from harness.run.jmeter.command import LOG_NAME
 from harness.run.jmeter.connections import connection_reasons, other_addresses, take_list
-from harness.run.jmeter.drive import EndOfLoad, Outcome, drive
+from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.interim import interim_of
 from harness.run.jmeter.process import JMeter, StopLimits
 from harness.run.jmeter.progress import JtlTail, Progress
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import packing
-from harness.run.parts.drive import Parts, PartsEnd, Tails
+from harness.run.parts.drive import PartMachines, PartsEnd, Tails
 from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
 from harness.run.record import FINISHED, RunRecord
@@ -160,7 +160,7 @@ class _Driven(NamedTuple):
     `was_full` means that its disk was.
     """
 
-    outcome: Outcome
+    outcome: DriveOutcome
     recorders: Mapping[str, Started]
     ended: PartsEnd | None
     was_full: bool
@@ -238,7 +238,9 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     return AutoEnd(spec.load, spec.plan.once_labels)
 
 
-def _failures(system: Supervisor | None, generators: Generators | Parts | None, guardian: Guardian) -> tuple[str, ...]:
+def _failures(
+    system: Supervisor | None, generators: Generators | PartMachines | None, guardian: Guardian
+) -> tuple[str, ...]:
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     ended = system.check() if system else ()
@@ -246,7 +248,7 @@ def _failures(system: Supervisor | None, generators: Generators | Parts | None, 
     return died + (generators.failures() if generators else ())
 
 
-def _reasons_from_log(directory: RunDirectory, outcome: Outcome, *, are_deaths_known: bool) -> tuple[str, ...]:
+def _reasons_from_log(directory: RunDirectory, outcome: DriveOutcome, *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return the reasons in jmeter.log why a run does not match its request.
 
     These are the messages of the plan. Without them, they are JMeter's own errors, if JMeter recorded no sample, lost a

@@ -13,7 +13,7 @@ from harness.base.spellings import LEAST_LENGTH, MASK
 from harness.base.units import plural
 from harness.plan.har.destructive import counts_of
 from harness.plan.har.kept import kept_lines, line_of, secrets_in_uploads
-from harness.plan.har.read import Recording, has_secure_cookie
+from harness.plan.har.read import HarRecording, has_secure_cookie
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import Steps
 from harness.run.replay.proof import USERS, Proof, passes_of
@@ -37,7 +37,7 @@ def _is_secret(recorded: Recorded, name: str) -> bool:
 
 
 def print_contents(
-    recorded: Recorded, recordings: Sequence[Recording], all_steps: Sequence[Steps], missing: Sequence[str]
+    recorded: Recorded, recordings: Sequence[HarRecording], all_steps: Sequence[Steps], missing: Sequence[str]
 ) -> None:
     """Print what the plan has, and what was left out of it."""
     transactions = sum(bool(step.title) for step in recorded.steps)

@@ -32,7 +32,7 @@ _WIDTH, _HEIGHT, _EDGE = 220, 44, 5
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """A run of a trend: its value (ms), None when its times mean nothing, and whether it is VALID."""
 
     run: str
@@ -122,20 +122,20 @@ def _change(comparison: Comparison, metric: Metric) -> str:
     return f"{units.signed_percent(found.change_ratio)} %{points}"
 
 
-def _point(entry: Entry) -> Point:
+def _point(entry: Entry) -> TrendPoint:
     result = entry.result
     assert result and result.verdict
     total, state = result.total, result.verdict.state
     # The response times of an INVALID run are often those of errors.
     is_known = total is not None and (result.is_valid or state == DOUBTFUL)
-    return Point(entry.name, state, METRIC.of(total) if is_known and total else None, result.is_valid)
+    return TrendPoint(entry.name, state, METRIC.of(total) if is_known and total else None, result.is_valid)
 
 
 def _text(value: float | None) -> str:
     return "no value" if value is None else f"{METRIC.text(value)} {METRIC.unit}"
 
 
-def chart(points: Sequence[Point]) -> Markup:
+def chart(points: Sequence[TrendPoint]) -> Markup:
     """Return the points as SVG: the line connects VALID runs; others are rings, without a value crosses.
 
     The axis begins at 0, so that small differences look small.
@@ -156,7 +156,7 @@ def chart(points: Sequence[Point]) -> Markup:
     ).format(_WIDTH, _HEIGHT, _WIDTH, _HEIGHT, about, low, _WIDTH, low, line, marks)
 
 
-def _mark(x: float, y: float, point: Point) -> Markup:
+def _mark(x: float, y: float, point: TrendPoint) -> Markup:
     title = Markup("<title>{}: {}, {}</title>").format(point.run, _text(point.value), point.state)
     if point.value is None:
         path = f"M{x - 3:.1f} {y - 3:.1f}l6 6m0 -6l-6 6"

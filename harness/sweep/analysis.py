@@ -16,11 +16,11 @@ from harness.plan.goal import Goal, GoalRule, goal_options, metric_text
 from harness.sweep import throughput_curve as curve
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.levels import FIGURES, Figures, Level, LevelRun
-from harness.sweep.usl import Fit, fit
+from harness.sweep.usl import UslFit, fit
 
 
 @dataclass(frozen=True)
-class Answer:
+class SweepAnswer:
     """The highest level within the goal that is below the lowest level that misses it.
 
     - `users`: that level; None when there is none
@@ -45,7 +45,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """Whether a level is within a goal (None: undecided), and the reasons if it is not."""
 
     is_within: bool | None
@@ -60,20 +60,20 @@ class SweepAnalysis:
     """
 
     goal: Goal | None
-    answer: Answer
+    answer: SweepAnswer
     best_users: int | None = None
     best_rate_per_s: float | None = None
     plateau: curve.Plateau | None = None
     cliff: curve.Cliff | None = None
     saturation: curve.Saturation | None = None
     knee: curve.Knee | None = None
-    usl: Fit | None = None
+    usl: UslFit | None = None
 
 
 def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     """Return the findings on levels, which are sorted by users."""
     if any(level.setting for level in levels):
-        return SweepAnalysis(goal, Answer(None))
+        return SweepAnalysis(goal, SweepAnswer(None))
     points = [
         curve.Point(level.users, rate, level)
         for level in levels
@@ -101,19 +101,19 @@ def analyse(levels: Sequence[Level], goal: Goal | None) -> SweepAnalysis:
     )
 
 
-def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
+def answer(levels: Sequence[Level], goal: Goal | None) -> SweepAnswer:
     """Return the highest level within the goal."""
     if goal is None or goal == Goal():
         *others, last = goal_options()
         options = f"{', '.join(others)} or {last}"  # --p90, --average or --errors
-        return Answer(None, reasons=(f"no goal was given: {options}, or a [goal] in the plan",))
+        return SweepAnswer(None, reasons=(f"no goal was given: {options}, or a [goal] in the plan",))
     if not levels:
-        return Answer(None, reasons=("no level was measured",))
+        return SweepAnswer(None, reasons=("no level was measured",))
     users, outcomes = [level.users for level in levels], [outcome(level, goal) for level in levels]
     missed = next((index for index, one in enumerate(outcomes) if one.is_within is False), len(outcomes))
     within = max((index for index, one in enumerate(outcomes[:missed]) if one.is_within), default=-1)
     following, is_last = within + 1, within + 1 == len(outcomes)
-    return Answer(
+    return SweepAnswer(
         users=users[within] if within >= 0 else None,
         is_least=is_last,
         next_users=None if is_last else users[following],
@@ -126,7 +126,7 @@ def answer(levels: Sequence[Level], goal: Goal | None) -> Answer:
     )
 
 
-def outcome(level: Level, goal: Goal) -> Outcome:
+def outcome(level: Level, goal: Goal) -> SweepOutcome:
     """Return whether a level is within the goal: more than half of its runs are. An INVALID run is not.
 
     A level is undecided when a run is DOUBTFUL, or when the 95 % interval of a time contains the goal.
@@ -141,7 +141,7 @@ def outcome(level: Level, goal: Goal) -> Outcome:
         reasons = distinct(reason for run in level.doubtful for reason in run.doubtful_reasons)
         runs = "the run" if len(level.counted) == 1 else f"{len(level.doubtful)} of {len(level.counted)} runs"
         is_are = "is" if len(level.doubtful) == 1 else "are"
-        return Outcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
+        return SweepOutcome(None, (f"{runs} {is_are} DOUBTFUL ({'; '.join(reasons)})",))
     if of_runs.is_within is False and _is_most(level, [bool(_missed_rules(run, goal)) for run in level.counted]):
         return of_runs
     return _as_sure(of_runs, level, goal)
@@ -164,29 +164,29 @@ def _missed_rules(run: LevelRun, goal: Goal) -> tuple[str, ...]:
     return tuple(one.text for one in judged if one.rule in rules and not one.is_met)
 
 
-def _of_run(run: LevelRun, goal: Goal) -> Outcome:
+def _of_run(run: LevelRun, goal: Goal) -> SweepOutcome:
     """Return the outcome of one run; a rule that its verdict does not judge is unknown."""
     of_figures = _of_figures(run.figures, goal)
     stopped = run.record.stopped_early if run.record else ""
     missed = ((f"stopped early: {stopped}",) if stopped else ()) + _missed_rules(run, goal)
     if missed or of_figures.is_within is False:
-        return Outcome(False, (*(of_figures.reasons if of_figures.is_within is False else ()), *missed))
+        return SweepOutcome(False, (*(of_figures.reasons if of_figures.is_within is False else ()), *missed))
     judged = [one.rule for one in run.verdict.goals] if run.verdict else []
     unknown = tuple(f"{rule.text} is unknown" for rule in _rules_of(goal) if rule not in judged)
-    return Outcome(None, (*of_figures.reasons, *unknown)) if unknown else of_figures
+    return SweepOutcome(None, (*of_figures.reasons, *unknown)) if unknown else of_figures
 
 
-def _of_runs(level: Level, goal: Goal) -> Outcome:
+def _of_runs(level: Level, goal: Goal) -> SweepOutcome:
     """Return the outcome by the values of the runs, without regard to their confidence intervals."""
     if not level.counted and not level.invalid:
-        return Outcome(None, ("interrupted",))
+        return SweepOutcome(None, ("interrupted",))
     outcomes = [_of_run(run, goal) for run in level.counted]
     run_count = len(outcomes) + len(level.invalid)
     if 2 * sum(run.is_within is True for run in outcomes) > run_count:
-        return Outcome(True)
+        return SweepOutcome(True)
     if level.invalid:
         are = f"{len(level.invalid)} of {run_count} runs {'is' if len(level.invalid) == 1 else 'are'}"
-        return Outcome(False, ("the run is INVALID" if run_count == 1 else f"{are} INVALID",))
+        return SweepOutcome(False, ("the run is INVALID" if run_count == 1 else f"{are} INVALID",))
     if unknown := next((run for run in outcomes if run.is_within is None), None):
         return unknown
     if run_count == 1:
@@ -195,10 +195,10 @@ def _of_runs(level: Level, goal: Goal) -> Outcome:
     if of_medians.reasons:
         return of_medians
     missed_count = sum(run.is_within is False for run in outcomes)
-    return Outcome(False, (f"{missed_count} of {run_count} runs missed",))
+    return SweepOutcome(False, (f"{missed_count} of {run_count} runs missed",))
 
 
-def _as_sure(of_runs: Outcome, level: Level, goal: Goal) -> Outcome:
+def _as_sure(of_runs: SweepOutcome, level: Level, goal: Goal) -> SweepOutcome:
     """Return the outcome, or an undecided one when the interval of a time contains the goal or contradicts it."""
     judged = list(_intervals(level, goal))
     if of_runs.is_within is False:
@@ -209,9 +209,9 @@ def _as_sure(of_runs: Outcome, level: Level, goal: Goal) -> Outcome:
             return of_runs
         if not judged or any(is_within is False for is_within, _ in judged):
             return of_runs
-        return Outcome(None, tuple(text for is_within, text in judged if is_within is None) or of_runs.reasons)
+        return SweepOutcome(None, tuple(text for is_within, text in judged if is_within is None) or of_runs.reasons)
     unsure = tuple(text for is_within, text in judged if not is_within)
-    return Outcome(None, unsure) if unsure else of_runs
+    return SweepOutcome(None, unsure) if unsure else of_runs
 
 
 def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
@@ -234,7 +234,7 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
         yield bounds.is_within(limit), f"{metric_text(metric)} {units.ms_text(value)} ms, 95 % interval {interval}"
 
 
-def _of_figures(figures: Figures, goal: Goal) -> Outcome:
+def _of_figures(figures: Figures, goal: Goal) -> SweepOutcome:
     missed, unknown = [], []
     for part in goal_parts(goal):
         value = figures.of(part.figure)
@@ -243,8 +243,8 @@ def _of_figures(figures: Figures, goal: Goal) -> Outcome:
         elif value > part.limit:
             missed.append(f"{part.name} {part.metric.text(value)} {part.metric.unit}")
     if missed:
-        return Outcome(False, tuple(missed))
-    return Outcome(None if unknown else True, tuple(unknown))
+        return SweepOutcome(False, tuple(missed))
+    return SweepOutcome(None if unknown else True, tuple(unknown))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.goal_input import goal_names
 from harness.report.first_screen import shortest
-from harness.sweep.analysis import Answer, SweepAnalysis, outcome
+from harness.sweep.analysis import SweepAnalysis, SweepAnswer, outcome
 from harness.sweep.levels import Level, Sweep
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.setting_findings import contrasts, goal_finding, setting_answers
@@ -164,7 +164,7 @@ def _short_goal(analysis: SweepAnalysis) -> str:
     return times[0] if times and not any(reason.startswith(ERRORS.name) for reason in reasons) else "the goal"
 
 
-def _undecided(levels: Sequence[Level], answer: Answer) -> str:
+def _undecided(levels: Sequence[Level], answer: SweepAnswer) -> str:
     """Return why the level above the answer decides nothing."""
     users = answer.next_users or 0
     level = next(one for one in levels if one.users == users)

@@ -22,7 +22,7 @@ from harness.report.charts.svg import Key, Plot
 from harness.sweep.analysis import SweepAnalysis, goal_parts
 from harness.sweep.goal_intervals import average_interval, percentile_interval
 from harness.sweep.level_axis import LevelAxis
-from harness.sweep.levels import Level, Range, Sweep
+from harness.sweep.levels import Level, LevelRange, Sweep
 from harness.sweep.throughput_curve import Cliff, Plateau
 
 # The chart files that a report may have.
@@ -315,18 +315,20 @@ class LevelRanges(NamedTuple):
     """What the bars are, and the bar of each level; None where it is unknown."""
 
     text: str
-    ranges: Sequence[Range | None]
+    ranges: Sequence[LevelRange | None]
 
 
 def level_ranges(levels: Sequence[Level], figure: str) -> LevelRanges:
     """Return the bars of a figure: intervals within runs when no level has repeats, as far as batches are known."""
     if any(len(level.counted) > 1 for level in levels):
-        ranges = [Range.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels]
+        ranges = [
+            LevelRange.of(one.success_rates_per_s()) if figure == RATE else one.range_of(figure) for one in levels
+        ]
         return LevelRanges(OF_REPEATS, ranges)
     return LevelRanges(WITHIN_RUNS, [_interval(level, figure) for level in levels])
 
 
-def _interval(level: Level, figure: str) -> Range | None:
+def _interval(level: Level, figure: str) -> LevelRange | None:
     total = level.counted[0].total if level.counted else None
     if total is None or total.batches is None or figure == ERRORS:
         return None
@@ -335,7 +337,7 @@ def _interval(level: Level, figure: str) -> Range | None:
         if isinstance(found, str) or not rate_per_s or not found.value:
             return None
         reach = rate_per_s * student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error / found.value
-        return Range(max(0.0, rate_per_s - reach), rate_per_s + reach)
+        return LevelRange(max(0.0, rate_per_s - reach), rate_per_s + reach)
     metric = metric_of(figure)
     interval = average_interval([total]) if metric == AVERAGE else percentile_interval([total], metric)
-    return Range(interval.low_ms, interval.high_ms) if interval and interval.high_ms is not None else None
+    return LevelRange(interval.low_ms, interval.high_ms) if interval and interval.high_ms is not None else None

@@ -25,7 +25,7 @@ from harness.experiment.execute import InProcess, Step
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import FINISHED, measured
 from harness.experiment.runner import Runner
-from harness.experiment.start import Parts, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, log_end, run_experiment
 from harness.plan.stop import parse_stop
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
@@ -157,7 +157,7 @@ def run_sweep(
             return code
 
         guess_s = _FIRST_GUESS_S + (starting_s(new) if new.fresh else 0.0)
-        parts = Parts(lambda files, _: kind(files, request), in_process, close, guess_s)
+        parts = ExperimentParts(lambda files, _: kind(files, request), in_process, close, guess_s)
         return run_experiment(new, options, stack, parts)
 
 

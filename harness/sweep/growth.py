@@ -29,7 +29,7 @@ class RunMemory:
 
 
 @dataclass(frozen=True)
-class Growth:
+class LevelGrowth:
     """The growth of a process in bytes per run with its 95 % interval; `mean_bytes` is its mean memory."""
 
     process: str
@@ -66,7 +66,7 @@ def _memory(level: Level, run: LevelRun) -> RunMemory:
     return RunMemory(level.users, sizes, level.setting)
 
 
-def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
+def growth_per_run(runs: Sequence[RunMemory]) -> tuple[LevelGrowth, ...]:
     """Return the growth of each process over runs in order of time, without processes that have too few runs.
 
     At least two more runs than levels are needed.
@@ -75,7 +75,7 @@ def growth_per_run(runs: Sequence[RunMemory]) -> tuple[Growth, ...]:
     return tuple(filter(None, (_growth(process, runs) for process in processes)))
 
 
-def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
+def _growth(process: str, runs: Sequence[RunMemory]) -> LevelGrowth | None:
     levels: dict[LevelKey, list[tuple[float, float]]] = {}  # of each level the points (number of the run, bytes)
     for number, run in enumerate(runs):
         if process in run.rss_bytes:
@@ -84,7 +84,7 @@ def _growth(process: str, runs: Sequence[RunMemory]) -> Growth | None:
     if line is None:
         return None
     sizes = [run.rss_bytes[process] for run in runs if process in run.rss_bytes]
-    return Growth(
+    return LevelGrowth(
         process=process,
         run_count=len(sizes),
         mean_bytes=fmean(sizes),

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.base import units
 from harness.base.errors import StartError
 from harness.base.secrets import mask_secrets
-from harness.experiment.execute import Measured
+from harness.experiment.execute import MeasuredRun
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ExperimentRun
 from harness.plan.division import check_users
@@ -76,7 +76,7 @@ class Levels:
         with self._context.interrupts.deferred():
             self._stop()
 
-    def measured(self, sweep: SweepRecord, run: ExperimentRun, began: Began) -> Measured:
+    def measured(self, sweep: SweepRecord, run: ExperimentRun, began: Began) -> MeasuredRun:
         """Measure one level of a sweep. `began` is called before the run.
 
         StartError when the system does not start, or dies during the warm-up.
@@ -95,7 +95,7 @@ class Levels:
             since_s = time.monotonic()
         directory = reserve(self._files.folder.parent.parent, sweep.plan, sweep.series)
         try:
-            return Measured(directory, self._measure(sweep, run, directory, began).interrupted, since_s)
+            return MeasuredRun(directory, self._measure(sweep, run, directory, began).interrupted, since_s)
         finally:
             if not directory.run_json.is_file():
                 directory.discard()

@@ -142,14 +142,14 @@ class LevelKey(NamedTuple):
         return self.setting.partition("=")[2] or str(self.users)
 
 
-class Range(NamedTuple):
+class LevelRange(NamedTuple):
     """The least and the greatest value of repeats, in the unit of the figure."""
 
     least: float
     greatest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Range | None:
+    def of(cls, values: Sequence[float]) -> LevelRange | None:
         """Return the range of the values of the runs of a level; None with fewer than two."""
         return cls(min(values), max(values)) if len(values) > 1 else None
 
@@ -197,9 +197,9 @@ class Level:
         """The runs that are DOUBTFUL for another reason than too few samples, which the intervals take into account."""
         return tuple(run for run in self.counted if run.doubtful_reasons)
 
-    def range_of(self, figure: str) -> Range | None:
+    def range_of(self, figure: str) -> LevelRange | None:
         """Return the least and greatest value over the counted runs; None with fewer than two."""
-        return Range.of(_known(run.figures for run in self.counted)[figure])
+        return LevelRange.of(_known(run.figures for run in self.counted)[figure])
 
     def success_rates_per_s(self) -> list[float]:
         """Return the throughput (per s) of each counted run."""

@@ -23,7 +23,7 @@ from harness.sweep.answer import result_of
 from harness.sweep.level_tables import HEADS, PRINTS, knows
 from harness.sweep.levels import Sweep, level_head, levels_of
 from harness.sweep.pairs import SweepComparison, headline, sentence
-from harness.sweep.render import Page, set_up
+from harness.sweep.render import SweepPage, set_up
 from harness.sweep.text import doubts_of, findings, notes_of, users_text
 
 # One table for each of these values.
@@ -36,7 +36,7 @@ def several_sweeps_report(
     sweeps: Sequence[Sweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
-    page: Page,
+    page: SweepPage,
     links: Sequence[str],
 ) -> str:
     """Return the report of several sweeps; `links` lead to their own reports and are empty without one."""

@@ -14,7 +14,7 @@ from harness.report.charts.cloudwatch import COLUMNS, metric_cells
 from harness.report.tables import cell, table
 from harness.report.wide_tables import narrow_tables
 from harness.run.telemetry.table import Usage, process_title
-from harness.sweep.growth import SUSPECT_RATIO, Growth, growth_per_run, memory_of_runs
+from harness.sweep.growth import SUSPECT_RATIO, LevelGrowth, growth_per_run, memory_of_runs
 from harness.sweep.levels import Level, Sweep, level_head
 from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
@@ -131,7 +131,7 @@ def growth_section(sweep: Sweep) -> GrowthSection | None:
     return GrowthSection(verdict, table(heads, [_growth_row(growth) for growth in growths]))
 
 
-def _growth_row(growth: Growth) -> list[str]:
+def _growth_row(growth: LevelGrowth) -> list[str]:
     low, high = (units.mb_text(size, 2) for size in (growth.low_bytes, growth.high_bytes))
     return [
         cell(growth.process),

@@ -26,7 +26,7 @@ _PROCESS_CHARTS, _JVM_CHARTS = ("cpu.svg", "memory.svg"), ("heap", "jvm-cpu")
 
 
 @dataclass(frozen=True)
-class Page:
+class SweepPage:
     """Charts, notes and command of a report; `folder` contains the charts, `command` writes the same report again."""
 
     charts: Sequence[Chart]
@@ -35,7 +35,7 @@ class Page:
     command: str
 
 
-def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: Page, links: Mapping[str, str]) -> str:
+def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: SweepPage, links: Mapping[str, str]) -> str:
     """Return the report of one sweep; `links` lead to the reports of its runs."""
     record = sweep.record
     images = [

@@ -30,7 +30,7 @@ from harness.sweep.overlay import several_sweeps_report
 from harness.sweep.pairs import SweepComparison
 from harness.sweep.published import parse_csv, parse_markdown
 from harness.sweep.record import SWEEP, SweepRecord
-from harness.sweep.render import Page, printed_sweep, sweep_report
+from harness.sweep.render import SweepPage, printed_sweep, sweep_report
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 
 _NUMBERED = re.compile(r"(.+)#(\d+)")
@@ -175,7 +175,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     name = stored_sweep.report.stem
     write_page(
         stored_sweep.report,
-        lambda notes: sweep_report(stored_sweep.sweep, analysis, Page(charts, notes, name, command), links),
+        lambda notes: sweep_report(stored_sweep.sweep, analysis, SweepPage(charts, notes, name, command), links),
         stored_sweep.sweep.record.note,
     )
     write_charts(stored_sweep.report.with_suffix(""), charts, FILE_NAME)
@@ -196,7 +196,9 @@ def write_sweeps(
     charts = _charts(sweeps, analyses)
     write_page(
         output,
-        lambda notes: _report(sweeps, analyses, comparisons, Page(charts, notes, output.stem, command), output.parent),
+        lambda notes: _report(
+            sweeps, analyses, comparisons, SweepPage(charts, notes, output.stem, command), output.parent
+        ),
     )
     write_charts(output.with_suffix(""), charts, FILE_NAME)
     bare, first_chart = [found.sweep for found in sweeps], chart_path(output.stem, charts)
@@ -213,7 +215,7 @@ def printed_sweeps(
     report = sweeps[0].report if len(sweeps) == 1 else None
     has_notes = report is not None and report.is_file()
     notes = notes_of(report.read_text(encoding="utf-8", errors="replace")) if report and has_notes else None
-    return _report(sweeps, analyses, comparisons, Page((), notes or "", "printed", command), Path())
+    return _report(sweeps, analyses, comparisons, SweepPage((), notes or "", "printed", command), Path())
 
 
 def _charts(sweeps: Sequence[FoundSweep], analyses: Sequence[SweepAnalysis]) -> tuple[Chart, ...]:
@@ -228,7 +230,7 @@ def _report(
     sweeps: Sequence[FoundSweep],
     analyses: Sequence[SweepAnalysis],
     comparisons: Sequence[SweepComparison],
-    page: Page,
+    page: SweepPage,
     folder: Path,
 ) -> str:
     if len(sweeps) == 1:

@@ -14,7 +14,7 @@ from harness.sweep.record import CAPACITY
 from harness.sweep.search import MOST_RUNS
 from harness.sweep.setting_findings import setting_findings, values_text
 from harness.sweep.throughput_curve import CLIFF_RATIO, PLATEAU_RATIO, Cliff
-from harness.sweep.usl import LEAST_LEVELS, Estimate
+from harness.sweep.usl import LEAST_LEVELS, UslEstimate
 
 _LEVELS_NAMED = 12
 
@@ -165,7 +165,7 @@ def _usl(analysis: SweepAnalysis, users: Sequence[int]) -> str:
     return f"{parts}; no peak: throughput does not fall by more than noise, {users[0]} to {users[-1]} users{tail}"
 
 
-def _estimate(found: Estimate) -> str:
+def _estimate(found: UslEstimate) -> str:
     return f"{_end(found.value)} ({_end(found.low)} to {_end(found.high)})"
 
 

@@ -21,7 +21,7 @@ from harness.metrics.metric import THROUGHPUT
 from harness.metrics.shift import CONFIDENCE
 from harness.sweep.levels import Level
 from harness.sweep.monotone import never_falling
-from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, Estimate, Fit
+from harness.sweep.usl import REPEATS_FREEDOM_LEAST, SINGLE_RUN_CV, UslEstimate, UslFit
 
 # The plateau includes levels up to this share below the best; a cliff is a larger fall than this.
 PLATEAU_RATIO = 0.05
@@ -109,7 +109,7 @@ class Knee:
     between runs, None when the noise was measured.
     """
 
-    users: Estimate
+    users: UslEstimate
     round_ms: float
     assumed_cv: float | None = None
 
@@ -139,7 +139,7 @@ def plateau_of(points: Sequence[Point], best: int) -> Plateau | None:
     return Plateau(points[first].users, points[last].users, last == len(points) - 1)
 
 
-def cliff_of(points: Sequence[Point], best: int, noise: Noise, law: Fit | None = None) -> Cliff | None:
+def cliff_of(points: Sequence[Point], best: int, noise: Noise, law: UslFit | None = None) -> Cliff | None:
     """Return the first significant fall by more than 5 %, else the first other one; None without any.
 
     A significant fall that is not clearly a step is returned with the levels between which throughput falls. The law
@@ -294,4 +294,4 @@ def knee_of(points: Sequence[Point], saturation: Saturation | None, noise: Noise
     t = student_t_quantile(noise.freedom, (1 + CONFIDENCE) / 2) if noise.freedom < _KNOWN else _NORMAL
     factor = math.exp(t * noise.cv * math.sqrt(1 / (_run_count(first) or 1) + 1 / flat_runs))
     assumed = noise.cv if noise == Noise(SINGLE_RUN_CV, _KNOWN) else None
-    return Knee(Estimate(users, users / factor, users * factor), round_s * MS_PER_S, assumed)
+    return Knee(UslEstimate(users, users / factor, users * factor), round_s * MS_PER_S, assumed)

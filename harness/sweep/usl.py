@@ -46,7 +46,7 @@ _DAMPING_LEAST, _DAMPING_MOST = 1e-10, 1e12
 
 
 @dataclass(frozen=True)
-class Estimate:
+class UslEstimate:
     """A value with its 95 % interval; the ends are None when the levels do not determine it."""
 
     value: float
@@ -55,7 +55,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Fit:
+class UslFit:
     """The law's parameters: γ per s, α and β without unit.
 
     `peak_users` is None without a peak. `r_squared` is None when throughput is the same at all levels.
@@ -63,10 +63,10 @@ class Fit:
     measured throughput falls over the levels by more than noise.
     """
 
-    gamma_per_s: Estimate
-    alpha: Estimate
-    beta: Estimate
-    peak_users: Estimate | None
+    gamma_per_s: UslEstimate
+    alpha: UslEstimate
+    beta: UslEstimate
+    peak_users: UslEstimate | None
     r_squared: float | None
     worst_ratio: float
     worst_users: int
@@ -92,7 +92,7 @@ def throughput(gamma_per_s: float, alpha: float, beta: float, users: float) -> f
     return gamma_per_s * users / (1 + alpha * (users - 1) + beta * users * (users - 1))
 
 
-def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV) -> Fit | None:
+def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV) -> UslFit | None:
     """Return the fit of (users, throughput per s), one point per run; None with fewer than six levels above 0.
 
     Nonlinear least squares on throughput, 0 <= α <= 1, γ and β from 0. The intervals are those of the linearised model:
@@ -125,7 +125,7 @@ def fit(points: Sequence[tuple[int, float]], noise_ratio: float = SINGLE_RUN_CV)
         _estimate(value, covariance, index, t, limit)
         for index, (value, limit) in enumerate(zip((gamma, alpha, beta), _HIGH, strict=True))
     ]
-    return Fit(
+    return UslFit(
         gamma_per_s=estimates[0],
         alpha=estimates[1],
         beta=estimates[2],
@@ -244,16 +244,16 @@ def _covariance(jacobian: np.ndarray, residuals: np.ndarray, scatter: float) -> 
     return covariance
 
 
-def _estimate(value: float, covariance: np.ndarray | None, index: int, t: float, limit: float) -> Estimate:
+def _estimate(value: float, covariance: np.ndarray | None, index: int, t: float, limit: float) -> UslEstimate:
     if covariance is None:
-        return Estimate(value, None, None)
+        return UslEstimate(value, None, None)
     half = t * math.sqrt(float(covariance[index, index]))
-    return Estimate(value, max(0.0, value - half), min(limit, value + half))
+    return UslEstimate(value, max(0.0, value - half), min(limit, value + half))
 
 
 def _peak(
-    estimates: Sequence[Estimate], covariance: np.ndarray | None, t: float, points: Sequence[tuple[int, float]]
-) -> Estimate | None:
+    estimates: Sequence[UslEstimate], covariance: np.ndarray | None, t: float, points: Sequence[tuple[int, float]]
+) -> UslEstimate | None:
     """Return the users of the greatest throughput.
 
     None when it or its interval is outside of the levels, or when the last level is not below it.
@@ -270,4 +270,4 @@ def _peak(
     factor = math.exp(min(t * math.sqrt(float(slope @ covariance @ slope)), _LOG_MOST))
     if not least <= peak / factor <= peak * factor <= most:
         return None
-    return Estimate(peak, peak / factor, peak * factor)
+    return UslEstimate(peak, peak / factor, peak * factor)

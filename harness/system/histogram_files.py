@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.base.units import MS_PER_S
 from harness.plan.load.model import OpenLoad
 from harness.system import histograms
-from harness.system.histograms import END, MIDDLE, START, Histogram, histogram_rows, printed_classes
+from harness.system.histograms import END, MIDDLE, START, HeapHistogram, histogram_rows, printed_classes
 from harness.system.jcmd import Problems, ask, is_jvm, jcmd_path
 from harness.system.recorder import Recorder, Recording, Started
 
@@ -31,7 +31,7 @@ class HistogramTaker:
     ) -> None:
         self._pids = {process: pid for process, pid in pids.items() if is_jvm(pid)}
         self._folder, self._environment = folder, environment
-        self._taken: list[Histogram] = []
+        self._taken: list[HeapHistogram] = []
         self.unknown: dict[str, str] = {} if self._pids else {"system": "the system has no JVM here"}
         self._timer = threading.Timer(middle_s, self._take, (MIDDLE,)) if middle_s is not None else None
 
@@ -59,7 +59,7 @@ class HistogramTaker:
             took_ms = round((time.monotonic() - started_s) * MS_PER_S)
             classes = printed_classes(answer.text.splitlines())
             if classes:
-                self._taken.append(Histogram(moment, process, time_ms, took_ms, classes))
+                self._taken.append(HeapHistogram(moment, process, time_ms, took_ms, classes))
             else:
                 why = answer.why or f"jcmd ended with code {answer.code}"
                 self.unknown[process] = f"at the {moment} of the load: {why}"

@@ -38,7 +38,7 @@ _NO_OBJECTS = ClassSize(0, 0)
 
 
 @dataclass
-class Histogram:
+class HeapHistogram:
     """The live objects of one JVM at one moment of a load, by class.
 
     `time_ms` is the instant (epoch ms) at which it was requested; the JVM was paused for at most `took_ms`.
@@ -99,7 +99,7 @@ def _java_name(name: str) -> str:
     return element + "[]" * depth
 
 
-def histogram_rows(histograms: Iterable[Histogram]) -> Iterator[Sequence[str]]:
+def histogram_rows(histograms: Iterable[HeapHistogram]) -> Iterator[Sequence[str]]:
     """Yield the rows of histograms.tsv.gz, its header first."""
     yield COLUMNS
     for histogram in histograms:
@@ -108,21 +108,21 @@ def histogram_rows(histograms: Iterable[Histogram]) -> Iterator[Sequence[str]]:
             yield (histogram.moment, histogram.process, *map(str, cells))
 
 
-def read_histograms(lines: Iterable[str]) -> tuple[Histogram, ...]:
+def read_histograms(lines: Iterable[str]) -> tuple[HeapHistogram, ...]:
     """Return the histograms in the lines of a histograms.tsv.gz, in its order; incomplete rows are skipped."""
-    by_moment: dict[tuple[str, str], Histogram] = {}
+    by_moment: dict[tuple[str, str], HeapHistogram] = {}
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
         try:
             moment, process = row["moment"], row["process"]
             size = ClassSize(int(row["instances"]), int(row["bytes"]))
-            empty = Histogram(moment, process, time_ms=int(row["time_ms"]), took_ms=int(row["took_ms"]))
+            empty = HeapHistogram(moment, process, time_ms=int(row["time_ms"]), took_ms=int(row["took_ms"]))
         except (TypeError, ValueError, KeyError):
             continue
         by_moment.setdefault((moment, process), empty).classes[row["class"]] = size
     return tuple(by_moment.values())
 
 
-def forced_ms(histograms: Iterable[Histogram]) -> Mapping[str, tuple[int, ...]]:
+def forced_ms(histograms: Iterable[HeapHistogram]) -> Mapping[str, tuple[int, ...]]:
     """Return when (epoch ms) each process collected all garbage because of a histogram."""
     times: dict[str, tuple[int, ...]] = {}
     for one in histograms:
@@ -130,9 +130,9 @@ def forced_ms(histograms: Iterable[Histogram]) -> Mapping[str, tuple[int, ...]]:
     return times
 
 
-def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap, ...]:
+def live_heaps(histograms: Iterable[HeapHistogram], origin_s: int) -> tuple[LiveHeap, ...]:
     """Return the live objects of each process; `origin_s` (s since 1970) is the second in which the load began."""
-    by_process: dict[str, list[Histogram]] = {}
+    by_process: dict[str, list[HeapHistogram]] = {}
     for histogram in histograms:
         by_process.setdefault(histogram.process, []).append(histogram)
     return tuple(
@@ -141,12 +141,12 @@ def live_heaps(histograms: Iterable[Histogram], origin_s: int) -> tuple[LiveHeap
     )
 
 
-def _moment(of: Histogram, origin_s: int) -> HeapMoment:
+def _moment(of: HeapHistogram, origin_s: int) -> HeapMoment:
     live_bytes = sum(size.size_bytes for size in of.classes.values())
     return HeapMoment(of.moment, round(of.time_ms / MS_PER_S - origin_s, 1), of.took_ms, live_bytes)
 
 
-def _grown(histograms: Sequence[Histogram]) -> tuple[ClassGrowth, ...]:
+def _grown(histograms: Sequence[HeapHistogram]) -> tuple[ClassGrowth, ...]:
     """Return the classes whose bytes grew most between the last two histograms: of three those after the warm-up."""
     if len(histograms) < 2:
         return ()

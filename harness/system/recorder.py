@@ -85,7 +85,7 @@ class Reading:
                 yield from TextIOWrapper(file, encoding="utf-8", errors="replace")
 
     @cached_property
-    def histograms(self) -> tuple[histograms.Histogram, ...]:
+    def histograms(self) -> tuple[histograms.HeapHistogram, ...]:
         """The heap histograms of a soak; empty for any other run."""
         return histograms.read_histograms(self.lines(histograms.FILE_NAME))
 

@@ -8,9 +8,9 @@ from harness.base.errors import UsageError
 from harness.cloudwatch.points import Answers, CloudMetric, CloudMetrics, read_cloudwatch
 from harness.cloudwatch.queries import (
     CloudWatchSpec,
-    Metric,
+    PeriodSpan,
     Query,
-    Span,
+    WatchedMetric,
     available_period_s,
     calls_of,
     parse_cloudwatch,
@@ -102,7 +102,7 @@ def test_old_data_are_requested_with_the_shortest_period_that_cloudwatch_still_h
 
 
 def test_the_ends_of_a_run_are_moved_outward_to_whole_periods():
-    assert whole_periods(125, 241, 60) == Span(120, 300, 60)
+    assert whole_periods(125, 241, 60) == PeriodSpan(120, 300, 60)
     assert list(whole_periods(120, 240, 60).starts_s) == [120, 180]
 
 
@@ -138,8 +138,8 @@ def test_a_call_keeps_to_the_limits_of_queries_and_of_data_points(period_count, 
     assert [len(call) for call in calls_of(queries_of(spec), period_count)] == sizes
 
 
-CPU = Metric("cpu_ratio", "AWS/ECS", "CPUUtilization", 0.01)
-SIZE = Metric("free_memory_bytes", "AWS/RDS", "FreeableMemory")
+CPU = WatchedMetric("cpu_ratio", "AWS/ECS", "CPUUtilization", 0.01)
+SIZE = WatchedMetric("free_memory_bytes", "AWS/RDS", "FreeableMemory")
 
 
 def page(identity, points, status="Complete", **more):
@@ -158,7 +158,7 @@ def test_pages_become_rows_in_our_units_and_missing_values_are_empty():
         Query("q1", Resource("rds", "db"), SIZE, "maximum"),
         Query("q2", OKAPI, CPU, "minimum"),
     )
-    assert answers.to_csv(queries, Span(120, 300, 60)).splitlines() == [
+    assert answers.to_csv(queries, PeriodSpan(120, 300, 60)).splitlines() == [
         "time_s,period_s,kind,resource,metric,statistic,value,status",
         "120,60,ecs,perf/okapi,cpu_ratio,average,0.453,Complete",
         "180,60,ecs,perf/okapi,cpu_ratio,average,,Complete",
@@ -291,7 +291,7 @@ def test_a_metric_that_only_some_machines_have_is_left_out_without_values():
     assert credit.to_request(60)["MetricStat"]["Metric"]["MetricName"] == "CPUCreditBalance"
     answers = Answers()
     answers.add(page(credit.id, {120: 0.0}))
-    lines = answers.to_csv(queries, Span(120, 240, 60)).splitlines()
+    lines = answers.to_csv(queries, PeriodSpan(120, 240, 60)).splitlines()
     assert [line for line in lines if "cpu_credit" in line] == [
         "120,60,ec2,i-0123456789abcdef0,cpu_credit_count,average,0,Complete",
         "180,60,ec2,i-0123456789abcdef0,cpu_credit_count,average,,Complete",

@@ -10,7 +10,7 @@ from harness.base.errors import UsageError
 from harness.cloudwatch.insights import without_literals
 from harness.cloudwatch.participants import idle_services, participants_of
 from harness.cloudwatch.points import COMPLETE, Answers, CloudMetric, CloudMetrics, read_cloudwatch
-from harness.cloudwatch.queries import Listed, Span, parse_cloudwatch, queries_of
+from harness.cloudwatch.queries import Listed, PeriodSpan, parse_cloudwatch, queries_of
 from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
 from harness.judge.consumer_lag import lag_values
@@ -265,7 +265,7 @@ def csv_of(values: dict[str, dict[int, float]], *listed: Listed) -> list[str]:
     """Return the rows of cloudwatch.csv of listed resources; `values` by CloudWatch's name and statistic."""
     queries = queries_of(parse_cloudwatch({"elb": [BALANCER.name]}, "x"), listed)
     known = {query.id: values.get(f"{query.metric.metric_name} {query.statistic}", {}) for query in queries}
-    text = Answers(known, dict.fromkeys(known, COMPLETE)).to_csv(queries, Span(120, 240, 60))
+    text = Answers(known, dict.fromkeys(known, COMPLETE)).to_csv(queries, PeriodSpan(120, 240, 60))
     return [",".join(row.split(",")[i] for i in (0, 4, 5, 6)) for row in text.splitlines()[1:]]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.causes import Cause, causes
+from harness.compare.causes import GrownCost, causes
 from harness.system.profile import (
     Allocation,
     Collections,
@@ -48,7 +48,7 @@ def test_twice_the_load_with_the_same_cost_per_request_is_no_cause():
 def test_a_method_that_costs_more_per_request_is_named_with_both_costs():
     slower = (MethodUse("shop.Cart.sum", 3_000, 3_000), METHODS[1])
     found = causes([run()], [run(replace(PROFILE, sample_count=4_000, methods=slower))])
-    assert found == (Cause("method", "shop", "shop.Cart.sum", 1.0, 3.0, "ms", is_bound=False),)
+    assert found == (GrownCost("method", "shop", "shop.Cart.sum", 1.0, 3.0, "ms", is_bound=False),)
 
 
 def test_the_cost_of_a_method_is_that_of_the_period_of_its_profile():
@@ -57,7 +57,7 @@ def test_the_cost_of_a_method_is_that_of_the_period_of_its_profile():
     profile = replace(PROFILE, sample_period_ms=20.0)
     assert causes([run()], [run(replace(profile, sample_count=1_000, methods=halves))]) == ()
     (found, *_) = causes([run()], [run(profile)])
-    assert found == Cause("method", "shop", "shop.Cart.sum", 1.0, 2.0, "ms", is_bound=False)
+    assert found == GrownCost("method", "shop", "shop.Cart.sum", 1.0, 2.0, "ms", is_bound=False)
 
 
 @pytest.mark.parametrize("count", [1_050, 1_090])
@@ -70,7 +70,7 @@ def test_a_method_within_the_scatter_of_samples_is_not_named(count):
 def test_an_entry_that_the_baseline_does_not_list_has_a_bound():
     wait = LockWait("shop.Till", "shop.Pay.pay", 900, 30_000.0, 40.0, "http-*")
     found = causes([run()], [run(replace(PROFILE, wait_ms=30_000.0, locks=(wait,)))])
-    assert found == (Cause("lock", "shop", "shop.Till at shop.Pay.pay", 0.0, 3.0, "ms", is_bound=True),)
+    assert found == (GrownCost("lock", "shop", "shop.Till at shop.Pay.pay", 0.0, 3.0, "ms", is_bound=True),)
 
 
 @pytest.mark.parametrize(("sample_count", "is_named"), [(4, False), (100, True)])
@@ -126,7 +126,7 @@ def with_exceptions(*counts):
 def test_an_exception_that_each_request_creates_more_often_is_named():
     found = causes([run(with_exceptions(500))], [run(with_exceptions(500, 10_000))])
     name = "java.io.IOException at shop.Cart.read"
-    assert found == (Cause("exception", "shop", name, 0.0, 1.0, "", is_bound=True),)
+    assert found == (GrownCost("exception", "shop", name, 0.0, 1.0, "", is_bound=True),)
     (more,) = causes([run(with_exceptions(500))], [run(with_exceptions(900))])
     assert more.name == "java.io.IOException at shop.Page.read"
     assert (more.baseline, more.contender) == pytest.approx((0.05, 0.09))

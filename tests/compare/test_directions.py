@@ -16,9 +16,9 @@ from harness.compare.reference import compared_run
 from harness.compare.render import headline
 from harness.judge.verdict import DOUBTFUL, Verdict
 from harness.kinds.ab.message import ab_message
-from harness.kinds.ab.outcome import Outcome
+from harness.kinds.ab.outcome import AbOutcome
 from harness.kinds.ab.outcome import headline as ab_headline
-from harness.kinds.ab.rule import Series, judge, verdict_of
+from harness.kinds.ab.rule import PairSeries, judge, verdict_of
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.sweep.level_verdicts import with_verdict
@@ -101,12 +101,12 @@ def test_an_ab_test_that_cannot_tell_names_no_direction_in_its_headline_and_mess
     for change in (-0.2, -0.06, 0.04, 0.06, 0.2):
         for count in (4, 6, 10):
             series = [
-                Series(metric, tuple(change * sign + rng.gauss(0, 0.05) for _ in range(count)), 100.0, 100.0)
+                PairSeries(metric, tuple(change * sign + rng.gauss(0, 0.05) for _ in range(count)), 100.0, 100.0)
                 for metric, sign in ((AVERAGE, 1), (THROUGHPUT, -1), (ERRORS, 0.01))
             ]
             metrics = judge(series, Thresholds())
             if verdict_of(metrics) == CANNOT_TELL:
-                outcome = Outcome(record, (), metrics, CANNOT_TELL)
+                outcome = AbOutcome(record, (), metrics, CANNOT_TELL)
                 seen += 1
                 texts = (ab_headline(outcome), ab_message(outcome, "").title, *(one.reason for one in metrics))
                 assert not [word for text in texts for word in directions(text.replace("improved", ""))], texts

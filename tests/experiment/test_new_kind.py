@@ -20,7 +20,7 @@ from harness.experiment.execute import InChildren, Step
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import ENDED, FINISHED, RUNNING, ExperimentRun, PlanExperiment, RunTime, run_times
 from harness.experiment.runner import Design, Runner, rewritten
-from harness.experiment.start import Parts, log_end, run_experiment
+from harness.experiment.start import ExperimentParts, log_end, run_experiment
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.report.pages import write_page
 from harness.report.run_result import RunResult
@@ -142,7 +142,7 @@ def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
     with Interrupts() as interrupts, Guardian() as guardian, ExitStack() as stack:
         run_experiment(
             new, options, stack,
-            Parts(
+            ExperimentParts(
                 lambda files, _: Turns(files, reports), lambda *_: InChildren(Children(interrupts, guardian)), close,
                 guess_s=1.0, read_results=lambda *_: {},
             ),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.commands.comment import read_report
-from harness.forge.comment import ComparisonReport, Subject, comment_text, cut, without_direction, without_files
+from harness.forge.comment import CommentSubject, ComparisonReport, comment_text, cut, without_direction, without_files
 from harness.judge.result import Result
 
 FOLD = "<details><summary>Set-up</summary>"
@@ -74,7 +74,7 @@ def test_a_comment_is_never_longer_than_the_limit_of_its_forge(character: str) -
     changes = tuple(f"plans/{number}.jmx: {character * 70_000}" for number in range(40))
     report = ComparisonReport(f"# Result\n\n{table}", Result("OK", "OK: equal"), changes)
     for link, rest in (("https://ci.example/1", "[the report](https://ci.example/1)"), ("", "the report")):
-        body = comment_text(report, Subject("performance", "a" * 40, link), "b" * 40, 65_536)
+        body = comment_text(report, CommentSubject("performance", "a" * 40, link), "b" * 40, 65_536)
         assert len(body.encode("utf-16-le")) // 2 <= 65_536
         assert f"more lines in {rest}" in body
         last = body[: body.index("\n\u2026 cut here")].splitlines()[-1]

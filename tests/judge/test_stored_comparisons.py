@@ -7,7 +7,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.records import build, read_record
-from harness.judge.stored_comparisons import FORMAT_VERSION, ComparedLabel, ComparedRun, ComparedRuns, SettingChange
+from harness.judge.stored_comparisons import FORMAT_VERSION, ComparedGroup, ComparedLabel, ComparedRun, SettingChange
 from harness.judge.summary import RunSummary
 from harness.report.charts.run_charts import run_charts
 from harness.report.files import add_comparisons, summary_of_run, write_report
@@ -122,10 +122,10 @@ def test_a_reader_of_reports_still_finds_the_runs_own_table_and_no_other():
 
 
 def test_the_comparisons_are_read_as_they_were_written():
-    compared = ComparedRuns(FORMAT_VERSION, (SLOWER, GONE))
-    assert build(ComparedRuns, json.loads(json_text(compared))) == compared
+    compared = ComparedGroup(FORMAT_VERSION, (SLOWER, GONE))
+    assert build(ComparedGroup, json.loads(json_text(compared))) == compared
     with pytest.raises(UsageError, match=r"compared.json: not the JSON of the comparisons of a run \(compared is mis"):
-        read_record(ComparedRuns, {"format_version": 1}, "compared.json")
+        read_record(ComparedGroup, {"format_version": 1}, "compared.json")
 
 
 def test_a_report_that_is_rendered_again_keeps_its_comparisons_byte_for_byte(tmp_path):

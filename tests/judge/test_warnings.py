@@ -8,7 +8,7 @@ import pytest
 
 from harness.jtl.sample import Dropped
 from harness.judge.verdict import DOUBTFUL
-from harness.judge.warnings import FOLLOW_UPS, Part, RunWarning, Severity, WarningCode, distinct, explained
+from harness.judge.warnings import FOLLOW_UPS, ReportPart, RunWarning, Severity, WarningCode, distinct, explained
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
@@ -166,7 +166,7 @@ def test_a_number_or_a_file_in_a_cause_does_not_end_its_sentence():
 
 def test_an_unknown_warning_code_is_a_plain_warning_at_the_verdict():
     old = RunWarning("bad-weather", "It rains.")
-    assert (old.severity, old.concerns, old.page) == (Severity.WARNING, (Part.VERDICT,), "")
+    assert (old.severity, old.concerns, old.page) == (Severity.WARNING, (ReportPart.VERDICT,), "")
 
 
 def test_busy_users_satisfy_littles_law():

@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.cli.verbs import main
 from harness.judge.verdict import INVALID, Verdict
 from harness.kinds.ab import message as of_ab
-from harness.kinds.ab.outcome import Outcome
+from harness.kinds.ab.outcome import AbOutcome
 from harness.kinds.nightly.message import is_due, nightly_message
 from harness.kinds.nightly.outcome import NightlyResult, nightly_result
 from tests.support.ab_tests import SIDES, finished_record
@@ -231,5 +231,5 @@ def test_when_a_message_about_an_ab_test_is_due(when: str, due: set[str]) -> Non
     assert not [one for one in verdicts if of_ab.is_due(when, ab_outcome(one, "running"))]
 
 
-def ab_outcome(verdict: str, state: str = "finished") -> Outcome:
-    return Outcome(finished_record(state=state), (), (), verdict)
+def ab_outcome(verdict: str, state: str = "finished") -> AbOutcome:
+    return AbOutcome(finished_record(state=state), (), (), verdict)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.plan.jmx.thread_groups import AFTER_SETUP, Row, paced_groups, schedule, ultimate_rows, with_loads
+from harness.plan.jmx.thread_groups import AFTER_SETUP, ScheduleRow, paced_groups, schedule, ultimate_rows, with_loads
 from harness.plan.load.groups import GroupLoad, Stage
 from tests.support.several import BROWSE, BUY, SPIKE, group, several_jmx
 
@@ -189,7 +189,7 @@ def test_steps_of_a_rate_do_not_become_ramps() -> None:
 def test_users_of_a_lower_stage_run_through_a_spike() -> None:
     rows = ultimate_rows(closed((10, 10, 60), (4, 6, 0), (20, 10, 20)))
     # Of ten users who start in 10 s the last six end again within 6 s; the first four stay to the end at 106 s.
-    assert rows == (Row(4, 0, 4, 102, 0), Row(6, 4, 6, 60, 6), Row(16, 76, 10, 20, 0))
+    assert rows == (ScheduleRow(4, 0, 4, 102, 0), ScheduleRow(6, 4, 6, 60, 6), ScheduleRow(16, 76, 10, 20, 0))
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30), st.integers(1, 30)), min_size=1, max_size=6))

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from harness.base.plain_text import CONTROL
 from harness.cli.verbs import main
-from harness.forge.comment import ComparisonReport, Subject, comment_text
+from harness.forge.comment import CommentSubject, ComparisonReport, comment_text
 from harness.jtl.sample import JOB_MARK
 from harness.notify.message import CHATS, Message, plain_text
 from harness.release.confluence import storage_format
@@ -278,7 +278,7 @@ def test_a_message_has_no_mention_link_or_line_of_a_text(chat):
 def test_a_comment_mentions_nobody_and_commands_nothing(reports):
     for page in markdown_files(reports):
         text = comment_text(
-            ComparisonReport(page.read_text(encoding="utf-8"), stated_result(page)), Subject("x"), "", 65_536
+            ComparisonReport(page.read_text(encoding="utf-8"), stated_result(page)), CommentSubject("x"), "", 65_536
         )
         check_plain(text)
         assert not re.search(r"(?<![\w`\\])@\w|^/\w", text, re.MULTILINE), page

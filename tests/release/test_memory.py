@@ -9,14 +9,14 @@ import pytest
 from harness.cloudwatch.points import WITHIN, CloudMetric, CloudMetrics
 from harness.metrics.resource_growth import GROWS, STEADY
 from harness.metrics.window import Window
-from harness.release.memory import Trend, trends
+from harness.release.memory import MemoryTrend, trends
 from tests.support.releases import release_of_results
 from tests.support.results import label_result, run_result
 
 RUN_S = 3600
 
 
-def trend(per_hour: float, run_s: int = RUN_S) -> Trend:
+def trend(per_hour: float, run_s: int = RUN_S) -> MemoryTrend:
     """Return the trend of a service whose memory begins at 40 % of its reservation."""
     random = Random(7)
     seconds = tuple(float(at) for at in range(30, run_s, 60))

@@ -8,7 +8,7 @@ from harness.judge.goals import GoalResult
 from harness.judge.verdict import VALID, Verdict
 from harness.metrics.figures import ErrorKind
 from harness.metrics.window import Window
-from harness.release.cells import Cell
+from harness.release.cells import ReleaseCell
 from harness.release.changes import label_tables, one_sided, reasons, total_tables
 from harness.release.resources import Overcommitted, cloud_tables, overcommitted, process_table, statement_table
 from harness.release.tables import error_table, goal_table, missed_goals, new_errors
@@ -50,7 +50,7 @@ def side(name: str, at: int, *labels, **changes):
 
 def cells(side):
     """Return a side of a page with one workload: its runs by cell instead of users."""
-    return {Cell("", users): runs for users, runs in side.items()}
+    return {ReleaseCell("", users): runs for users, runs in side.items()}
 
 
 def test_the_published_differences_of_two_releases_are_those_of_the_page():
@@ -123,7 +123,7 @@ def test_services_and_databases_have_average_and_range_of_both_releases_per_leve
     (database,) = cloud_tables(results, NAMES, {RDS})[:1]
     assert rows_of(database.table)[1:] == [["RDS folio-db", "5", "30.0", "24.0-37.5", "20.0", "16.0-25.0"]]
     assert overcommitted(cells(base)) == []
-    assert overcommitted(cells(new)) == [Overcommitted("ECS perf/okapi", 1.25, (Cell("", 5),))]
+    assert overcommitted(cells(new)) == [Overcommitted("ECS perf/okapi", 1.25, (ReleaseCell("", 5),))]
 
 
 def test_statements_and_their_time_are_per_request():
@@ -145,11 +145,11 @@ def test_the_duration_of_a_job_has_a_verdict_and_is_no_row_of_the_labels():
                                total=label_result("TOTAL")) for at in range(5)]}  # fmt: skip
 
     release = release_of_results(runs("ff", 60), runs("gr", 90))
-    (label,) = release.all_levels[0][Cell("", 5)].labels
+    (label,) = release.all_levels[0][ReleaseCell("", 5)].labels
     assert (label.label, label.verdict) == ("import", "REGRESSED")
     # It has its own table, not one of the labels.
     assert label_tables(release) == []
-    assert release.levels[0][Cell("", 5)].verdict == "REGRESSED"
+    assert release.levels[0][ReleaseCell("", 5)].verdict == "REGRESSED"
 
 
 def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
@@ -160,7 +160,7 @@ def test_of_repeats_the_number_of_runs_that_meet_a_goal_is_given():
         ["p90 ≤ 500 ms", "5", "450 ms, 550 ms", "1 of 2 runs", "400 ms", "met"],
         ["p90 ≤ 500 ms", "8", "700 ms", "missed", "", ""],
     ]
-    assert missed_goals(cells(new)) == {"p90 ≤ 500 ms": [Cell("", 5), Cell("", 8)]}
+    assert missed_goals(cells(new)) == {"p90 ≤ 500 ms": [ReleaseCell("", 5), ReleaseCell("", 8)]}
     assert missed_goals(cells(base)) == {}
 
 

@@ -11,7 +11,7 @@ from harness.base.records import build, to_plain
 from harness.judge.warnings import WarningCode
 from harness.plan.goal import Goal
 from harness.report.files import summary_of_run, write_report
-from harness.report.merge import Part, check_parts, merged_record
+from harness.report.merge import MergedPart, check_parts, merged_record
 from harness.report.merge_files import merge
 from harness.run.directory import RunDirectory
 from harness.run.jmeter.exchanges import exchanges_text, parse_exchanges
@@ -231,7 +231,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
 )
 def test_parts_of_different_loads_are_refused(changes, message):
     with pytest.raises(UsageError, match=message):
-        check_parts([Part("gen1", run_of(2)), Part("gen2", run_of(3, **changes))])
+        check_parts([MergedPart("gen1", run_of(2)), MergedPart("gen2", run_of(3, **changes))])
 
 
 def test_the_end_reason_of_a_part_is_in_the_merged_run_with_its_generator():
@@ -239,7 +239,7 @@ def test_the_end_reason_of_a_part_is_in_the_merged_run_with_its_generator():
     slow = replace(
         run_of(2), host=HostRecord("Old CPU", 1, 1024**3, "Linux 5", "3.11.7"), ended_at="2026-01-01T00:01:50Z"
     )
-    run = merged_record([Part("a", broken), Part("b", slow)], "run-02_1", "make merge", "run-02_1-0")
+    run = merged_record([MergedPart("a", broken), MergedPart("b", slow)], "run-02_1", "make merge", "run-02_1-0")
     assert run.stop_reasons == ("a: JMeter ended with code 1",)
     assert run.exit_codes == {"generator a": 1, "generator b": 0}
     assert (run.started_at, run.ended_at, run.took_s) == ("2026-01-01T00:00:00Z", "2026-01-01T00:01:50Z", 110.0)
@@ -266,5 +266,5 @@ def test_a_refused_merge_leaves_no_files_and_ends_with_2(tmp_path, two_runs):
 def test_merged_runs_are_not_concurrent_runs_of_each_other():
     first = run_of(3, name="run-01_1", other_runs=("tiny/run-01_2, pid 7 of ann", "lb/run-01_1, pid 9 of bob"))
     second = run_of(3, name="run-01_2", other_runs=("tiny/run-01_1, pid 5 of ann",))
-    merged = merged_record([Part("a", first), Part("b", second)], "run-02_1", "", "id")
+    merged = merged_record([MergedPart("a", first), MergedPart("b", second)], "run-02_1", "", "id")
     assert merged.other_runs == ("lb/run-01_1, pid 9 of bob",)

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.errors import UsageError
-from harness.commands.profile import Difference, Seconds, differences, differences_text, seconds_of
+from harness.commands.profile import ProfileDifference, Seconds, differences, differences_text, seconds_of
 from harness.metrics.interval import IntervalMs
 from harness.system.profile_events import read_events
 from tests.support.factories import sample
@@ -79,4 +79,4 @@ def test_events_that_scatter_over_all_seconds_are_not_named():
 def test_seconds_that_hardly_differ_have_no_causes():
     seconds = Seconds((1, 2, 3), (4, 5, 6), 55.0, 50.0)
     assert not seconds.is_slower
-    assert "do not differ enough" in differences_text(seconds, [Difference("shop", "gc", "pauses", 9, 1, "ms")])
+    assert "do not differ enough" in differences_text(seconds, [ProfileDifference("shop", "gc", "pauses", 9, 1, "ms")])

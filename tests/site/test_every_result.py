@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.commands.comment import read_report
-from harness.forge.comment import Subject, comment_text, status_of
+from harness.forge.comment import CommentSubject, comment_text, status_of
 from harness.history.files import read_catalogue
 from harness.history.summary_files import SUMMARY_NAME, write_summary
 from harness.judge.result import Result
@@ -160,7 +160,7 @@ def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(ma
         shutil.copyfile(report_path("ab", made).with_suffix(suffix), report.with_suffix(suffix))
     old = stated_result(report).headline
     changed(report)
-    found, subject = read_report(report), Subject("performance")
+    found, subject = read_report(report), CommentSubject("performance")
     text = comment_text(found, subject, "", 60_000)
     assert "\n\n\u274c **CHANGED: \\*a\\* \\< b.**\n\n| label | metric | A | B |" in text
     assert old not in text

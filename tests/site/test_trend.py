@@ -7,16 +7,16 @@ import pytest
 from harness.compare.sources import read_result
 from harness.history.files import read_catalogue
 from harness.plan.thresholds import Thresholds
-from harness.site.trend import Point, chart, trends
+from harness.site.trend import TrendPoint, chart, trends
 from tests.support.report_folder import add_run
 
 
 def test_the_line_connects_valid_runs_and_others_are_marked():
     points = [
-        Point("run-01_1", "VALID", 100.0, True),
-        Point("run-01_2", "DOUBTFUL", 200.0, False),
-        Point("run-01_3", "INVALID", None, False),
-        Point("run-01_4", "VALID", 50.0, True),
+        TrendPoint("run-01_1", "VALID", 100.0, True),
+        TrendPoint("run-01_2", "DOUBTFUL", 200.0, False),
+        TrendPoint("run-01_3", "INVALID", None, False),
+        TrendPoint("run-01_4", "VALID", 50.0, True),
     ]
     drawn = str(chart(points))
     # 220 px wide with 5 at each edge: 70 between points; 200 ms is at y = 5 and 0 at y = 39
@@ -31,7 +31,7 @@ def test_the_line_connects_valid_runs_and_others_are_marked():
 
 
 def test_a_single_run_is_a_point_and_zero_is_no_division():
-    assert 'cx="5.0" cy="39.0"' in str(chart([Point("run-01_1", "VALID", 0.0, True)]))
+    assert 'cx="5.0" cy="39.0"' in str(chart([TrendPoint("run-01_1", "VALID", 0.0, True)]))
 
 
 LONG = {"samples": 1200, "seconds": 600}
@@ -81,4 +81,4 @@ def test_the_newest_run_is_compared_with_the_newest_valid_one_that_is_a_week_old
 
 
 def test_a_name_is_text_in_the_chart():
-    assert "<b>" not in chart([Point("<b>", "<b>", 1.0, True)])
+    assert "<b>" not in chart([TrendPoint("<b>", "<b>", 1.0, True)])

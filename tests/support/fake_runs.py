@@ -16,7 +16,7 @@ from harness.base import guardian
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.cli.verbs import main
-from harness.experiment.execute import Measured
+from harness.experiment.execute import MeasuredRun
 from harness.run import child
 from harness.run.directory import reserve
 from harness.run.limited_run import IN_TIME, INTERRUPTED, ProcessEnd
@@ -86,7 +86,7 @@ def use_fake_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sweeps and searches in this process measure nothing: their runs behave as `behave` says."""
 
-    def measured(self: Any, record: Any, _run: Any, began: Callable[..., None]) -> Measured:
+    def measured(self: Any, record: Any, _run: Any, began: Callable[..., None]) -> MeasuredRun:
         reports = self._files.folder.parent.parent
         directory = reserve(reports, record.plan, record.series)
         began(directory, None)
@@ -103,7 +103,7 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         name = f"{record.plan}/{directory.name}"
         failed = {"failures": 400} if behaviour == "fail" else {}
         add_samples(reports, name, samples=400, seconds=100, interrupted=behaviour == "wait", **failed)
-        return Measured(directory, behaviour == "wait")
+        return MeasuredRun(directory, behaviour == "wait")
 
     monkeypatch.setattr(level_runner.Levels, "measured", measured)
 

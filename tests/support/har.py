@@ -10,7 +10,7 @@ from typing import Any
 from harness.plan.har.correlate import correlate
 from harness.plan.har.correlation import Correlation
 from harness.plan.har.read import read_har
-from harness.plan.har.steps import Step, Steps, steps_of
+from harness.plan.har.steps import RecordedStep, Steps, steps_of
 
 ORIGIN = "http://127.0.0.1:8080"
 FORM = "application/x-www-form-urlencoded"
@@ -58,7 +58,7 @@ def steps(folder: Path, *entries: dict[str, Any], host: str = "") -> Steps:
     return steps_of(read_har(write(folder / "visit.har", *entries)), host)
 
 
-def correlated(folder: Path, *recordings: list[dict[str, Any]]) -> tuple[tuple[Step, ...], Correlation]:
+def correlated(folder: Path, *recordings: list[dict[str, Any]]) -> tuple[tuple[RecordedStep, ...], Correlation]:
     """Return the steps of the first recording, and what varies in all."""
     found = [steps(folder, *entries).steps for entries in recordings]
     return found[0], correlate(found)

@@ -17,7 +17,7 @@ from harness.metrics.tally import Scope
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.thresholds import Thresholds
-from harness.release.cells import Cell
+from harness.release.cells import ReleaseCell
 from harness.release.pooled import with_pooled
 from harness.release.release import Edition, Release
 from harness.report.run_result import RunResult
@@ -87,7 +87,7 @@ def release_of_results(
     whole = with_verdict(replace(compare_sweeps(*sweeps), verdicts=verdicts), Thresholds())
     compared = with_pooled(ComparedLevels(whole, levels, *keyed), Thresholds())
     base, new = (Edition(sweep.name, {"tiny": FoundSweep(sweep, None, {})}) for sweep in sweeps)
-    results = tuple({Cell("", users): runs for users, runs in side.items()} for side in (contender, baseline))
+    results = tuple({ReleaseCell("", users): runs for users, runs in side.items()} for side in (contender, baseline))
     return Release(new, (base,), ({"tiny": compared},), results, Thresholds())
 
 

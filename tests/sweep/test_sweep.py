@@ -12,7 +12,7 @@ from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal, GoalRule
 from harness.report.run_result import RUN, LabelResult, RunResult
 from harness.run.telemetry.table import Usage
-from harness.sweep.analysis import Answer, analyse, answer, outcome
+from harness.sweep.analysis import SweepAnswer, analyse, answer, outcome
 from harness.sweep.answer import result_of
 from harness.sweep.levels import Figures, LevelRun, Sweep, level_run, levels_of
 from harness.sweep.throughput_curve import Plateau
@@ -208,7 +208,7 @@ GOAL = Goal(average_ms=1000)
 
 def test_the_answer_is_the_greatest_number_of_users_below_which_all_levels_are_within_the_goal():
     found = answer(timed({1: 100, 10: 400, 25: 1000, 50: 1558, 75: 3233}), GOAL)
-    assert found == Answer(25, next_users=50, is_missed=True, reasons=("average 1558 ms",), missed_users=50)
+    assert found == SweepAnswer(25, next_users=50, is_missed=True, reasons=("average 1558 ms",), missed_users=50)
 
 
 def test_a_level_within_the_goal_above_one_that_is_not_does_not_count():
@@ -217,7 +217,7 @@ def test_a_level_within_the_goal_above_one_that_is_not_does_not_count():
 
 
 def test_if_all_levels_meet_the_goal_the_answer_is_at_least():
-    assert answer(timed({1: 100, 10: 200}), GOAL) == Answer(10, is_least=True)
+    assert answer(timed({1: 100, 10: 200}), GOAL) == SweepAnswer(10, is_least=True)
 
 
 def test_no_level_within_the_goal_is_no_answer():

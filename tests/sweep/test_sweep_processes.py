@@ -13,7 +13,7 @@ from harness.sweep.charts import FILE_NAME
 from harness.sweep.growth import RunMemory, memory_of_runs
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.processes import growth_section, heap_table, process_table, recorded_table
-from harness.sweep.render import Page, sweep_report
+from harness.sweep.render import SweepPage, sweep_report
 from harness.sweep.usage_charts import heap_charts, recorded_charts, usage_charts
 from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
@@ -93,7 +93,9 @@ def test_processes_are_listed_per_level_with_median_and_range():
 
 def test_memory_and_growth_come_after_the_charts():
     levels = sweep(*((8, run(number, size)) for number, size in enumerate((100, 112, 118, 130))))
-    text = sweep_report(levels, analyse(levels.levels, None), Page([], "", "sweep-07", "./aggregate.py sweep x"), {})
+    text = sweep_report(
+        levels, analyse(levels.levels, None), SweepPage([], "", "sweep-07", "./aggregate.py sweep x"), {}
+    )
     assert "<summary>CPU and memory, per process</summary>\n\n| users | process |" in text
     assert "values of repeats are medians of the runs' means; ranges" in text
     assert "\n## Memory from run to run\n\nLeak suspect: shop." in text
@@ -165,7 +167,7 @@ def test_a_recorded_jvm_elsewhere_has_a_row_per_level_and_a_chart_of_its_cpu():
     assert FILE_NAME.fullmatch(cpu.name)
     assert "gateway: least 10, most 30 at 8 users" in chart((cpu,), "jvm-cpu.svg").findtext(f"{SVG}desc")
     both = Sweep("tiny/sweep-07", levels)
-    text = sweep_report(both, analyse(levels, None), Page((cpu,), "", "sweep-07", "make"), {})
+    text = sweep_report(both, analyse(levels, None), SweepPage((cpu,), "", "sweep-07", "make"), {})
     assert text.index("## JVM heap") < text.index("jvm-cpu.svg") < text.index("| 8 | gateway |")
     assert recorded_table(sweep((1, run(1, 100))).levels) == ""
     assert recorded_charts(sweep((1, replace(run(1, 100), recorded=(recorded(1, None),)))).levels) == ()
@@ -186,7 +188,7 @@ def test_nothing_is_drawn_of_uncounted_runs_and_without_collections():
 def test_the_charts_are_in_their_sections():
     levels = sweep((1, with_heap(1, 200)), (8, with_heap(2, 300)))
     charts = (*usage_charts(levels.levels), *heap_charts(levels.levels))
-    text = sweep_report(levels, analyse(levels.levels, None), Page(charts, "", "sweep-07", "make"), {})
+    text = sweep_report(levels, analyse(levels.levels, None), SweepPage(charts, "", "sweep-07", "make"), {})
     assert "\n## Charts\n" not in text
     positions = [text.index(part) for part in ("## CPU and memory", "sweep-07/memory.svg", "## JVM heap", "heap.svg")]
     assert positions == sorted(positions)

@@ -6,7 +6,7 @@ from harness.judge.verdict import VALID, Verdict
 from harness.sweep.analysis import analyse
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from harness.sweep.processes import profile_table, statement_table
-from harness.sweep.render import Page, sweep_report
+from harness.sweep.render import SweepPage, sweep_report
 from harness.system.profile import Collections, LockWait, MethodUse, ProcessProfile
 from harness.system.statements import DatabaseUse, StatementInterval, StatementUse
 from tests.support.sweeps import BROKEN
@@ -30,7 +30,7 @@ def test_each_level_has_its_top_methods_lock_and_pauses():
         "| shop.Till at shop.Pay.pay | 0.50 | 1.00 |",
     ]
     sweep = Sweep("tiny/sweep-07", levels)
-    text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
+    text = sweep_report(sweep, analyse(levels, None), SweepPage((), "", "printed", "make"), {})
     part = text.split("<summary>Where the time went</summary>\n\n")[1]
     assert part.startswith(f"{profile_table(levels)}\n\nIn the measurement window of each run. Their")
 
@@ -46,7 +46,7 @@ def test_each_level_has_its_statements_and_their_time_per_request():
         "| 8 | till | SELECT \\* FROM payments | 5.00 | 7.50 | 4.50 |",
     ]
     sweep = Sweep("tiny/sweep-07", levels)
-    text = sweep_report(sweep, analyse(levels, None), Page((), "", "printed", "make"), {})
+    text = sweep_report(sweep, analyse(levels, None), SweepPage((), "", "printed", "make"), {})
     assert (
         f"<summary>Where the time went</summary>\n\n{statement_table(levels)}\n\nIn the measurement window of each run."
         in text
@@ -57,5 +57,5 @@ def test_each_level_has_its_statements_and_their_time_per_request():
 def test_levels_without_a_counted_profile_have_no_table():
     levels = levels_of([(1, run("run-07_1")), (8, run("run-07_2", PROFILE, verdict=BROKEN))])
     assert profile_table(levels) == ""
-    text = sweep_report(Sweep("tiny/sweep-07", levels), analyse(levels, None), Page((), "", "printed", "make"), {})
+    text = sweep_report(Sweep("tiny/sweep-07", levels), analyse(levels, None), SweepPage((), "", "printed", "make"), {})
     assert "Where the time went" not in text

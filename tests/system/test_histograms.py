@@ -6,8 +6,8 @@ from harness.system.histograms import (
     START,
     ClassGrowth,
     ClassSize,
+    HeapHistogram,
     HeapMoment,
-    Histogram,
     forced_ms,
     histogram_rows,
     live_heaps,
@@ -49,7 +49,7 @@ def three(process="shop"):
         END: {"Cart": (70, 700), "Cache": (1, 900)},
     }
     return [
-        Histogram(
+        HeapHistogram(
             moment,
             process,
             1_000_000 + 60_000 * number,

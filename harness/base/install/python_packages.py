@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
 from harness.base.install import setup_step
-from harness.base.install.setup_step import Step
+from harness.base.install.setup_step import SetupStep
 from harness.base.once import has_stamp, lock
 from harness.base.project import BUILD, CHECKOUT, NAME, TOP
 
@@ -193,7 +193,7 @@ def _ensure_packages(venv: Path, files: Sequence[Path]) -> Path:
     return python
 
 
-def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
+def _install(venv: Path, packages: Sequence[str], *, is_new: bool, step: SetupStep) -> None:
     """Install packages, which are arguments of pip, into a new environment when `is_new`.
 
     uv does not read the settings of pip, such as a mirror. Where it fails, pip does everything again.
@@ -230,7 +230,7 @@ def _pip_for(python: str) -> list[str]:
     return [sys.executable, "-m", "pip", "--python", python] if is_usable else [python, "-m", "pip"]
 
 
-def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step: Step) -> None:
+def _install_with_uv(venv: Path, packages: Sequence[str], *, is_new: bool, step: SetupStep) -> None:
     if is_new:
         shutil.rmtree(venv, ignore_errors=True)
         setup_step.run(["uv", "venv", "--python", _base(), str(venv)], step, TOP, _TODO)

@@ -51,7 +51,7 @@ _is_ended = False
 
 
 @dataclass(frozen=True)
-class Step:
+class SetupStep:
     """A step of the set-up: what it installs, the log of its commands, and when it started (s, monotonic)."""
 
     what: str
@@ -66,16 +66,16 @@ class Step:
 
 
 @contextmanager
-def step(what: str, log_file: Path) -> Iterator[Step]:
+def step(what: str, log_file: Path) -> Iterator[SetupStep]:
     """Yield a step; print its start with the path of its log, and its end with the time and the downloaded size."""
-    current = Step(what, log_file, time.monotonic())
+    current = SetupStep(what, log_file, time.monotonic())
     log(f"{what}: one-time set-up (log: {log_file.parent.name}/{log_file.name})")
     log_file.write_bytes(b"")
     yield current
     log(f"{what}: done in {current.status()}")
 
 
-def run(command: Sequence[str], step: Step, cwd: Path, todo: str) -> None:
+def run(command: Sequence[str], step: SetupStep, cwd: Path, todo: str) -> None:
     """Run a command; print progress while it runs. StartError with the tail of its log when it fails.
 
     The command's process group ends when this thread is interrupted, or when `end_all` is called.
@@ -136,7 +136,7 @@ def _started(command: Sequence[str], out: IO[bytes], cwd: Path, todo: str) -> su
         return process
 
 
-def _wait(process: subprocess.Popen[bytes], step: Step) -> int:
+def _wait(process: subprocess.Popen[bytes], step: SetupStep) -> int:
     while True:
         try:
             return process.wait(timeout=_PROGRESS_S)

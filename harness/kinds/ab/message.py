@@ -5,13 +5,13 @@ from __future__ import annotations
 from harness.base import units
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK
 from harness.experiment.record import FINISHED
-from harness.kinds.ab.outcome import Outcome
+from harness.kinds.ab.outcome import AbOutcome
 from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
 from harness.report.setup import load_text
 
 
-def is_due(when: str, outcome: Outcome) -> bool:
+def is_due(when: str, outcome: AbOutcome) -> bool:
     """Return whether the end of an A/B test is worth a message; the interruption of one, which can be resumed, is not.
 
     always; worse: everything but OK and IMPROVED; changed: everything but OK and CANNOT TELL.
@@ -21,7 +21,7 @@ def is_due(when: str, outcome: Outcome) -> bool:
     return when == ALWAYS or outcome.verdict not in ((OK, CANNOT_TELL) if when == CHANGED else (OK, BETTER))
 
 
-def ab_message(outcome: Outcome, link: str) -> Message:
+def ab_message(outcome: AbOutcome, link: str) -> Message:
     """Return the message about an A/B test: its headline, its sides, key metrics, runs and commits."""
     record = outcome.record
     sides = f"A: {record.a.text}; B: {record.b.text}; {load_text(record.load)}"

@@ -11,8 +11,8 @@ from harness.base import units
 from harness.base.command import Command, changed_command
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.records import to_plain
-from harness.compare.answer import Row, changes_text, seen_text
-from harness.compare.causes import Cause, causes
+from harness.compare.answer import AnswerRow, changes_text, seen_text
+from harness.compare.causes import GrownCost, causes
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.render import change_figures
 from harness.experiment.counting import problem_of
@@ -32,7 +32,7 @@ CHART = "intervals.svg"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AbOutcome:
     """The record with its pairs in order, the `metrics` of TOTAL over the pairs that count, and the verdict.
 
     With `is_decided` no further pair is needed. `reason` is the reason of the verdict beside the metrics.
@@ -51,12 +51,12 @@ class Outcome:
         return tuple(pair for pair in self.pairs if not pair.problem)
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[AnswerRow]:
         """The metrics of TOTAL that either side has."""
-        return [Row(TOTAL, metric) for metric in self.metrics if metric.is_known]
+        return [AnswerRow(TOTAL, metric) for metric in self.metrics if metric.is_known]
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[GrownCost, ...]:
         """What grew inside the system, when B regressed and both sides were profiled."""
         if self.verdict != REGRESSED:
             return ()
@@ -106,7 +106,7 @@ class Outcome:
         }
 
 
-def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
+def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> AbOutcome:
     """Return the outcome of the runs so far; `results` are theirs by name."""
     pairs = tuple(_pairs(record.runs, results))
     counted = [(pair.a.total, pair.b.total) for pair in pairs if not pair.problem and pair.a and pair.b]
@@ -114,16 +114,16 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
     metrics = judge(series, record.thresholds, is_random=record.seed is not None)
     failed = pairs[-_FAILED_IN_A_ROW:]
     if warm_up := _failed_warm_up(record.runs, results):
-        return Outcome(record, pairs, metrics, INVALID, warm_up, is_decided=True)
+        return AbOutcome(record, pairs, metrics, INVALID, warm_up, is_decided=True)
     if len(failed) == _FAILED_IN_A_ROW and all(pair.problem for pair in failed):
         verdict = INVALID if any(pair.is_invalid for pair in failed) else CANNOT_TELL
-        return Outcome(record, pairs, metrics, verdict, failed[-1].problem, is_decided=True)
+        return AbOutcome(record, pairs, metrics, verdict, failed[-1].problem, is_decided=True)
     verdict = verdict_of(metrics) if len(counted) in LOOKS else CANNOT_TELL
     is_decided = (len(counted) in LOOKS and is_sure(metrics)) or len(counted) >= PAIRS_MOST
-    return Outcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
+    return AbOutcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: AbOutcome) -> str:
     """Return the verdict, the number of pairs, and what changed most or what is missing, in at most 20 words."""
     record, count, verdict = outcome.record, len(outcome.counted), outcome.verdict
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
@@ -143,7 +143,7 @@ def headline(outcome: Outcome) -> str:
     return brief(f"{before}{verdict}{after}: {needed if missing else 'the runs differ too much'}.", seen)
 
 
-def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
+def _next_steps(outcome: AbOutcome) -> Iterator[NextStep]:
     """Yield what to do next; nothing after OK and IMPROVED."""
     record = outcome.record
     if record.state != FINISHED:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from harness.compare.findings import ALWAYS_DECIDE, CLOCK_STEP_MS, sample_count
 from harness.kinds.ab.record import A
-from harness.kinds.ab.rule import Series
+from harness.kinds.ab.rule import PairSeries
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import LabelResult, RunResult
@@ -34,26 +34,26 @@ class Pair:
         return self.a if side == A else self.b
 
 
-def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[Series, ...]:
+def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[PairSeries, ...]:
     """Return the differences of each compared metric of a label or of TOTAL, one for each pair (A, B)."""
     return tuple(_series(metric, pairs, thresholds.of(metric)) for metric in compared_metrics())
 
 
-def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float) -> Series:
+def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float) -> PairSeries:
     values = [(metric.of(a), metric.of(b)) for a, b in pairs]
     known = [(a, b) for a, b in values if a is not None and b is not None]
     decides = metric in ALWAYS_DECIDE
     if not known or len(known) < len(values):
-        return Series(metric, (), decides=decides, reason="unknown in at least one run")
+        return PairSeries(metric, (), decides=decides, reason="unknown in at least one run")
     if metric.is_share:
         means = (sum(side) / len(known) for side in zip(*known, strict=True))
-        series = Series(metric, tuple(b - a for a, b in known), *means)
+        series = PairSeries(metric, tuple(b - a for a, b in known), *means)
     elif min(min(pair) for pair in known) <= 0:
-        return Series(metric, (), decides=decides, reason="a value is 0, so its relative change is undefined")
+        return PairSeries(metric, (), decides=decides, reason="a value is 0, so its relative change is undefined")
     else:
         baseline, contender = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
         step = CLOCK_STEP_MS / baseline if metric.percentile is not None else 0.0
-        series = Series(metric, tuple(math.log(b / a) for a, b in known), baseline, contender, step)
+        series = PairSeries(metric, tuple(math.log(b / a) for a, b in known), baseline, contender, step)
     least = min(sample_count(side) or 0 for side in zip(*pairs, strict=True))
     is_enough = least >= metric.samples_least
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.

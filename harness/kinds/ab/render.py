@@ -12,10 +12,10 @@ from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.experiment.record import WARM_UP
 from harness.experiment.sides import Side
-from harness.kinds.ab.outcome import CHART, Outcome
+from harness.kinds.ab.outcome import CHART, AbOutcome
 from harness.kinds.ab.pairs import Pair, series_of
 from harness.kinds.ab.record import A, AbRecord, B
-from harness.kinds.ab.rule import ALPHA, LOOKS, Series, level_of
+from harness.kinds.ab.rule import ALPHA, LOOKS, PairSeries, level_of
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
@@ -32,13 +32,13 @@ _HEADS = Heads(A, B)
 _PAIR_HEADS = ("pair", "order", "A", "B", *(f"{metric.title}" for metric in _BRIEF), "counts")
 
 
-def ab_charts(outcome: Outcome) -> tuple[Chart, ...]:
+def ab_charts(outcome: AbOutcome) -> tuple[Chart, ...]:
     """Return the chart of the intervals; none before they are known."""
     svg = interval_chart(outcome.rows)
     return (Chart(CHART, svg),) if svg else ()
 
 
-def ab_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
+def ab_report(outcome: AbOutcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
     sides = {name: [run for pair in outcome.pairs if (run := pair.result(name))] for name in (A, B)}
@@ -87,7 +87,7 @@ def _side_text(side: Side) -> str:
     return cell(side.text) + (f" ({cell('; '.join(parts))})" if parts else "")
 
 
-def _of_runs(outcome: Outcome) -> Iterator[str]:
+def _of_runs(outcome: AbOutcome) -> Iterator[str]:
     """Yield why the test ended early, why pairs do not count, and how many runs are DOUBTFUL."""
     reason = outcome.reason.rstrip(".")
     if reason not in outcome.result.headline:
@@ -140,7 +140,7 @@ def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
     return table(("label", *(f"{metric.title}" for metric in _BRIEF)), rows) if rows else ""
 
 
-def _mean_cell(metric: Metric, series: Series | None) -> str:
+def _mean_cell(metric: Metric, series: PairSeries | None) -> str:
     if series is None or series.base is None or series.new is None:
         return ""
     change = series.new - series.base if metric.is_share else series.new / series.base - 1

@@ -44,7 +44,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Series:
+class PairSeries:
     """The differences of a metric, one for each pair: of logarithms, of a share those of the values.
 
     `base` and `new` are the mean of each side, of times and rates the geometric one; None when unknown. `step` is the
@@ -69,7 +69,9 @@ class _Test(NamedTuple):
     p_value: float
 
 
-def judge(series: Sequence[Series], thresholds: Thresholds, *, is_random: bool = True) -> tuple[MetricComparison, ...]:
+def judge(
+    series: Sequence[PairSeries], thresholds: Thresholds, *, is_random: bool = True
+) -> tuple[MetricComparison, ...]:
     """Return the change of each metric with its verdict at this number of pairs, in the given order.
 
     REGRESSED: its adjusted p-value is below the level of the look, few other orders of the sides would show a change as
@@ -129,7 +131,7 @@ def adjusted_p_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _test(series: Series, level: float) -> _Test:
+def _test(series: PairSeries, level: float) -> _Test:
     """Return the t-test of a series; a change of one step of the clock is no change."""
     differences = series.differences
     count = len(differences)
@@ -154,7 +156,7 @@ def _is_rare(differences: Sequence[float]) -> bool:
 
 
 def _compared(
-    series: Series, test: _Test | None, adjusted: float, level: float, threshold: float, *, is_random: bool
+    series: PairSeries, test: _Test | None, adjusted: float, level: float, threshold: float, *, is_random: bool
 ) -> MetricComparison:
     count = len(series.differences)
     comparison = MetricComparison(

@@ -13,7 +13,7 @@ from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, WARM_UP
 from harness.experiment.runner import WARM_UP_RUN, BudgetLeft, Design, Purpose, equal_step
 from harness.experiment.sides import ReadySide
-from harness.kinds.ab.outcome import CHART, Outcome, change_text, outcome_of
+from harness.kinds.ab.outcome import CHART, AbOutcome, change_text, outcome_of
 from harness.kinds.ab.record import AbRecord
 from harness.kinds.ab.rule import LOOKS, PAIRS_LEAST, PAIRS_MOST
 from harness.report.charts.chart import write_charts
@@ -25,22 +25,22 @@ _CHARTS = re.compile(re.escape(CHART))
 
 
 @dataclass(frozen=True)
-class AbTest(Design[AbRecord, Outcome]):
+class AbTest(Design[AbRecord, AbOutcome]):
     """An A/B test with its files in the folder `reports`; `sides` are ready to run."""
 
     files: ExperimentFiles
     reports: Path
     sides: Mapping[str, ReadySide]
 
-    def judge(self, record: AbRecord, results: Mapping[str, RunResult]) -> Outcome:
+    def judge(self, record: AbRecord, results: Mapping[str, RunResult]) -> AbOutcome:
         """Return the outcome of the runs so far."""
         return outcome_of(record, results)
 
-    def store(self, outcome: Outcome) -> None:
+    def store(self, outcome: AbOutcome) -> None:
         """Write the record with its results."""
         self.files.write(outcome)
 
-    def write_page(self, outcome: Outcome) -> None:
+    def write_page(self, outcome: AbOutcome) -> None:
         """Write chart and report; its notes block is preserved."""
         # Deferred: bad input needs no templates, which are slow to import.
         from harness.kinds.ab.render import ab_charts, ab_report
@@ -49,7 +49,7 @@ class AbTest(Design[AbRecord, Outcome]):
         write_charts(self.files.folder, charts, _CHARTS)
         write_page(self.files.report, lambda notes: ab_report(outcome, charts, notes))
 
-    def next_step(self, outcome: Outcome) -> Step | None:
+    def next_step(self, outcome: AbOutcome) -> Step | None:
         """Return the next run: the warm-up run, the second one of a pair, or the first of a new pair."""
         record = outcome.record
         if outcome.is_decided:
@@ -74,7 +74,7 @@ class AbTest(Design[AbRecord, Outcome]):
         what = "the next pair takes" if record.has_warmed_up else "the next runs, warm-up and pair, take"
         return replace(record, stop_reason=f"the budget of {whole} is used up: {what} about {needed}")
 
-    def look(self, outcome: Outcome) -> str:
+    def look(self, outcome: AbOutcome) -> str:
         """Return the changes so far after a pair at which the rule looks."""
         counted = len(outcome.counted)
         pairs = [run.pair for run in outcome.record.runs]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from harness.compare.comparison import CANNOT_TELL
 from harness.judge.result import FOUND, NO_EFFECT
 from harness.kinds.bisect.information import information
-from harness.kinds.bisect.posterior import Change, Posterior
+from harness.kinds.bisect.posterior import LikelyChange, Posterior
 
 SURE = 0.95
 RUNS_MOST = 60
@@ -29,7 +29,7 @@ class Suspect:
     positions: range
     probability: float
     is_closed: bool
-    change: Change
+    change: LikelyChange
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED
 from harness.experiment.runner import WARM_UP_RUN, Design, Purpose, equal_step
 from harness.kinds.bisect.decision import OPENING, RUNS_MOST, most_informative, opening
-from harness.kinds.bisect.outcome import Outcome, outcome_of
+from harness.kinds.bisect.outcome import BisectOutcome, outcome_of
 from harness.kinds.bisect.record import BisectRecord, BisectRun
 from harness.kinds.bisect.text import headline, result_of
 from harness.report.charts.chart import write_charts
@@ -26,18 +26,18 @@ Folders = Callable[[int], Mapping[str, Path]]
 
 
 @dataclass(frozen=True)
-class Bisection(Design[BisectRecord, Outcome]):
+class Bisection(Design[BisectRecord, BisectOutcome]):
     """A bisection with its files in the folder `reports`; `folders` are those of a candidate's runs."""
 
     files: ExperimentFiles
     reports: Path
     folders: Folders
 
-    def judge(self, record: BisectRecord, results: Mapping[str, RunResult]) -> Outcome:
+    def judge(self, record: BisectRecord, results: Mapping[str, RunResult]) -> BisectOutcome:
         """Return the outcome of the runs so far."""
         return outcome_of(record, results)
 
-    def store(self, outcome: Outcome) -> None:
+    def store(self, outcome: BisectOutcome) -> None:
         """Write the record with its results."""
         found = outcome.found
         self.files.write(
@@ -52,7 +52,7 @@ class Bisection(Design[BisectRecord, Outcome]):
             }
         )
 
-    def write_page(self, outcome: Outcome) -> None:
+    def write_page(self, outcome: BisectOutcome) -> None:
         """Write chart and report; its notes block is preserved."""
         # Deferred: bad input needs no templates, which are slow to import.
         from harness.kinds.bisect.render import FILE_NAME, bisect_charts, bisect_report
@@ -61,7 +61,7 @@ class Bisection(Design[BisectRecord, Outcome]):
         write_charts(self.files.folder, charts, FILE_NAME)
         write_page(self.files.report, lambda notes: bisect_report(outcome, charts, notes))
 
-    def next_step(self, outcome: Outcome) -> Step | None:
+    def next_step(self, outcome: BisectOutcome) -> Step | None:
         """Return the next run."""
         if outcome.is_decided:
             return None
@@ -74,7 +74,7 @@ class Bisection(Design[BisectRecord, Outcome]):
         own = ChildRun(candidate.text, arguments, folders, self.files.next_log(record))
         return replace(equal_step(self.files, record, run, purpose, own, RUNS_MOST - count), left_phrase="at most")
 
-    def look(self, outcome: Outcome) -> str:
+    def look(self, outcome: BisectOutcome) -> str:
         """Return the best suspect so far."""
         suspects = outcome.decision.suspects
         if not suspects or outcome.is_decided:
@@ -83,7 +83,7 @@ class Bisection(Design[BisectRecord, Outcome]):
         return f"  so far {units.percent_text(suspects[0].probability, 0)} %: {best}"
 
 
-def next_run(outcome: Outcome) -> BisectRun:
+def next_run(outcome: BisectOutcome) -> BisectRun:
     """Return the next run: the warm-up run, both ends, then the one that is expected to show most per minute."""
     record, last = outcome.record, len(outcome.record.candidates) - 1
     ended = [run for run in record.runs if run.state == ENDED]

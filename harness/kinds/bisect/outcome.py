@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
-from harness.compare.causes import Cause, causes
+from harness.compare.causes import GrownCost, causes
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED
@@ -38,7 +38,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BisectOutcome:
     """The record with its runs and what they show.
 
     `skipped` are the candidates that cannot be tested, with the reason. `found` is None before both ends were run.
@@ -87,7 +87,7 @@ class Outcome:
         return self.verdict != CANNOT_TELL or len(self.counted) >= RUNS_MOST
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[GrownCost, ...]:
         """What grew inside the system with the named candidate, when it made the metric worse and was profiled."""
         named, metric = self.decision.named, self.record.metric
         if self.verdict != FOUND or not named or is_better(metric, named.change.ratio):
@@ -110,7 +110,7 @@ class Outcome:
         return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
-def outcome_of(record: BisectRecord, results: Mapping[str, RunResult]) -> Outcome:
+def outcome_of(record: BisectRecord, results: Mapping[str, RunResult]) -> BisectOutcome:
     """Return the outcome of the runs so far; `results` are theirs by name."""
     runs = tuple(_counted(record, results))
     skipped = {one.run.candidate: one.problem for one in runs if not one.run.is_built}
@@ -122,7 +122,7 @@ def outcome_of(record: BisectRecord, results: Mapping[str, RunResult]) -> Outcom
     observations = [Observation(one.run.candidate, math.log(one.value)) for one in counted if one.value]
     ends = {0, len(record.candidates) - 1}
     is_known = ends <= {one.position for one in observations}
-    return Outcome(record, runs, skipped, posterior(observations, record.noise) if is_known else None)
+    return BisectOutcome(record, runs, skipped, posterior(observations, record.noise) if is_known else None)
 
 
 def _counted(record: BisectRecord, results: Mapping[str, RunResult]) -> Iterator[Counted]:

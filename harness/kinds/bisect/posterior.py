@@ -45,7 +45,7 @@ class Observation(NamedTuple):
     log_value: float
 
 
-class Change(NamedTuple):
+class LikelyChange(NamedTuple):
     """A relative change, and its 95 % interval."""
 
     ratio: float
@@ -54,7 +54,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fit:
+class PosteriorFit:
     """What runs say about the increments between neighbouring tested positions, for one drift; noise is the unit.
 
     `steps` says which increments a run contains; `precision` and `score` are of the increments, `covariance` of runs.
@@ -77,7 +77,7 @@ class Case:
     `one` is per interval, `two` per pair of intervals, the first one not behind the second one.
     """
 
-    fit: Fit
+    fit: PosteriorFit
     size: float
     one: Floats
     two: Floats
@@ -132,7 +132,7 @@ class Posterior:
         best = max(range(len(tables)), key=lambda index: tables[index].max())
         return BestCase(self.cases[best], int(tables[best].argmax()))
 
-    def change_of(self, interval: int) -> Change:
+    def change_of(self, interval: int) -> LikelyChange:
         """Return the size of the step if it is the only one and in this interval."""
         top = max(case.one[:, interval].max() for case in self.cases)
         weights, means, variances = [], [], []
@@ -145,11 +145,11 @@ class Posterior:
         centre = float(np.average(mean, weights=weight))
         return change(centre, float(np.average(variance + (mean - centre) ** 2, weights=weight)))
 
-    def whole(self) -> Change:
+    def whole(self) -> LikelyChange:
         """Return the change from the first to the last position by the runs there, whatever the explanation."""
         return self._between(np.ones(len(self.tested) - 1))
 
-    def parts(self) -> list[tuple[int, int, Change]]:
+    def parts(self) -> list[tuple[int, int, LikelyChange]]:
         """Return the changes of the most probable explanation with several steps: from and to a tested position.
 
         They are those of the two intervals with the steps; with many steps those of thirds of the history.
@@ -169,7 +169,7 @@ class Posterior:
             found.append((self.tested[start], self.tested[end], self._between(within)))
         return found
 
-    def _between(self, within: Floats) -> Change:
+    def _between(self, within: Floats) -> LikelyChange:
         """Return the sum of some increments by the runs there."""
         fit = self.best_case[0].fit
         cover = np.linalg.inv(fit.precision)
@@ -204,10 +204,10 @@ def posterior(observations: Sequence[Observation], noise: Noise) -> Posterior:
     )
 
 
-def change(mean: float, variance: float) -> Change:
+def change(mean: float, variance: float) -> LikelyChange:
     """Return the relative change of a difference of logarithms."""
     reach = _REACH * math.sqrt(variance)
-    return Change(math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach))
+    return LikelyChange(math.expm1(mean), math.expm1(mean - reach), math.expm1(mean + reach))
 
 
 def covariance(count: int, drift: float) -> Floats:
@@ -216,7 +216,7 @@ def covariance(count: int, drift: float) -> Floats:
     return np.eye(count) + drift**2 * np.minimum.outer(order, order)
 
 
-def _fit(observations: Sequence[Observation], tested: Sequence[int], drift: float) -> Fit:
+def _fit(observations: Sequence[Observation], tested: Sequence[int], drift: float) -> PosteriorFit:
     values = np.array([one.log_value for one in observations])
     positions = np.array([one.position for one in observations])
     steps = (positions[:, None] >= np.array(tested[1:])[None, :]).astype(float)
@@ -227,13 +227,13 @@ def _fit(observations: Sequence[Observation], tested: Sequence[int], drift: floa
     without_mean = inverse - np.outer(rows, rows) / mass
     log_norm = -(np.linalg.slogdet(runs)[1] + math.log(mass)) / 2
     weighted = without_mean @ values
-    return Fit(
+    return PosteriorFit(
         drift, values, steps, inverse, steps.T @ without_mean @ steps, steps.T @ weighted, float(values @ weighted),
         float(log_norm),
     )  # fmt: skip
 
 
-def _case(fit: Fit, size: float, widths: Floats, noises: Floats, prior: Floats) -> Case:
+def _case(fit: PosteriorFit, size: float, widths: Floats, noises: Floats, prior: Floats) -> Case:
     """Return the log weights: prior, evidence of the runs, and the number of commits in each interval."""
     base = prior + fit.log_norm - (len(fit.values) - 1) * np.log(noises) - fit.rest / (2 * noises**2)
     precision = fit.precision[None] / noises[:, None, None] ** 2

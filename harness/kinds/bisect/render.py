@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, run_link
-from harness.kinds.bisect.outcome import Outcome
+from harness.kinds.bisect.outcome import BisectOutcome
 from harness.kinds.bisect.text import CHART, change_text, result_of
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis
@@ -26,7 +26,7 @@ _PERCENT_TICKS = tuple((step / 4, f"{25 * step}") for step in range(5))
 _SKIPPED_SHOWN = 5
 
 
-def bisect_charts(outcome: Outcome) -> tuple[Chart, ...]:
+def bisect_charts(outcome: BisectOutcome) -> tuple[Chart, ...]:
     """Return the chart of the probability of each commit; none before both ends were run."""
     if outcome.found is None or not outcome.decision.suspects:
         return ()
@@ -44,7 +44,7 @@ def bisect_charts(outcome: Outcome) -> tuple[Chart, ...]:
     return (Chart(CHART, svg.document("Which one made the change", "%, probability", about, svg.HEIGHT, body)),)
 
 
-def bisect_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
+def bisect_report(outcome: BisectOutcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record, result = outcome.record, result_of(outcome)
     of_runs = warnings_of([one.result for one in outcome.runs if one.result])
@@ -79,7 +79,7 @@ def bisect_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
     )
 
 
-def _warnings(outcome: Outcome, headline: str) -> Iterator[str]:
+def _warnings(outcome: BisectOutcome, headline: str) -> Iterator[str]:
     """Yield why it ended early, and which candidates share the probability of the next one."""
     reason = outcome.record.stop_reason.rstrip(".")
     if reason and reason not in headline:
@@ -92,7 +92,7 @@ def _warnings(outcome: Outcome, headline: str) -> Iterator[str]:
         yield f"{names} {verb} skipped, so the commit after it shares its probability: {outcome.skipped[skipped[0]]}"
 
 
-def _suspect_table(outcome: Outcome) -> str:
+def _suspect_table(outcome: BisectOutcome) -> str:
     """Return the most probable answers, one per line, with those that are no single commit."""
     record, found = outcome.record, outcome.found
     if found is None or not outcome.decision.suspects:
@@ -108,7 +108,7 @@ def _suspect_table(outcome: Outcome) -> str:
     return table(("probability %", "what", f"{record.metric.name}, 95 % interval"), cells, text_columns=3)
 
 
-def _part_table(outcome: Outcome) -> str:
+def _part_table(outcome: BisectOutcome) -> str:
     """Return the changes when no single commit made them; empty else."""
     if outcome.found is None or outcome.decision.named or outcome.found.several < 0.5:
         return ""
@@ -117,7 +117,7 @@ def _part_table(outcome: Outcome) -> str:
     return table(("after", "up to", f"{outcome.record.metric.name}, 95 % interval"), rows, text_columns=3)
 
 
-def _candidate_table(outcome: Outcome) -> str:
+def _candidate_table(outcome: BisectOutcome) -> str:
     """Return a row for each candidate that was tried."""
     shares, rows = outcome.found.commits if outcome.found else [], []
     for index, candidate in enumerate(outcome.record.candidates):
@@ -131,7 +131,7 @@ def _candidate_table(outcome: Outcome) -> str:
     return table(("commit or value", "runs", outcome.record.metric.title, "probability %"), rows, 2) if rows else ""
 
 
-def _run_table(outcome: Outcome) -> str:
+def _run_table(outcome: BisectOutcome) -> str:
     metric, rows = outcome.record.metric, []
     for one in outcome.runs:
         counts = "no: the warm-up run" if one.run.is_warm_up else f"no: {one.problem}" if one.problem else "yes"

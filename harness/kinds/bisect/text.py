@@ -12,8 +12,8 @@ from harness.experiment.record import FINISHED
 from harness.judge.result import FOUND, NO_EFFECT, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.bisect.decision import RUNS_MOST, SURE, Suspect
-from harness.kinds.bisect.outcome import Outcome
-from harness.kinds.bisect.posterior import Change
+from harness.kinds.bisect.outcome import BisectOutcome
+from harness.kinds.bisect.posterior import LikelyChange
 from harness.metrics.metric import is_better
 from harness.report.first_screen import brief, shortest
 
@@ -24,7 +24,7 @@ _SUBJECT_WORDS = 10
 _FOUND_PER_REACH = 2.8 / 1.96
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: BisectOutcome) -> str:
     """Return the verdict with the commit, or what is missing, in at most 20 words."""
     before = "" if outcome.record.state == FINISHED else "INTERRUPTED, so far "
     if outcome.verdict == INVALID:
@@ -32,7 +32,7 @@ def headline(outcome: Outcome) -> str:
     return brief(*_sentences(outcome, before))
 
 
-def _sentences(outcome: Outcome, before: str) -> Iterator[str]:
+def _sentences(outcome: BisectOutcome, before: str) -> Iterator[str]:
     """Yield the answer, `before` in front of it, and what else is worth a sentence."""
     found, decision, metric = outcome.found, outcome.decision, outcome.record.metric.name
     after = f"after {units.plural(len(outcome.counted), 'run')}"
@@ -57,12 +57,12 @@ def _sentences(outcome: Outcome, before: str) -> Iterator[str]:
         yield _shortened(f"{before}{CANNOT_TELL} {after}:", outcome, decision.suspects[0])
 
 
-def _shortened(before: str, outcome: Outcome, suspect: Suspect) -> str:
+def _shortened(before: str, outcome: BisectOutcome, suspect: Suspect) -> str:
     """Return a sentence about a suspect, with as many words of its subject as fit."""
     return shortest(*(f"{before} {suspect_text(outcome, suspect, words)}." for words in range(_SUBJECT_WORDS, -1, -1)))
 
 
-def _seen(whole: Change) -> str:
+def _seen(whole: LikelyChange) -> str:
     """Return the smallest change that so many runs find in 80 %, as a percentage."""
     reach = (math.log1p(whole.high_ratio) - math.log1p(whole.low_ratio)) / 2
     return units.percent_text(math.expm1(reach * _FOUND_PER_REACH), 0)
@@ -73,7 +73,7 @@ def _percent(ratio: float) -> str:
     return "over 99 %" if ratio > 0.99 else f"{units.percent_text(ratio, 0)} %"
 
 
-def suspect_text(outcome: Outcome, suspect: Suspect, subject_words: int) -> str:
+def suspect_text(outcome: BisectOutcome, suspect: Suspect, subject_words: int) -> str:
     """Return a suspect with its probability and change, such as 91 %: a3f2c1 Use a lock (p95 +14 %, 9 to 19)."""
     candidate = outcome.record.candidates[suspect.positions[-1]]
     words = candidate.title.split()
@@ -84,13 +84,13 @@ def suspect_text(outcome: Outcome, suspect: Suspect, subject_words: int) -> str:
     return f"{_percent(suspect.probability)}: {title}{more} ({change})"
 
 
-def change_text(change: Change) -> str:
+def change_text(change: LikelyChange) -> str:
     """Return a change with its interval, such as +14 %, 9 to 19."""
     low, high = (units.percent_text(ratio, 0) for ratio in (change.low_ratio, change.high_ratio))
     return f"{units.signed_percent(change.ratio, 0)} %, {low} to {high}"
 
 
-def result_of(outcome: Outcome) -> Result:
+def result_of(outcome: BisectOutcome) -> Result:
     """Return what the report found, for those who show it."""
     record, named = outcome.record, outcome.decision.named
     change = (KeyFigure(record.metric.name, units.signed_percent(named.change.ratio, 0), "%"),) if named else ()
@@ -105,7 +105,7 @@ def result_of(outcome: Outcome) -> Result:
     )
 
 
-def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
+def _next_steps(outcome: BisectOutcome) -> Iterator[NextStep]:
     record, named = outcome.record, outcome.decision.named
     if outcome.causes:
         yield NextStep("See below what grew inside the system")

@@ -16,7 +16,7 @@ from harness.history import trend as states
 from harness.history.acceptance import Acceptance
 from harness.history.change_points import ChangePoint
 from harness.history.nightly_series import NightlyRuns
-from harness.history.trend import VALUES_LEAST, Gauge, Position, Series, changes_of, positions
+from harness.history.trend import VALUES_LEAST, Gauge, Position, TrendSeries, changes_of, positions
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
@@ -158,7 +158,7 @@ def _of_metric(
     }
     changes = changes_of(values, gauge)
     weekdays = [date.fromisoformat(day).weekday() for day in dates]
-    all_positions = positions(Series(values, weekdays, changes, accepted), gauge)
+    all_positions = positions(TrendSeries(values, weekdays, changes, accepted), gauge)
     position = all_positions[-1]
     check = Check(
         plan=tonight.plan,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
-from harness.compare.causes import Cause, causes
+from harness.compare.causes import GrownCost, causes
 from harness.compare.conditions import Conditions
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.experiment.record import ENDED, NOT_RUN
@@ -33,7 +33,7 @@ _SHOWN_ELSEWHERE = ("commit of the harness",)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoadOutcome:
     """How a run ended: OK, GOAL MISSED, DOUBTFUL, INVALID, INTERRUPTED, FAILED (no metrics) or NOT RUN, and why.
 
     A DOUBTFUL run that missed a goal is GOAL MISSED; its reasons include those for DOUBTFUL, too.
@@ -52,11 +52,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Growth:
+class CostGrowth:
     """What a request costs more of than in the nightly run of `date`, the last profiled one before a regression."""
 
     date: str
-    causes: tuple[Cause, ...]
+    causes: tuple[GrownCost, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class LoadResult:
     too_few: tuple[str, ...]
     last_date: str | None
     differences: tuple[Difference, ...]
-    growth: Growth | None = None
+    growth: CostGrowth | None = None
     others_count: int = 0
     unseen: str = ""
 
@@ -83,7 +83,7 @@ class NightlyResult:
     """The content of a nightly report."""
 
     record: NightlyRecord
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LoadOutcome, ...]
     loads: tuple[LoadResult, ...]
 
     @property
@@ -136,22 +136,22 @@ def nightly_result(record: NightlyRecord, entries: Iterable[Entry], acceptances:
     )
 
 
-def _outcome(run: LoadRun, load: Load, entries: Mapping[str, Entry]) -> Outcome:
+def _outcome(run: LoadRun, load: Load, entries: Mapping[str, Entry]) -> LoadOutcome:
     problem = (run.problem,) if run.problem else ()
     if run.state != ENDED:
         why = problem if run.state == NOT_RUN else ("the nightly run was stopped before",)
-        return Outcome(run, load, NOT_MEASURED, why, None)
+        return LoadOutcome(run, load, NOT_MEASURED, why, None)
     entry = entries.get(f"{load.plan}/{run.run}") if run.run else None
     result = entry.result if entry else None
     if result is None or result.verdict is None:
         lost = (entry.problem if entry else "its report no longer exists",) if run.run else ()
-        return Outcome(run, load, FAILED, (*problem, *lost), None)
+        return LoadOutcome(run, load, FAILED, (*problem, *lost), None)
     verdict = result.verdict
     if not verdict.goals_missed:  # only judged runs have goals
         state = OK if verdict.state == VALID else verdict.state
-        return Outcome(run, load, state, (*problem, *verdict.reasons), result)
+        return LoadOutcome(run, load, state, (*problem, *verdict.reasons), result)
     doubtful = (f"{DOUBTFUL}: {'; '.join(verdict.reasons)}",) if verdict.reasons else ()
-    return Outcome(run, load, GOAL_MISSED, (*problem, *verdict.goals_missed, *doubtful), result)
+    return LoadOutcome(run, load, GOAL_MISSED, (*problem, *verdict.goals_missed, *doubtful), result)
 
 
 def _load_result(
@@ -182,7 +182,7 @@ def _load_result(
     )
 
 
-def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequence[NightlyRuns]) -> Growth | None:
+def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequence[NightlyRuns]) -> CostGrowth | None:
     since = min((check.since for check in checks if check.state == REGRESSED and check.since), default="")
     profiled = [group for group in before if group.date < since and any(run.is_profiled for run in group.valid)]
     if not profiled:
@@ -190,7 +190,7 @@ def _growth(checks: Sequence[Check], before: Sequence[NightlyRuns], now: Sequenc
     last_date = profiled[-1].date
     baseline = [run for group in profiled if group.date == last_date for run in group.valid]
     found = causes(baseline, [run for group in now for run in group.valid])
-    return Growth(last_date, found) if found else None
+    return CostGrowth(last_date, found) if found else None
 
 
 class Resolution(Protocol):

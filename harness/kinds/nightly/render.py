@@ -23,7 +23,7 @@ from harness.kinds.nightly.gate import (
     WARNED,
     Check,
 )
-from harness.kinds.nightly.outcome import FAILED, LoadResult, NightlyResult, Outcome
+from harness.kinds.nightly.outcome import FAILED, LoadOutcome, LoadResult, NightlyResult
 from harness.metrics.metric import Metric, Table, columns_of_runs
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
@@ -135,14 +135,14 @@ def _of_checks(result: NightlyResult, states: Sequence[str]) -> Iterator[str]:
     yield from (_finding(load, check) for load, check in found)
 
 
-def _run_text(outcome: Outcome) -> str:
+def _run_text(outcome: LoadOutcome) -> str:
     """Return the load and round of a run, with a link to its report if there is one."""
     load, run = outcome.load, outcome.run
     title = cell(load.title) + (f", round {run.round_number}" if load.repeats > 1 else "")
     return f"{_run_link(outcome)} of {title}" if run.run else title
 
 
-def _run_link(outcome: Outcome) -> str:
+def _run_link(outcome: LoadOutcome) -> str:
     run = outcome.run.run
     return f"[{run}]({quote(outcome.load.plan)}/{quote(run)}.md)" if run else ""
 
@@ -211,7 +211,7 @@ def _growth(load: LoadResult) -> str:
     return f"What grew inside the system since the nightly run of {date}:\n\n{grown}"
 
 
-def _profiles(load: LoadResult, outcomes: Sequence[Outcome]) -> str:
+def _profiles(load: LoadResult, outcomes: Sequence[LoadOutcome]) -> str:
     """Return links to the profiles of a load's runs; empty without any."""
     links = [
         profile_links(run, f"{outcome.load.plan}/{run}", outcome.result.profiles)
@@ -262,11 +262,11 @@ def _changes(result: NightlyResult) -> Iterator[str]:
         yield "no known change: same set-up and same commit as in the last nightly run"
 
 
-def _run_cells(outcome: Outcome) -> list[str]:
+def _run_cells(outcome: LoadOutcome) -> list[str]:
     return [_run_link(outcome), cell(outcome.load.title), str(outcome.run.round_number)]
 
 
-def _run_row(outcome: Outcome) -> list[str]:
+def _run_row(outcome: LoadOutcome) -> list[str]:
     total = outcome.result.total if outcome.result else None
     run = outcome.result.run if outcome.result else None
     figures = [metric.text(metric.of(total)) for metric in _METRICS] if total else [""] * len(_METRICS)

@@ -23,9 +23,9 @@ from harness.kinds.nightly.outcome import (
     GOAL_MISSED,
     NOT_MEASURED,
     KnownOf,
+    LoadOutcome,
     LoadResult,
     NightlyResult,
-    Outcome,
     metrics_of,
     nightly_result,
     unseen,
@@ -109,7 +109,7 @@ def _suite(name: str, cases: Sequence[TestCase]) -> TestSuite:
     return suite
 
 
-def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
+def _run_case(outcome: LoadOutcome, result: NightlyResult) -> TestCase:
     name, took_s = _text(result.record.title_of(outcome.run)), outcome.run.took_s or 0.0
     case = TestCase(name, f"runs.{_text(outcome.load.plan)}", took_s)
     why = _text("; ".join(outcome.reasons))
@@ -125,7 +125,7 @@ def _run_case(outcome: Outcome, result: NightlyResult) -> TestCase:
     return case
 
 
-def _goal_case(outcome: Outcome, goal: GoalResult, result: NightlyResult) -> TestCase:
+def _goal_case(outcome: LoadOutcome, goal: GoalResult, result: NightlyResult) -> TestCase:
     name = f"{result.record.title_of(outcome.run)}: {goal.goal_text}"
     case = TestCase(_text(name), f"goals.{_text(outcome.load.plan)}", 0.0)
     if goal.is_met:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, thread_group_of
-from harness.kinds.overload.levels import REST_GOOD_LEAST_RATIO, Level
+from harness.kinds.overload.levels import REST_GOOD_LEAST_RATIO, OverloadLevel
 from harness.plan.jmx.tree import LOAD_GROUP
 
 # A rejection is fast when it takes no longer than this, nor than an answer within the goal.
@@ -21,7 +21,7 @@ TOLERANCE_RATIO = 0.10
 _P90 = 0.9
 
 
-class Outcome(StrEnum):
+class AttemptsOutcome(StrEnum):
     """What became of a request."""
 
     GOOD = "good"
@@ -37,7 +37,7 @@ class Attempt:
 
     start_s: float
     elapsed_ms: int
-    outcome: Outcome
+    outcome: AttemptsOutcome
 
     @property
     def end_s(self) -> float:
@@ -62,17 +62,21 @@ class Attempts:
     most_users: int | None
 
 
-def outcome_of(sample: Sample, limit_ms: float) -> Outcome:
+def outcome_of(sample: Sample, limit_ms: float) -> AttemptsOutcome:
     """Return the outcome of a request; `limit_ms` is the longest response time within the goal.
 
     A failure is a time-out when the client gave up: on connecting, or on the answer. Every other failure is a
     rejection: refused or reset connections, error codes, wrong content.
     """
     if sample.success:
-        return Outcome.GOOD if sample.elapsed_ms <= limit_ms else Outcome.LATE
+        return AttemptsOutcome.GOOD if sample.elapsed_ms <= limit_ms else AttemptsOutcome.LATE
     if _TIME_OUT_CODE in sample.code.lower() or _TIME_OUT_MESSAGE in sample.message.lower():
-        return Outcome.TIMED_OUT
-    return Outcome.REJECTED_FAST if sample.elapsed_ms <= min(limit_ms, FAST_MOST_MS) else Outcome.REJECTED_SLOWLY
+        return AttemptsOutcome.TIMED_OUT
+    return (
+        AttemptsOutcome.REJECTED_FAST
+        if sample.elapsed_ms <= min(limit_ms, FAST_MOST_MS)
+        else AttemptsOutcome.REJECTED_SLOWLY
+    )
 
 
 def attempts_of(samples: Iterable[Sample], limit_ms: float) -> Attempts:
@@ -109,11 +113,11 @@ class Recovery:
     reason: str = ""
 
 
-def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Recovery:
+def recovery_of(attempts: Sequence[Attempt], before: OverloadLevel, after: OverloadLevel) -> Recovery:
     """Return the recovery; `before` is the first level, `after` the stage after the fall of the load."""
     watched_s = after.to_s - after.from_s
     rest = [attempt.outcome for attempt in attempts if before.from_s <= attempt.start_s < before.to_s]
-    if rest.count(Outcome.GOOD) < REST_GOOD_LEAST_RATIO * len(rest):
+    if rest.count(AttemptsOutcome.GOOD) < REST_GOOD_LEAST_RATIO * len(rest):
         what = "the first level was an overload already: there is nothing to return to"
         return Recovery(None, watched_s, reason=what)
     windows = list(_windows(attempts, before))
@@ -129,14 +133,14 @@ def recovery_of(attempts: Sequence[Attempt], before: Level, after: Level) -> Rec
     return Recovery(None, watched_s, least_per_s, most_ms)
 
 
-def _windows(attempts: Sequence[Attempt], level: Level) -> Iterator[tuple[float, float | None]]:
+def _windows(attempts: Sequence[Attempt], level: OverloadLevel) -> Iterator[tuple[float, float | None]]:
     """Yield goodput per s and p90 (ms, of all requests; None without any) of each five seconds of a level, in order."""
     seconds: dict[int, list[Attempt]] = {}
     for attempt in attempts:
         seconds.setdefault(int(attempt.start_s), []).append(attempt)
     for first in range(level.from_s, level.to_s - WINDOW_S + 1):
         found = [attempt for second in range(first, first + WINDOW_S) for attempt in seconds.get(second, ())]
-        good = sum(attempt.outcome is Outcome.GOOD for attempt in found)
+        good = sum(attempt.outcome is AttemptsOutcome.GOOD for attempt in found)
         yield good / WINDOW_S, p90_ms(found)
 
 

@@ -27,7 +27,7 @@ REST_GOOD_LEAST_RATIO = 0.9
 
 
 @dataclass(frozen=True)
-class Level:
+class OverloadLevel:
     """A counted level: its rate as a share of the capacity, and its seconds after the first arrival."""
 
     offered_ratio: float
@@ -47,24 +47,25 @@ def load_of(plan: PlanLoad, capacity_per_s: float, level_s: int) -> SeveralLoads
     return SeveralLoads((GroupLoad(LOAD_GROUP, stages(capacity_per_s, level_s), plan.think_time_s, per),))
 
 
-def counted_levels(level_s: int) -> tuple[Level, ...]:
+def counted_levels(level_s: int) -> tuple[OverloadLevel, ...]:
     """Return the counted levels: all stages but the warm-up and the recovery."""
     return tuple(
-        Level(ratio, index * level_s, (index + 1) * level_s) for index, ratio in enumerate(OFFERED_RATIOS, start=1)
+        OverloadLevel(ratio, index * level_s, (index + 1) * level_s)
+        for index, ratio in enumerate(OFFERED_RATIOS, start=1)
     )
 
 
-def scheduled_users(level: Level, capacity_per_s: float) -> float:
+def scheduled_users(level: OverloadLevel, capacity_per_s: float) -> float:
     """Return the users of the schedule from the begin of the warm-up to the end of a counted level."""
     level_s = level.to_s - level.from_s
     so_far = OFFERED_RATIOS[: level.from_s // level_s]
     return capacity_per_s * level_s * (REST_RATIO + sum(so_far))
 
 
-def recovery_level(level_s: int) -> Level:
+def recovery_level(level_s: int) -> OverloadLevel:
     """Return the stage after the fall of the load."""
     fall_s = (1 + len(OFFERED_RATIOS)) * level_s
-    return Level(REST_RATIO, fall_s, fall_s + RECOVERY_LEVELS * level_s)
+    return OverloadLevel(REST_RATIO, fall_s, fall_s + RECOVERY_LEVELS * level_s)
 
 
 def load_s(level_s: int) -> int:

@@ -18,7 +18,14 @@ from harness.kinds.overload.attempts import FAST_MOST_MS, TOLERANCE_RATIO, WINDO
 from harness.kinds.overload.levels import MOST_RATIO, OFFERED_RATIOS, RECOVERY_LEVELS, REST_RATIO
 from harness.kinds.overload.record import OverloadRecord, VariantRun, common_assignments
 from harness.kinds.overload.result import LevelResult, VariantResult
-from harness.kinds.overload.verdict import COLLAPSE, KEPT_LEAST_RATIO, OVERLOAD_LEAST_RATIO, Verdict, judge, percent
+from harness.kinds.overload.verdict import (
+    COLLAPSE,
+    KEPT_LEAST_RATIO,
+    OVERLOAD_LEAST_RATIO,
+    OverloadVerdict,
+    judge,
+    percent,
+)
 from harness.report.charts.chart import Chart, write_charts
 from harness.report.charts.svg import Range
 from harness.report.first_screen import first_screen, printed_screen, shortest
@@ -102,19 +109,19 @@ def result_of(record: OverloadRecord) -> Result:
     )
 
 
-def _judged(record: OverloadRecord) -> list[tuple[str, Verdict]]:
+def _judged(record: OverloadRecord) -> list[tuple[str, OverloadVerdict]]:
     """Return the name of each measured variant with its verdict."""
     names = record.variant_names
     return [
         (
             names[run.variant],
-            judge(run.result.levels, record.limit_ms) if run.result else Verdict(INVALID, run.problem),
+            judge(run.result.levels, record.limit_ms) if run.result else OverloadVerdict(INVALID, run.problem),
         )
         for run in record.measured
     ]
 
 
-def _answers(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> Iterator[str]:
+def _answers(record: OverloadRecord, judged: Sequence[tuple[str, OverloadVerdict]]) -> Iterator[str]:
     """Yield the answer, from the fullest to the shortest text: the worst variant, and how many are not."""
     state = worst(verdict.state for _, verdict in judged)
     bad = [(name, verdict.reason) for name, verdict in judged if verdict.state == state]
@@ -132,7 +139,7 @@ def _answers(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> I
         yield f"{state}: {count}"
 
 
-def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, Verdict]]) -> Iterator[NextStep]:
+def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, OverloadVerdict]]) -> Iterator[NextStep]:
     if record.state != FINISHED or record.stop_reason:
         larger = "" if record.state != FINISHED else " with a larger MAX"
         yield NextStep(f"Resume the test{larger}", record.resume_command)

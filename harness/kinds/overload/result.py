@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from harness.kinds.overload.attempts import Attempt, Attempts, Outcome, Recovery, p90_ms, recovery_of
-from harness.kinds.overload.levels import Level, counted_levels, recovery_level, scheduled_users
+from harness.kinds.overload.attempts import Attempt, Attempts, AttemptsOutcome, Recovery, p90_ms, recovery_of
+from harness.kinds.overload.levels import OverloadLevel, counted_levels, recovery_level, scheduled_users
 from harness.metrics import batch_means
 from harness.metrics.batch_means import Estimate
 from harness.metrics.distributions import student_t_quantile
@@ -20,7 +20,7 @@ from harness.metrics.slope import slope
 LATE_LEAST_S = 1.0
 # A rise of the response time within a level: its greatest p-value, and its least share of the mean.
 _RISE_P_MOST, _RISE_LEAST_RATIO = 0.01, 0.2
-_REJECTED = (Outcome.REJECTED_FAST, Outcome.REJECTED_SLOWLY)
+_REJECTED = (AttemptsOutcome.REJECTED_FAST, AttemptsOutcome.REJECTED_SLOWLY)
 
 
 class GoodputInterval(NamedTuple):
@@ -106,14 +106,14 @@ def requests_per_user(found: Attempts, level_s: int) -> float:
     return sum(counts) / len(counts) if counts else 0.0
 
 
-def _level_result(level: Level, all_attempts: Attempts, capacity_per_s: float, per_user: float) -> LevelResult:
+def _level_result(level: OverloadLevel, all_attempts: Attempts, capacity_per_s: float, per_user: float) -> LevelResult:
     length_s, users_per_s = level.to_s - level.from_s, capacity_per_s * level.offered_ratio
     started_so_far = sum(user.start_s < level.to_s + LATE_LEAST_S for user in all_attempts.users)
     attempts = [attempt for attempt in all_attempts.attempts if level.from_s <= attempt.start_s < level.to_s]
     counts = Counter(attempt.outcome for attempt in attempts)
     # The good answers that arrived in each second, not those whose requests started in it: a busy system answers
     # steadily, whatever the chance of the arrivals.
-    good = Counter(int(attempt.end_s) for attempt in all_attempts.attempts if attempt.outcome is Outcome.GOOD)
+    good = Counter(int(attempt.end_s) for attempt in all_attempts.attempts if attempt.outcome is AttemptsOutcome.GOOD)
     return LevelResult(
         offered_ratio=level.offered_ratio,
         length_s=length_s,
@@ -122,18 +122,18 @@ def _level_result(level: Level, all_attempts: Attempts, capacity_per_s: float, p
         started_user_count=sum(level.from_s <= user.start_s < level.to_s for user in all_attempts.users),
         missing_user_count=max(0, round(scheduled_users(level, capacity_per_s)) - started_so_far),
         sample_count=len(attempts),
-        good_count=counts[Outcome.GOOD],
-        late_count=counts[Outcome.LATE],
-        rejected_fast_count=counts[Outcome.REJECTED_FAST],
-        rejected_slowly_count=counts[Outcome.REJECTED_SLOWLY],
-        timed_out_count=counts[Outcome.TIMED_OUT],
+        good_count=counts[AttemptsOutcome.GOOD],
+        late_count=counts[AttemptsOutcome.LATE],
+        rejected_fast_count=counts[AttemptsOutcome.REJECTED_FAST],
+        rejected_slowly_count=counts[AttemptsOutcome.REJECTED_SLOWLY],
+        timed_out_count=counts[AttemptsOutcome.TIMED_OUT],
         goodput=batch_means.mean([float(good[second]) for second in range(level.from_s, level.to_s)]),
         p90_ms=p90_ms(attempts),
         is_rising=_is_rising([one for one in attempts if one.outcome not in _REJECTED], level),
     )
 
 
-def _is_rising(accepted: Sequence[Attempt], level: Level) -> bool:
+def _is_rising(accepted: Sequence[Attempt], level: OverloadLevel) -> bool:
     """Return whether the mean response time of each second rises over the level, certainly and by a share of it."""
     by_second: dict[int, list[int]] = {}
     for attempt in accepted:

@@ -126,7 +126,7 @@ def attempts_in(directory: RunDirectory, limit_ms: float) -> Attempts:
     return attempts_of((sample for _, sample in each_sample(inputs)), limit_ms)
 
 
-def with_rate(record: OverloadRecord, request: Request, capacity: Capacity, context: RunContext) -> OverloadRecord:
+def with_rate(record: OverloadRecord, request: Request, capacity: KnownCapacity, context: RunContext) -> OverloadRecord:
     """Run one user once, and return the record with the new users per second whose requests are the capacity.
 
     The run is not stored, nor uploaded, and therefore in this process.
@@ -165,7 +165,7 @@ def _time_outs_text(request: Request) -> str:
 
 
 @dataclass(frozen=True)
-class Capacity:
+class KnownCapacity:
     """The successful requests per second at the greatest number of users within a goal, and where that was found."""
 
     requests_per_s: float
@@ -174,7 +174,7 @@ class Capacity:
 
 def last_capacity(
     reports: Path, plan: str, profile: str, target: str | None, assignments: Collection[str]
-) -> Capacity | None:
+) -> KnownCapacity | None:
     """Return the capacity that the plan's last finished search found; None without one.
 
     It must have used the same profile, the same target, and a SET of just these assignments.
@@ -192,7 +192,7 @@ def last_capacity(
     return None
 
 
-def _capacity(files: ExperimentFiles, record: SweepRecord) -> Capacity | None:
+def _capacity(files: ExperimentFiles, record: SweepRecord) -> KnownCapacity | None:
     # Imported here, because NumPy loads slowly and a given RATE does not need it.
     from harness.sweep.analysis import analyse
     from harness.sweep.sources import read_sweep
@@ -205,4 +205,4 @@ def _capacity(files: ExperimentFiles, record: SweepRecord) -> Capacity | None:
         return None
     least = "at least " if answer.is_least else ""
     text = f"{least}{units.rate_text(rates[0])} successful requests/s at {units.plural(users, 'user')} ({record.name})"
-    return Capacity(rates[0], text)
+    return KnownCapacity(rates[0], text)

@@ -47,7 +47,7 @@ class KeptShare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OverloadVerdict:
     """The verdict and why in short, and the numbers of that reason; `peak` is the level with the greatest goodput.
 
     `kept` and `peak` are None when no goodput was measured. What is measured next to decide has so many times the rate,
@@ -63,7 +63,7 @@ class Verdict:
     next_level_s: int = 0
 
 
-def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
+def judge(levels: Sequence[LevelResult], limit_ms: float) -> OverloadVerdict:
     """Return the verdict on the levels of a variant, in the order of what was offered.
 
     `limit_ms` is the longest response time within the goal.
@@ -73,45 +73,47 @@ def judge(levels: Sequence[LevelResult], limit_ms: float) -> Verdict:
     peak, last, rest = max(levels, key=lambda level: level.goodput.value), levels[-1], levels[0]
     if not peak.goodput.value:
         reason = "no request was answered within the goal at any level"
-        return Verdict(CANNOT_TELL, reason, next_rate_ratio=1 / _NEXT)
+        return OverloadVerdict(CANNOT_TELL, reason, next_rate_ratio=1 / _NEXT)
     if rest.good_count < REST_GOOD_LEAST_RATIO * rest.sample_count:
         detail = f"only {percent(rest.good_count / rest.sample_count)} % of the requests were good there"
         reason = f"overloaded at {percent(rest.offered_ratio)} % load already"
-        return Verdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
+        return OverloadVerdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
     kept = kept_share(last.goodput, peak.goodput)
     load, rate = f"{percent(last.offered_ratio)} % load", units.rate_text(peak.goodput.value)
     reason = f"{percent(kept.ratio)} % of the peak goodput is left at {load}"
     detail = f"95 % interval {percent(kept.low_ratio)} % to {percent(kept.high_ratio)} % of {rate}/s, "
     detail += f"the peak at {percent(peak.offered_ratio)} % load"
     if kept.high_ratio < KEPT_LEAST_RATIO:
-        return Verdict(COLLAPSE, reason, detail, kept, peak)
+        return OverloadVerdict(COLLAPSE, reason, detail, kept, peak)
     if kept.low_ratio <= KEPT_LEAST_RATIO:
         reason = f"the goodput at {load} may be more or less than {percent(KEPT_LEAST_RATIO)} % of its peak"
-        return Verdict(CANNOT_TELL, reason, detail, kept, peak, next_level_s=_NEXT * last.length_s)
+        return OverloadVerdict(CANNOT_TELL, reason, detail, kept, peak, next_level_s=_NEXT * last.length_s)
     if last.started_per_s < OVERLOAD_LEAST_RATIO * peak.goodput.value:
         detail = f"only {units.rate_text(last.started_per_s)} requests/s started, and {rate}/s were answered in time"
-        return Verdict(CANNOT_TELL, f"too little overload at {load}", detail, kept, peak, next_rate_ratio=_NEXT)
+        return OverloadVerdict(CANNOT_TELL, f"too little overload at {load}", detail, kept, peak, next_rate_ratio=_NEXT)
     limit_s = limit_ms / units.MS_PER_S
     least_s = math.ceil(limit_s / OVERLOAD_LEVELS)
     if last.length_s < least_s:
         waits, goal = (units.number_text(round(seconds, 1)) for seconds in (OVERLOAD_LEVELS * last.length_s, limit_s))
         detail = f"even without any bound a queue would reach {waits} s in them, and answers up to {goal} s are good"
-        return Verdict(CANNOT_TELL, "the levels are too short for the goal", detail, kept, peak, next_level_s=least_s)
+        return OverloadVerdict(
+            CANNOT_TELL, "the levels are too short for the goal", detail, kept, peak, next_level_s=least_s
+        )
     if last.is_rising:
         reason = f"the response time still rises at the end of {load}"
         longer_s = _NEXT * last.length_s
-        return Verdict(CANNOT_TELL, reason, "its queue is not full yet", kept, peak, next_level_s=longer_s)
-    return Verdict(GRACEFUL, reason, detail, kept, peak)
+        return OverloadVerdict(CANNOT_TELL, reason, "its queue is not full yet", kept, peak, next_level_s=longer_s)
+    return OverloadVerdict(GRACEFUL, reason, detail, kept, peak)
 
 
-def _behind(levels: Sequence[LevelResult]) -> Verdict | None:
+def _behind(levels: Sequence[LevelResult]) -> OverloadVerdict | None:
     """Return the verdict when the load generator did not offer a level; None when it offered all."""
     for level in levels:
         if level.missing_user_count > MISSING_MOST_RATIO * level.scheduled_user_count + _MISSING_ALWAYS:
             users = units.plural(level.missing_user_count, "user")
             reason = f"the load generator fell behind at {percent(level.offered_ratio)} % load"
             detail = f"a second after the level {users} of the schedule had not started"
-            return Verdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
+            return OverloadVerdict(CANNOT_TELL, reason, detail, next_rate_ratio=1 / _NEXT)
     return None
 
 

@@ -18,7 +18,7 @@ from harness.history.files import read_entry
 from harness.history.trend import Gauge, usual_distance
 from harness.kinds.trust.outcome import sees_text
 from harness.kinds.trust.power import Costs, Way, change_text, length_of
-from harness.kinds.trust.variance import Part, Parts
+from harness.kinds.trust.variance import VariancePart, VarianceParts
 from harness.metrics.metric import Metric, metric_of
 from harness.metrics.shift import CONFIDENCE, POWER
 from harness.plan.load.model import LoadRecord
@@ -109,11 +109,11 @@ class Known:
     def _days(self, metric: Metric) -> float:
         """Return the known variance between days; 0 when it is not known."""
         day = self.metrics[metric.id].get("day")
-        return build(Part, day, self.test).variance if day else 0.0
+        return build(VariancePart, day, self.test).variance if day else 0.0
 
-    def _parts(self, metric: Metric) -> Parts | None:
+    def _parts(self, metric: Metric) -> VarianceParts | None:
         parts = self.metrics.get(metric.id, {}).get("parts")
-        return build(Parts, parts, self.test) if parts else None
+        return build(VarianceParts, parts, self.test) if parts else None
 
 
 def known(reports: Path, plan: str, load: LoadRecord, profile: str) -> Known | None:

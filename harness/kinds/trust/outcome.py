@@ -21,7 +21,7 @@ from harness.judge.verdict import INTERRUPTED
 from harness.kinds.trust.design import RUNS_PER_START, STARTS_LEAST
 from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, least_change, ways
 from harness.kinds.trust.record import TrustRecord
-from harness.kinds.trust.variance import Part, Parts, between_days, parts_of, within_runs
+from harness.kinds.trust.variance import VariancePart, VarianceParts, between_days, parts_of, within_runs
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
@@ -59,8 +59,8 @@ class MetricTrust:
     metric: Metric
     mean: float | None
     sample_count: int
-    parts: Parts | None = None
-    day: Part | None = None
+    parts: VarianceParts | None = None
+    day: VariancePart | None = None
     seen: tuple[Seen, ...] = ()
     ways: tuple[Way, ...] = ()
     gate_problem: str = ""
@@ -79,7 +79,7 @@ class MetricTrust:
 
 
 @dataclass(frozen=True)
-class Outcome(SweepSoFar):
+class TrustOutcome(SweepSoFar):
     """The record with the results of its runs in order, and of each metric what they show."""
 
     record: TrustRecord
@@ -140,7 +140,7 @@ class Outcome(SweepSoFar):
         }
 
 
-def outcome_of(record: TrustRecord, results: Mapping[str, RunResult], entries: Sequence[Entry] = ()) -> Outcome:
+def outcome_of(record: TrustRecord, results: Mapping[str, RunResult], entries: Sequence[Entry] = ()) -> TrustOutcome:
     """Return the outcome of the runs so far; `results` are theirs by name, `entries` earlier runs of the plan."""
     ended = [(run, results.get(run.name)) for run in record.measured]
     known = tuple(result for _, result in ended if result)
@@ -151,16 +151,16 @@ def outcome_of(record: TrustRecord, results: Mapping[str, RunResult], entries: S
     )
     starts = tuple(tuple(runs) for runs in record.starts(results))
     if len(starts) < STARTS_LEAST:
-        return Outcome(record, known, starts, problems=problems, by_name=results)
+        return TrustOutcome(record, known, starts, problems=problems, by_name=results)
     costs = _costs(record, starts)
     days = _days(entries, starts[0][0])
     metrics = tuple(_metric(metric, record, starts, costs, days) for metric in METRICS)
     jobs = dict.fromkeys(label.label for runs in starts for run in runs for label in run.labels if label.is_job)
     metrics += tuple(_metric(AVERAGE, record, starts, costs, days, job) for job in jobs)
-    return Outcome(record, known, starts, metrics, costs, problems, results)
+    return TrustOutcome(record, known, starts, metrics, costs, problems, results)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: TrustOutcome) -> str:
     """Return the answer: what this benchmark sees, and with which test, in at most 20 words."""
     record = outcome.record
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
@@ -186,7 +186,7 @@ def sees_text(ratio: float | None) -> str:
     return "over 100 %" if ratio and ratio > 1 else f"{units.percent_text(ratio, 1)} %"
 
 
-def _next_steps(outcome: Outcome) -> Iterator[NextStep]:
+def _next_steps(outcome: TrustOutcome) -> Iterator[NextStep]:
     record, one = outcome.record, outcome.answer
     if record.state != FINISHED:
         yield NextStep("Continue the test", record.resume_command)

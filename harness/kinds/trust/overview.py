@@ -14,7 +14,7 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue
-from harness.history.series import Line, history
+from harness.history.series import HistoryLine, history
 from harness.judge.warnings import WarningCode
 from harness.kinds.trust.power import least_change
 from harness.metrics.figures import TOTAL
@@ -39,7 +39,7 @@ _HEADS = ("plan", "runs", "scatter %", "8 pairs see %", "recorded causes", "nois
 
 
 @dataclass(frozen=True)
-class Noise:
+class PlanNoise:
     """The scatter of a plan's newest runs under the same conditions, and how small a change eight pairs see."""
 
     plan: str
@@ -73,7 +73,7 @@ def write_overview(reports: Path) -> int:
     return EXIT_OK
 
 
-def noise_of(entries: Sequence[Entry], plan: str) -> Noise | None:
+def noise_of(entries: Sequence[Entry], plan: str) -> PlanNoise | None:
     """Return the scatter of the newest runs of a plan; None for fewer than six valid runs under the same conditions."""
     lines = [line for line in history(entries, plan, TOTAL, AVERAGE).lines if len(_recent(line)) >= _RUNS_LEAST]
     if not lines:
@@ -85,10 +85,10 @@ def noise_of(entries: Sequence[Entry], plan: str) -> Noise | None:
     counts = {text: sum(code in one for one in codes) for code, text in _CAUSES.items()}
     causes = tuple(f"{text}: {count} of {units.plural(len(codes), 'run')}" for text, count in counts.items() if count)
     scatter = stdev(level for _, _, level in recent)
-    return Noise(plan, len(recent), scatter, causes, _since(recent))
+    return PlanNoise(plan, len(recent), scatter, causes, _since(recent))
 
 
-def overview(found: Sequence[Noise], tests: Mapping[str, str]) -> str:
+def overview(found: Sequence[PlanNoise], tests: Mapping[str, str]) -> str:
     """Return the page as Markdown, the noisiest plan first; `tests` are links to the newest trust test of a plan."""
     rows = [
         [
@@ -111,7 +111,7 @@ def overview(found: Sequence[Noise], tests: Mapping[str, str]) -> str:
     return f"{command}\n# What the benchmarks see\n\n**{_headline(found)}**\n{body}\n{about}\n"
 
 
-def _headline(found: Sequence[Noise]) -> str:
+def _headline(found: Sequence[PlanNoise]) -> str:
     noisy = [one.plan for one in sorted(found, key=lambda one: -one.scatter) if one.since]
     if not found:
         return f"No plan has a history: {_RUNS_LEAST} valid runs under the same conditions."
@@ -120,7 +120,7 @@ def _headline(found: Sequence[Noise]) -> str:
     return f"{len(noisy)} of {units.plural(len(found), 'plan')} with a history {verb} noisy{names}."
 
 
-def _recent(line: Line) -> list[tuple[str, str, float]]:
+def _recent(line: HistoryLine) -> list[tuple[str, str, float]]:
     """Return name, date and level of the newest valid runs since the last change of the average."""
     since = line.changes[-1].index if line.changes else 0
     valid = [point for point in line.valid[since:] if point.value]

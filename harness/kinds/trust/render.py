@@ -8,9 +8,9 @@ from harness.base import units
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, run_link
 from harness.kinds.trust.design import RUNS_PER_START
-from harness.kinds.trust.outcome import PAIRS, MetricTrust, Outcome
+from harness.kinds.trust.outcome import PAIRS, MetricTrust, TrustOutcome
 from harness.kinds.trust.power import change_text
-from harness.kinds.trust.variance import Part
+from harness.kinds.trust.variance import VariancePart
 from harness.metrics.shift import as_ratio
 from harness.report.first_screen import first_screen
 from harness.report.tables import cell, in_comment, table
@@ -21,7 +21,7 @@ _RUN_HEADS = ("run", "start", "run of the start", "counts")
 _PART_HEADS = ("metric", "within a run %", "between runs %", "between starts %", "between days %", "second run %")
 
 
-def trust_report(outcome: Outcome, notes: str) -> str:
+def trust_report(outcome: TrustOutcome, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
     warnings = [cell(text) for text in (*_early(outcome), *outcome.problems, *warnings_of(outcome.results))]
@@ -59,7 +59,7 @@ def trust_report(outcome: Outcome, notes: str) -> str:
     )
 
 
-def _early(outcome: Outcome) -> Sequence[str]:
+def _early(outcome: TrustOutcome) -> Sequence[str]:
     reason = outcome.record.stop_reason.rstrip(".")
     return [f"The test ended early: {reason}."] if reason else []
 
@@ -86,7 +86,7 @@ def _pair_row(one: MetricTrust) -> list[str]:
     return [one.name, *(_range(seen.ratio, seen.low_ratio, seen.high_ratio) for seen in map(one.seen_at, PAIRS))]
 
 
-def _part(part: Part | None) -> str:
+def _part(part: VariancePart | None) -> str:
     return _UNKNOWN if part is None else _range(part.ratio, part.low_ratio, part.high_ratio)
 
 
@@ -97,7 +97,7 @@ def _range(ratio: float | None, low: float | None, high: float | None) -> str:
     return f"{middle} ({' to '.join(ends)})"
 
 
-def _run_table(outcome: Outcome) -> str:
+def _run_table(outcome: TrustOutcome) -> str:
     counted = {result.name for runs in outcome.starts for result in runs}
     rows = []
     for run in outcome.record.measured:

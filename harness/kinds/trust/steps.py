@@ -10,7 +10,7 @@ from harness.experiment.counting import Needs, problem_of
 from harness.experiment.execute import Done, Step
 from harness.kinds.trust.design import RUNS_PER_START
 from harness.kinds.trust.files import earlier_runs
-from harness.kinds.trust.outcome import METRICS, Outcome, headline, outcome_of
+from harness.kinds.trust.outcome import METRICS, TrustOutcome, headline, outcome_of
 from harness.kinds.trust.record import TrustRecord, TrustRun
 from harness.metrics.batch_means import estimate
 from harness.report.pages import write_page
@@ -27,7 +27,7 @@ _BAD_STARTS_IN_A_ROW = 4
 class StoredTrust(StoredSweep):
     """A trust test with its files."""
 
-    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> Outcome:
+    def judge(self, record: SweepRecord, results: Mapping[str, RunResult]) -> TrustOutcome:
         """Return the outcome of the runs so far; the history of the plan is read when the last start is complete."""
         assert isinstance(record, TrustRecord)
         is_complete = len(record.starts(results)) >= record.repeat
@@ -40,7 +40,7 @@ class StoredTrust(StoredSweep):
 
     def write_page(self, outcome: SweepSoFar) -> None:
         """Write the report; its notes block is preserved."""
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, TrustOutcome)
         # Deferred: bad input needs no templates, which are slow to import.
         from harness.kinds.trust.render import trust_report
 
@@ -55,7 +55,7 @@ class TrustTest(StoredTrust, SweepDesign):
 
     def next_run(self, so_far: SweepSoFar) -> NextRun | None:
         """Return the next run, with its start and its index there in the heading."""
-        assert isinstance(so_far, Outcome)
+        assert isinstance(so_far, TrustOutcome)
         record = so_far.record
         run = record.next_run(record.users[0], so_far.by_name)
         if run is None:
@@ -72,7 +72,7 @@ class TrustTest(StoredTrust, SweepDesign):
 
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""
-        assert isinstance(so_far, Outcome)
+        assert isinstance(so_far, TrustOutcome)
         record = so_far.record
         run = record.next_run(record.users[0], so_far.by_name)
         left = (record.repeat - len(so_far.starts)) * RUNS_PER_START - (run.index if run else 0)
@@ -80,7 +80,7 @@ class TrustTest(StoredTrust, SweepDesign):
 
     def obstacle(self, outcome: SweepSoFar) -> str:
         """Return why the test stops after this run: no start gets complete; an empty text when it continues."""
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, TrustOutcome)
         if text := super().obstacle(outcome):
             return text
         record = outcome.record
@@ -102,5 +102,5 @@ class TrustTest(StoredTrust, SweepDesign):
 
     def exit_code(self, outcome: SweepSoFar, options: argparse.Namespace) -> int:  # noqa: ARG002
         """Return the exit code of the test: a run that does not count was replaced."""
-        assert isinstance(outcome, Outcome)
+        assert isinstance(outcome, TrustOutcome)
         return outcome.exit_code

@@ -39,7 +39,7 @@ class MeanSquare(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class VariancePart:
     """A standard deviation of logarithms, which is nearly a ratio of the metric's value, with its 95 % interval."""
 
     ratio: float
@@ -47,7 +47,7 @@ class Part:
     high_ratio: float
 
     @classmethod
-    def of(cls, value: float, low: float, high: float) -> Part:
+    def of(cls, value: float, low: float, high: float) -> VariancePart:
         """Return the part of a variance with its interval; a negative one is 0."""
         return cls(*(math.sqrt(max(0.0, one)) for one in (value, low, high)))
 
@@ -58,7 +58,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class VarianceParts:
     """The parts of a metric's variance, and `total`, that of one run after a start of its own.
 
     `within` and `run` are None when a run has no batches: then `between`, all but `within`, includes it. `later` is by
@@ -66,10 +66,10 @@ class Parts:
     `start_count` is the number of starts.
     """
 
-    start: Part
-    run: Part | None
-    within: Part | None
-    total: Part
+    start: VariancePart
+    run: VariancePart | None
+    within: VariancePart | None
+    total: VariancePart
     later: tuple[float, float, float]
     start_count: int
 
@@ -84,7 +84,7 @@ class Parts:
         return self.total.variance - self.between
 
 
-def parts_of(levels: Sequence[Sequence[float]], within: MeanSquare | None) -> Parts:
+def parts_of(levels: Sequence[Sequence[float]], within: MeanSquare | None) -> VarianceParts:
     """Return the parts; `levels` are the logarithms of the runs of each start, equally many and at least two."""
     starts, runs = len(levels), len(levels[0])
     of_starts = [mean(row) for row in levels]
@@ -101,7 +101,7 @@ def parts_of(levels: Sequence[Sequence[float]], within: MeanSquare | None) -> Pa
     later = mean(of_positions[1:]) - of_positions[0]
     error = math.sqrt(between_runs.value / starts * (1 + 1 / (runs - 1)))
     reach = student_t_quantile(freedom, 1 - _TAIL) * error
-    return Parts(
+    return VarianceParts(
         start=difference(between_starts, between_runs, runs),
         run=difference(between_runs, within) if within else None,
         within=_scaled(within) if within else None,
@@ -132,7 +132,7 @@ def within_runs(estimates: Sequence[Estimate]) -> MeanSquare | None:
     return MeanSquare(mean(scatters) / effective_count(round(count), correlation), freedom)
 
 
-def between_days(days: Sequence[Sequence[float]], parts: Parts) -> Part | None:
+def between_days(days: Sequence[Sequence[float]], parts: VarianceParts) -> VariancePart | None:
     """Return the variance between days from the logarithms of each day's runs; None for fewer than three days.
 
     The mean of a day's n runs contains 1 / n of the `total` of `parts`.
@@ -144,7 +144,7 @@ def between_days(days: Sequence[Sequence[float]], parts: Parts) -> Part | None:
     return difference(means, MeanSquare(of_runs, parts.start_count - 1))
 
 
-def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> Part:
+def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> VariancePart:
     """Return (one - other) / divisor with the interval of Ting and others."""
     a, b = one.value, other.value
     found = a - b
@@ -157,20 +157,20 @@ def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> Part
     below = (g_one * a) ** 2 + (h_other * b) ** 2 + g_both * a * b
     above = (h_one * a) ** 2 + (g_other * b) ** 2 + h_both * a * b
     ends = found - math.sqrt(max(0.0, below)), found + math.sqrt(max(0.0, above))
-    return Part.of(*(value / divisor for value in (found, *ends)))
+    return VariancePart.of(*(value / divisor for value in (found, *ends)))
 
 
-def _sum(*terms: tuple[float, MeanSquare]) -> Part:
+def _sum(*terms: tuple[float, MeanSquare]) -> VariancePart:
     """Return a sum of terms, each a mean square times a factor, with Satterthwaite's interval."""
     value = sum(term for term, _ in terms)
     squares = sum(term**2 / square.freedom for term, square in terms)
     return _scaled(MeanSquare(value, value**2 / squares if squares else min(one.freedom for _, one in terms)))
 
 
-def _scaled(square: MeanSquare) -> Part:
+def _scaled(square: MeanSquare) -> VariancePart:
     """Return a mean square with the interval of chi-squared."""
     ends = (square.value / _chi(square.freedom, tail) for tail in (_TAIL, 1 - _TAIL))
-    return Part.of(square.value, *ends)
+    return VariancePart.of(square.value, *ends)
 
 
 @lru_cache(maxsize=256)

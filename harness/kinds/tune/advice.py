@@ -14,13 +14,13 @@ from harness.judge.result import NO_EFFECT, NextStep
 from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.best import Best
 from harness.kinds.tune.factors import Factor, set_text
-from harness.kinds.tune.outcome import Outcome
+from harness.kinds.tune.outcome import TuneOutcome
 from harness.metrics.metric import ERRORS
 
 _REPEAT_MOST = 20
 
 
-def next_steps(outcome: Outcome) -> Iterator[NextStep]:
+def next_steps(outcome: TuneOutcome) -> Iterator[NextStep]:
     """Yield what to try next; the first one is the most useful."""
     if outcome.record.state != FINISHED:
         yield NextStep("Continue the experiment", outcome.record.resume_command)
@@ -36,7 +36,7 @@ def next_steps(outcome: Outcome) -> Iterator[NextStep]:
     yield from map(NextStep, (*_of_undecided(outcome), *_of_idle(outcome)))
 
 
-def _of_uncounted(outcome: Outcome) -> Iterator[NextStep]:
+def _of_uncounted(outcome: TuneOutcome) -> Iterator[NextStep]:
     """Yield what to do about runs that do not count, or are missing."""
     problems = [one.problem for one in outcome.runs if one.problem]
     if problems:
@@ -49,7 +49,7 @@ def _of_uncounted(outcome: Outcome) -> Iterator[NextStep]:
         yield NextStep(f"{left} of the design are missing: continue with more time", command)
 
 
-def _of_best(outcome: Outcome, best: Best) -> Iterator[NextStep]:
+def _of_best(outcome: TuneOutcome, best: Best) -> Iterator[NextStep]:
     record = outcome.record
     if (more := _more_errors(outcome, best)) is not None:
         points = f"{units.percent_text(more)} points"
@@ -71,7 +71,7 @@ def _of_best(outcome: Outcome, best: Best) -> Iterator[NextStep]:
         yield NextStep(f"These runs cannot distinguish the best values from {others}: choose by cost, or repeat more.")
 
 
-def _of_undecided(outcome: Outcome) -> Iterator[str]:
+def _of_undecided(outcome: TuneOutcome) -> Iterator[str]:
     """Yield how many repeats the undecided settings need: intervals shrink with the root of the runs."""
     record = outcome.record
     unsure = [one for one in outcome.effects if one.verdict == CANNOT_TELL and not one.is_pair]
@@ -87,7 +87,7 @@ def _of_undecided(outcome: Outcome) -> Iterator[str]:
         yield f"{names}: about REPEAT={repeat}, or longer runs, would decide."
 
 
-def _of_idle(outcome: Outcome) -> Iterator[str]:
+def _of_idle(outcome: TuneOutcome) -> Iterator[str]:
     """Yield the settings that can be left out: neither they nor a pair with them have an effect."""
     record = outcome.record
     mains = {one.factor_indexes[0] for one in outcome.effects if not one.is_pair}
@@ -107,7 +107,7 @@ def _edge(factor: Factor, level: int) -> str:
     return "larg" if numbers[level] == max(numbers) else "small" if numbers[level] == min(numbers) else ""
 
 
-def _more_errors(outcome: Outcome, best: Best) -> float | None:
+def _more_errors(outcome: TuneOutcome, best: Best) -> float | None:
     """Return by how much (0-1) the best choice has more errors than the baseline; None unless it matters."""
     record = outcome.record
     error_ratios = [

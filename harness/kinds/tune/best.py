@@ -12,7 +12,7 @@ import numpy as np
 from harness.judge.result import FOUND
 from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor
-from harness.kinds.tune.model import Fit, VarianceModel, Vector, row
+from harness.kinds.tune.model import ModelFit, VarianceModel, Vector, row
 from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio
 
@@ -46,7 +46,7 @@ class Best:
         return not any(self.choice)
 
 
-def best_of(factors: Sequence[Factor], fit: Fit, effects: Sequence[Effect], metric: Metric) -> Best | None:
+def best_of(factors: Sequence[Factor], fit: ModelFit, effects: Sequence[Effect], metric: Metric) -> Best | None:
     """Return the best choice; None when no effect was found.
 
     The probability is the share of draws of the coefficients (multivariate t around the estimates) in which the choice

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from harness.judge.result import FOUND
 from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor
-from harness.kinds.tune.model import Fit, row
-from harness.kinds.tune.outcome import Outcome
+from harness.kinds.tune.model import ModelFit, row
+from harness.kinds.tune.outcome import TuneOutcome
 from harness.metrics.metric import Metric
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis, near_axis
@@ -44,7 +44,7 @@ class Point(NamedTuple):
     mean: Mean
 
 
-def tune_charts(outcome: Outcome) -> tuple[Chart, ...]:
+def tune_charts(outcome: TuneOutcome) -> tuple[Chart, ...]:
     """Return the chart of all means, and one for each of the most important pairs; none without a fitted model."""
     record, fit = outcome.record, outcome.fit
     if fit is None:
@@ -54,7 +54,7 @@ def tune_charts(outcome: Outcome) -> tuple[Chart, ...]:
     return (Chart("effects.svg", _effects_chart(record.factors, fit, record.metric)), *charts)
 
 
-def _pairs(outcome: Outcome) -> list[tuple[int, ...]]:
+def _pairs(outcome: TuneOutcome) -> list[tuple[int, ...]]:
     """Return the pairs of factors to draw, as their indexes: those with the clearest interactions first."""
     clearest: dict[tuple[int, ...], float] = dict.fromkeys(combinations(range(len(outcome.record.factors)), 2), 0.0)
     for effect in outcome.effects:
@@ -70,7 +70,7 @@ def _clearness(effect: Effect) -> float:
     return max(clearness, 1.0) if effect.verdict == FOUND else clearness
 
 
-def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: Fit) -> Mean:
+def _mean(factors: Sequence[Factor], levels: dict[int, int], fit: ModelFit) -> Mean:
     """Return the mean of the metric with these values, averaged over the other factors, with its 95 % interval."""
     terms = row(factors, [levels.get(index) for index in range(len(factors))])
     value, reach = fit.value(terms), fit.reach(terms, (1 + _LEVEL) / 2)
@@ -85,7 +85,7 @@ def _axis(means: Sequence[Mean]) -> Axis:
     return Axis(low, near.high, tuple(tick for tick in near.ticks if tick[0] >= low), is_log=True)
 
 
-def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
+def _effects_chart(factors: Sequence[Factor], fit: ModelFit, metric: Metric) -> str:
     """Return the chart of the means with each value: the values of a factor are neighbours, joined by a line."""
     lines = list(_lines(factors, fit))
     end = lines[-1][-1].x + 0.5
@@ -114,7 +114,7 @@ def _effects_chart(factors: Sequence[Factor], fit: Fit, metric: Metric) -> str:
     return svg.document(f"{metric.phrase} with each value", f"{metric.unit}, logarithmic", about, svg.HEIGHT, body)
 
 
-def _lines(factors: Sequence[Factor], fit: Fit) -> Iterator[list[Point]]:
+def _lines(factors: Sequence[Factor], fit: ModelFit) -> Iterator[list[Point]]:
     """Yield the points of each factor, one for each value; factors are apart by one more position."""
     first = 0.0
     for index, factor in enumerate(factors):
@@ -122,7 +122,7 @@ def _lines(factors: Sequence[Factor], fit: Fit) -> Iterator[list[Point]]:
         first += len(factor.values) + 1.0
 
 
-def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: Fit, metric: Metric) -> str:
+def _pair_chart(factors: Sequence[Factor], pair: Sequence[int], fit: ModelFit, metric: Metric) -> str:
     """Return the chart of two factors: a line for each value of the second one over those of the first one.
 
     Its axis is logarithmic, so parallel lines mean that the factors do not depend on each other.

@@ -40,7 +40,7 @@ _GAIN_LEAST = 1 + 1e-9
 
 
 @dataclass(frozen=True)
-class Design:
+class FactorDesign:
     """The chosen combinations and the blocks in order of measuring, each a list of indexes of `cells`.
 
     `cells[0]` is the baseline. `repeat` is how often each combination runs, without the baseline run of each block.
@@ -56,7 +56,7 @@ class Design:
         return sum(map(len, self.blocks))
 
 
-def designs(factors: Sequence[Factor], repeat: int | None, chance: random.Random) -> Iterator[Design]:
+def designs(factors: Sequence[Factor], repeat: int | None, chance: random.Random) -> Iterator[FactorDesign]:
     """Yield the designs to choose from, the most thorough one first: all combinations, then a part of them.
 
     `repeat` is how often each combination runs; None: as often as the estimate of the scatter needs. UsageError for
@@ -101,7 +101,9 @@ def _parts(cell_count: int) -> int:
     return -(-cell_count // _BLOCK_MOST)
 
 
-def _design(factors: Sequence[Factor], cells: tuple[Cell, ...], repeat: int | None, chance: random.Random) -> Design:
+def _design(
+    factors: Sequence[Factor], cells: tuple[Cell, ...], repeat: int | None, chance: random.Random
+) -> FactorDesign:
     least = next(one for one in range(1, REPEAT_MOST) if freedom(factors, len(cells), one) >= FREEDOM_LEAST)
     if repeat is not None and repeat < least:
         what = f"REPEAT={repeat} of {len(cells)} combinations is too few runs to know the scatter"
@@ -111,7 +113,7 @@ def _design(factors: Sequence[Factor], cells: tuple[Cell, ...], repeat: int | No
         first = 2 if len(cells) == combination_count(factors) else 1
         repeat = next(one for one in range(first, REPEAT_MOST) if freedom(factors, len(cells), one) >= FREEDOM_WANTED)
     blocks = [block for _ in range(repeat) for block in _round(cells, chance)]
-    return Design(cells, tuple(blocks), repeat)
+    return FactorDesign(cells, tuple(blocks), repeat)
 
 
 def _round(cells: Sequence[Cell], chance: random.Random) -> list[tuple[int, ...]]:

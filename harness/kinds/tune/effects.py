@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 from harness.judge.result import FOUND, NO_EFFECT
 from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.factors import Factor
-from harness.kinds.tune.model import Fit, Vector, main_contrast, pair_contrast
+from harness.kinds.tune.model import ModelFit, Vector, main_contrast, pair_contrast
 from harness.metrics.shift import as_ratio
 
 # Differences below it are rounding.
@@ -57,7 +57,7 @@ class Effect:
         return self.bound_ratio <= self.threshold_ratio
 
 
-def effects_of(factors: Sequence[Factor], fit: Fit, threshold: float, alpha: float) -> tuple[Effect, ...]:
+def effects_of(factors: Sequence[Factor], fit: ModelFit, threshold: float, alpha: float) -> tuple[Effect, ...]:
     """Return the effects of all values in the order of the factors, then those of all pairs of values."""
     contrasts = list(_contrasts(factors))
     probability = 1 - alpha / (2 * len(contrasts))
@@ -82,7 +82,7 @@ def _contrasts(factors: Sequence[Factor]) -> Iterator[_Contrast]:
             yield _Contrast((one, other), pair, pair_contrast(factors, (one, other), pair))
 
 
-def _effect(contrast: _Contrast, fit: Fit, probability: float, threshold: float) -> Effect:
+def _effect(contrast: _Contrast, fit: ModelFit, probability: float, threshold: float) -> Effect:
     value = fit.value(contrast.terms)
     width = fit.reach(contrast.terms, probability) + _ROUNDING
     change, low, high = (as_ratio(one) for one in (value, value - width, value + width))

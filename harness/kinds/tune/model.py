@@ -51,7 +51,7 @@ class VarianceModel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fit:
+class ModelFit:
     """The fitted model: `coefficients` of the terms of `row`, and what may be assumed about the scatter of the runs.
 
     `scatter` is the standard deviation of a run around the model, as a difference of logarithms; its estimate has so
@@ -104,7 +104,7 @@ def _coded(level: int | None, count: int) -> Vector:
     return coded
 
 
-def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit | None:
+def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> ModelFit | None:
     """Return the fitted model; None while the runs do not determine all terms and the scatter."""
     if not observations:
         return None
@@ -121,7 +121,7 @@ def fit(factors: Sequence[Factor], observations: Sequence[Observation]) -> Fit |
     groups += [np.array([one.cell[index] for one in observations]) for index in range(len(factors))]
     maker = np.eye(len(values)) - matrix @ solution
     models = [_variance_model(group, maker, residuals, solution[:count]) for group in groups]
-    return Fit(
+    return ModelFit(
         (solution @ values)[:count],
         math.sqrt(float(residuals @ residuals) / freedom),
         freedom,

@@ -16,7 +16,7 @@ from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.kinds.tune.best import Best, best_of
 from harness.kinds.tune.effects import Effect, effects_of
 from harness.kinds.tune.factors import assignments
-from harness.kinds.tune.model import Fit, Observation, fit
+from harness.kinds.tune.model import ModelFit, Observation, fit
 from harness.kinds.tune.record import TuneRecord, TuneRun
 from harness.metrics.metric import Metric
 from harness.metrics.shift import as_ratio
@@ -37,7 +37,7 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuneOutcome:
     """The record with its runs and what they show.
 
     `fit` and `effects` are None and empty while the runs do not determine the model. With `is_decided` no run is left.
@@ -46,7 +46,7 @@ class Outcome:
 
     record: TuneRecord
     runs: tuple[Counted, ...]
-    fit: Fit | None
+    fit: ModelFit | None
     effects: tuple[Effect, ...]
     best: Best | None
     verdict: str
@@ -107,7 +107,7 @@ class Outcome:
         return math.exp(sum(map(math.log, known)) / len(known))
 
 
-def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
+def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> TuneOutcome:
     """Return the outcome of the runs so far; `results` are theirs by name."""
     runs = tuple(_counted(record.runs, results, record.metric))
     fitted = _fitted(record, runs, record.metric)
@@ -117,9 +117,9 @@ def outcome_of(record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
     recent = tuple(_counted(record.runs[record.resumed_at :], results, record.metric))
     if failed := _failed(recent):
         verdict = INVALID if any(one.is_invalid for one in failed) else verdict
-        return Outcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
+        return TuneOutcome(record, runs, fitted, effects, best, verdict, _reason(record, failed), is_decided=True)
     left = record.steps_left(frozenset(one.run.step for one in runs if not one.problem))
-    return Outcome(record, runs, fitted, effects, best, verdict, record.stop_reason, is_decided=not left)
+    return TuneOutcome(record, runs, fitted, effects, best, verdict, record.stop_reason, is_decided=not left)
 
 
 def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: Metric) -> Iterator[Counted]:
@@ -134,7 +134,7 @@ def _counted(runs: Sequence[TuneRun], results: Mapping[str, RunResult], metric: 
         yield Counted(run, result, text, problem.is_invalid)
 
 
-def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> Fit | None:
+def _fitted(record: TuneRecord, runs: Sequence[Counted], metric: Metric) -> ModelFit | None:
     """Return the model of a metric, fitted to the runs that count; None while they do not determine it."""
     values = [(one.run, value_of(metric, one.result)) for one in runs if not one.problem and one.run.block != WARM_UP]
     observations = [Observation(record.cells[run.cell], run.block, math.log(value)) for run, value in values if value]

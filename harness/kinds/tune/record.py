@@ -46,7 +46,7 @@ class TuneRecord(EqualRuns):
     blocks: tuple[tuple[int, ...], ...]
     repeat: int | None
     metric_name: str
-    report_kind: ClassVar = kinds.EXPERIMENT
+    report_kind: ClassVar = kinds.DESIGNED
     what: ClassVar = "a designed experiment"
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "result", "scatter_ratio", "effects", "combinations", "best", "next")

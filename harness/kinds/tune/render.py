@@ -12,7 +12,7 @@ from harness.experiment.record import WARM_UP
 from harness.judge.result import FOUND
 from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import assignments, combination_count
-from harness.kinds.tune.outcome import Outcome
+from harness.kinds.tune.outcome import TuneOutcome
 from harness.kinds.tune.record import TuneRecord
 from harness.kinds.tune.text import effect_name, result_of, sure_text
 from harness.metrics.metric import ERRORS, Metric, Table, is_better, metrics_of
@@ -28,7 +28,7 @@ _PAIR_HEADS = ("values", "verdict", "more %", "interval %")
 _KEY_ROWS_MOST = 12
 
 
-def tune_report(outcome: Outcome, charts: Sequence[Chart], notes: str) -> str:
+def tune_report(outcome: TuneOutcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
     images = [image(chart, record.name) for chart in charts]
@@ -86,7 +86,7 @@ def _effect_heads(record: TuneRecord) -> tuple[str, ...]:
     return "setting", "verdict", "effect %", "interval %", *(f"{metric.name} %" for metric in _others(record))
 
 
-def _effect_rows(outcome: Outcome) -> list[list[str]]:
+def _effect_rows(outcome: TuneOutcome) -> list[list[str]]:
     changes = [outcome.effects_on(metric) for metric in _others(outcome.record)]
     rows = []
     for index, effect in enumerate(outcome.effects):
@@ -96,7 +96,7 @@ def _effect_rows(outcome: Outcome) -> list[list[str]]:
     return rows
 
 
-def _effect_cells(outcome: Outcome, effect: Effect) -> list[str]:
+def _effect_cells(outcome: TuneOutcome, effect: Effect) -> list[str]:
     low, high = map(units.signed_percent, (effect.low_ratio, effect.high_ratio))
     name = cell(effect_name(outcome.record.factors, effect))
     return [name, _answer(outcome.record.metric, effect), units.signed_percent(effect.delta_ratio), f"{low} to {high}"]
@@ -111,7 +111,7 @@ def _answer(metric: Metric, effect: Effect) -> str:
     return f"{answer}, but too little to matter" if effect.is_small else answer
 
 
-def _cell_table(outcome: Outcome) -> str:
+def _cell_table(outcome: TuneOutcome) -> str:
     """Return a row per combination, the baseline first, then from the best to the worst mean."""
     record = outcome.record
     columns = (record.metric, *_others(record), ERRORS)
@@ -126,7 +126,7 @@ def _cell_table(outcome: Outcome) -> str:
     return table(("values", "runs", *(metric.title for metric in columns)), rows)
 
 
-def _sure_text(outcome: Outcome) -> str:
+def _sure_text(outcome: TuneOutcome) -> str:
     best, record = outcome.best, outcome.record
     if best is None:
         return ""
@@ -144,7 +144,7 @@ def _sure_text(outcome: Outcome) -> str:
     return f"{text} It leaves out {', '.join(idle)}: no effect was found (within {within} %)."
 
 
-def _run_table(outcome: Outcome) -> str:
+def _run_table(outcome: TuneOutcome) -> str:
     record = outcome.record
     columns = (record.metric, *_others(record), ERRORS)
     rows = []

@@ -14,7 +14,7 @@ from harness.experiment.record import WARM_UP
 from harness.experiment.runner import WARM_UP_RUN, Design, Purpose, equal_step
 from harness.kinds.tune.advice import next_steps
 from harness.kinds.tune.factors import assignments, set_text
-from harness.kinds.tune.outcome import Outcome, outcome_of
+from harness.kinds.tune.outcome import TuneOutcome, outcome_of
 from harness.kinds.tune.record import TuneRecord
 from harness.kinds.tune.text import effect_name, headline, result_of
 from harness.metrics.metric import ERRORS
@@ -25,21 +25,21 @@ from harness.run.child import ChildRun
 
 
 @dataclass(frozen=True)
-class TuneExperiment(Design[TuneRecord, Outcome]):
+class TuneExperiment(Design[TuneRecord, TuneOutcome]):
     """A designed experiment with its files; `folders` are the options reports, home and build of its runs."""
 
     files: ExperimentFiles
     folders: Mapping[str, Path]
 
-    def judge(self, record: TuneRecord, results: Mapping[str, RunResult]) -> Outcome:
+    def judge(self, record: TuneRecord, results: Mapping[str, RunResult]) -> TuneOutcome:
         """Return the outcome of the runs so far."""
         return outcome_of(record, results)
 
-    def store(self, outcome: Outcome) -> None:
+    def store(self, outcome: TuneOutcome) -> None:
         """Write the record with its results."""
         self.files.write(to_json(outcome))
 
-    def write_page(self, outcome: Outcome) -> None:
+    def write_page(self, outcome: TuneOutcome) -> None:
         """Write charts and report; its notes block is preserved."""
         # Deferred: bad input needs no templates, which are slow to import.
         from harness.kinds.tune.charts import FILE_NAME, tune_charts
@@ -49,7 +49,7 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
         write_charts(self.files.folder, charts, FILE_NAME)
         write_page(self.files.report, lambda notes: tune_report(outcome, charts, notes))
 
-    def next_step(self, outcome: Outcome) -> Step | None:
+    def next_step(self, outcome: TuneOutcome) -> Step | None:
         """Return the next run of the design."""
         record, left = outcome.record, outcome.steps_left
         if outcome.is_decided:
@@ -63,7 +63,7 @@ class TuneExperiment(Design[TuneRecord, Outcome]):
         return equal_step(self.files, record, next_one, purpose, own, len(left))
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
+def to_json(outcome: TuneOutcome) -> dict[str, Any]:
     """Return the record as plain data, with the results."""
     record = outcome.record
     combinations = [

@@ -14,11 +14,11 @@ from harness.kinds.tune.advice import next_steps
 from harness.kinds.tune.best import Best
 from harness.kinds.tune.effects import Effect
 from harness.kinds.tune.factors import Factor, assignments
-from harness.kinds.tune.outcome import Outcome
+from harness.kinds.tune.outcome import TuneOutcome
 from harness.report.first_screen import brief
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: TuneOutcome) -> str:
     """Return the verdict with the values to set, or what is missing, in at most 20 words."""
     before = "" if outcome.record.state == FINISHED else "INTERRUPTED, so far "
     if outcome.verdict == INVALID:
@@ -27,7 +27,7 @@ def headline(outcome: Outcome) -> str:
     return brief(f"{before}{outcome.verdict} after {units.plural(len(outcome.counted), 'run')}: {first}.", *others)
 
 
-def _answers(outcome: Outcome) -> Iterator[str]:
+def _answers(outcome: TuneOutcome) -> Iterator[str]:
     """Yield the clause of the answer, and then sentences about the other settings."""
     if outcome.fit is None:
         yield "too few runs to distinguish effects from scatter"
@@ -51,7 +51,7 @@ def _answers(outcome: Outcome) -> Iterator[str]:
         yield f"No effect: {idle}."
 
 
-def result_of(outcome: Outcome) -> Result:
+def result_of(outcome: TuneOutcome) -> Result:
     """Return what the report found, for those who show it."""
     record, found = outcome.record, [one for one in outcome.effects if one.verdict == FOUND]
     changes = [(effect_name(record.factors, one), units.signed_percent(one.delta_ratio)) for one in found]
@@ -66,13 +66,13 @@ def result_of(outcome: Outcome) -> Result:
     )
 
 
-def _unfound_names(outcome: Outcome, verdict: str) -> str:
+def _unfound_names(outcome: TuneOutcome, verdict: str) -> str:
     """Return the settings with a verdict other than FOUND; empty without any."""
     found = [one for one in outcome.effects if _unfound(outcome, one) == verdict]
     return ", ".join(dict.fromkeys(outcome.record.factors[one.factor_indexes[0]].name for one in found))
 
 
-def _unfound(outcome: Outcome, effect: Effect) -> str:
+def _unfound(outcome: TuneOutcome, effect: Effect) -> str:
     """Return the verdict on an effect's factor: NO EFFECT or CANNOT TELL; empty for a found one, and for a pair.
 
     With one undecided value, all values of a factor are undecided.
@@ -92,7 +92,7 @@ def effect_name(factors: Sequence[Factor], effect: Effect) -> str:
     return " × ".join(factors[index].assignment(level) for index, level in pairs)
 
 
-def best_text(outcome: Outcome, best: Best) -> str:
+def best_text(outcome: TuneOutcome, best: Best) -> str:
     """Return the best values, how sure that is, and their change from the baseline's."""
     record = outcome.record
     verb = "keep" if best.is_baseline else "set"

@@ -31,7 +31,7 @@ from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.live.run_counts import RunSnapshot
-from harness.live.telemetry_tail import Use
+from harness.live.telemetry_tail import TailUse
 from harness.metrics import instruments
 from harness.metrics.figures import LabelCounts, cause_of
 from harness.metrics.histogram import Histogram
@@ -64,7 +64,7 @@ class Export:
 
     time_ns: int
     snapshot: RunSnapshot
-    uses: tuple[Use, ...] = ()
+    uses: tuple[TailUse, ...] = ()
     samples: tuple[Sample, ...] = ()
 
 

@@ -34,7 +34,7 @@ _FORM_TYPE, _JSON_TYPE = "application/x-www-form-urlencoded", "application/json"
 _PATTERN = re.compile(r"[{}\[\]]")
 
 
-class Extractor(NamedTuple):
+class CurlExtractor(NamedTuple):
     """A variable that is a random one of the values at a JSON path of a response, or a default where there is none."""
 
     variable: str
@@ -58,7 +58,7 @@ class OneRequest:
     follows_redirects: bool = False
     label: str = ""
     codes: str = ""
-    extractors: tuple[Extractor, ...] = ()
+    extractors: tuple[CurlExtractor, ...] = ()
 
 
 class _Given(NamedTuple):

@@ -43,7 +43,7 @@ class Fix(StrEnum):
 
 
 @dataclass(frozen=True)
-class Span:
+class TextSpan:
     """Where an element is in the file, in bytes: start tag from `start` to `inner`, everything to `end`."""
 
     start: int
@@ -71,7 +71,7 @@ class Draft:
 
     data: bytes
     root: ElementTree.Element
-    spans: Mapping[ElementTree.Element, Span]
+    spans: Mapping[ElementTree.Element, TextSpan]
     parents: dict[ElementTree.Element, ElementTree.Element]
     changes: list[str] = field(default_factory=list)
     _touched: dict[ElementTree.Element, str] = field(default_factory=dict)
@@ -224,16 +224,16 @@ def _xml(element: ElementTree.Element, indent: str) -> str:
     return f"{_start_tag(element)}>{inner}\n{indent}</{element.tag}>"
 
 
-def _spans(data: bytes) -> list[Span]:
+def _spans(data: bytes) -> list[TextSpan]:
     """Return the spans of all elements in the order of their start tags."""
-    spans: list[Span] = []
+    spans: list[TextSpan] = []
     stack: list[int] = []
     parser = expat.ParserCreate()
 
     def start(_tag: str, _attributes: object) -> None:
         stack.append(len(spans))
         inner = _tag_end(data, parser.CurrentByteIndex)
-        spans.append(Span(parser.CurrentByteIndex, inner, inner, parser.CurrentLineNumber))
+        spans.append(TextSpan(parser.CurrentByteIndex, inner, inner, parser.CurrentLineNumber))
 
     def end(_tag: str) -> None:
         index = stack.pop()

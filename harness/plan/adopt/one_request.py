@@ -14,7 +14,7 @@ from xml.etree import ElementTree  # builds XML; harness.plan.jmx reads files
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.bash_words import bash_words
-from harness.plan.adopt.curl import Extractor, OneRequest, request_of_curl
+from harness.plan.adopt.curl import CurlExtractor, OneRequest, request_of_curl
 from harness.plan.adopt.files import write_adopted
 from harness.plan.adopt.request_secrets import without_secrets
 from harness.plan.checks.check import refuse_scripts
@@ -189,7 +189,7 @@ def _url_text(text: str, read: Callable[[str], Expression], unsafe: re.Pattern[s
     return joined(*(read(part.name) if part.name else unsafe.sub(_encoded, part.text) for part in parts))
 
 
-def _extractor(extractor: Extractor) -> ElementTree.Element:
+def _extractor(extractor: CurlExtractor) -> ElementTree.Element:
     name = f"{extractor.variable}: a random one of {extractor.json_path}"
     element = new_element("JSONPostProcessor", "JSONPostProcessorGui", name)
     for key, text in (

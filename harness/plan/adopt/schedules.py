@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx.thread_groups import ROWS, Row
+from harness.plan.jmx.thread_groups import ROWS, ScheduleRow
 from harness.plan.jmx.tree import Node, function_parameters
 from harness.plan.load.groups import Stage
 
@@ -65,13 +65,13 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     return tuple(Stage(level, None, 0.0, float(end_s - begin_s)) for level, (begin_s, end_s) in intervals)
 
 
-def _rows(mapping: Variables, group: Node) -> list[Row]:
+def _rows(mapping: Variables, group: Node) -> list[ScheduleRow]:
     lines = group.element.iterfind(f"collectionProp[@name='{ROWS}']/*")
     numbers = ([max(0, mapping.number(cell.text or "", 0)) for cell in line] for line in lines)
-    return [Row(*row) for row in numbers if len(row) == len(Row._fields) and row[0]]
+    return [ScheduleRow(*row) for row in numbers if len(row) == len(ScheduleRow._fields) and row[0]]
 
 
-def ultimate_stages(rows: Sequence[Row]) -> tuple[Stage, ...]:
+def ultimate_stages(rows: Sequence[ScheduleRow]) -> tuple[Stage, ...]:
     """Return the stages that have as many users as the rows of an Ultimate Thread Group, at each whole second."""
     times = sorted({0, *(time_s for row in rows for time_s in _times(row))})
     stages: list[Stage] = []
@@ -87,12 +87,12 @@ def ultimate_stages(rows: Sequence[Row]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def _times(row: Row) -> tuple[int, ...]:
+def _times(row: ScheduleRow) -> tuple[int, ...]:
     full_s = row.delay_s + row.ramp_s
     return row.delay_s, full_s, full_s + row.hold_s, full_s + row.hold_s + row.end_s
 
 
-def _users(row: Row, begin_s: int, end_s: int, at_s: int) -> float:
+def _users(row: ScheduleRow, begin_s: int, end_s: int, at_s: int) -> float:
     """Return the users of a row at the begin or the end of an interval without a change of slope in it."""
     start_s, full_s, fall_s, stop_s = _times(row)
     if end_s <= start_s or begin_s >= stop_s:

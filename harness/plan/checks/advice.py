@@ -92,7 +92,7 @@ class Advice(NamedTuple):
     how: str
 
 
-class Given(NamedTuple):
+class AdviceSource(NamedTuple):
     """An advice that is given, with the places."""
 
     advice: Advice
@@ -274,9 +274,9 @@ ADVICE = (
 _CODES = tuple(advice.code for advice in ADVICE)
 
 
-def advice_for(checked: Checked, silenced: Collection[str]) -> tuple[Given, ...]:
+def advice_for(checked: Checked, silenced: Collection[str]) -> tuple[AdviceSource, ...]:
     """Return the advice for a plan, without the silenced codes."""
-    given = (Given(one, tuple(one.found_in(checked))) for one in ADVICE if one.code not in silenced)
+    given = (AdviceSource(one, tuple(one.found_in(checked))) for one in ADVICE if one.code not in silenced)
     return tuple(one for one in given if one.places)
 
 

@@ -16,7 +16,7 @@ from harness.plan.har.correlation import Correlation, Typed, Unexplained, Use, V
 from harness.plan.har.extract import codings, looks_dynamic, proposals
 from harness.plan.har.guess import guess_of
 from harness.plan.har.hidden import add_secrets
-from harness.plan.har.steps import Field, FieldKey, Step, Where, is_json, json_leaves, typed_leaves
+from harness.plan.har.steps import Field, FieldKey, RecordedStep, Where, is_json, json_leaves, typed_leaves
 
 _PARTS = re.compile(r"[\s|:;,&=/?{}\"'<>()\[\]]+")
 _LEAST_PART = 6
@@ -40,7 +40,7 @@ class _Atom(NamedTuple):
         return FieldKey(self.field.where, "") if self.field.where is Where.BODY else self.field.key
 
 
-def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:
+def correlate(recordings: Sequence[Sequence[RecordedStep]]) -> Correlation:
     """Return what varies in the first of the recordings; the others are further recordings of the same steps."""
     together = aligned(recordings)
     found = Correlation(unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)])
@@ -56,9 +56,9 @@ def correlate(recordings: Sequence[Sequence[Step]]) -> Correlation:
     return found
 
 
-def aligned(recordings: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
+def aligned(recordings: Sequence[Sequence[RecordedStep]]) -> list[tuple[RecordedStep, ...]]:
     """Return each step of the first recording with the same steps of the others."""
-    together: list[tuple[Step, ...]] = [(step,) for step in recordings[0]]
+    together: list[tuple[RecordedStep, ...]] = [(step,) for step in recordings[0]]
     shapes = [step.shape for step in recordings[0]]
     for other in recordings[1:]:
         matcher = SequenceMatcher(None, shapes, [step.shape for step in other], autojunk=False)
@@ -68,7 +68,9 @@ def aligned(recordings: Sequence[Sequence[Step]]) -> list[tuple[Step, ...]]:
     return together
 
 
-def _atoms(number: int, steps: Sequence[Step], first: Sequence[Step], found: Correlation) -> Iterator[_Atom]:
+def _atoms(
+    number: int, steps: Sequence[RecordedStep], first: Sequence[RecordedStep], found: Correlation
+) -> Iterator[_Atom]:
     """Yield the values of a step that may vary; those that a person typed go to `found`."""
     before = [call for step in first[:number] for call in step.answers]
     others = [{one.key: one for one in step.fields} for step in steps[1:]]
@@ -102,7 +104,7 @@ def _atoms(number: int, steps: Sequence[Step], first: Sequence[Step], found: Cor
         yield from (atom for atom in _atoms_of(number, one, texts) if atom.values[0] not in leaves)
 
 
-def _may_repeat(one: Field, until_typed: Sequence[Step]) -> bool:
+def _may_repeat(one: Field, until_typed: Sequence[RecordedStep]) -> bool:
     """Return whether a field may repeat what was typed: a segment that a path had before is one of the application."""
     if one.where is not Where.PATH:
         return one.where in (Where.FORM, Where.QUERY)
@@ -145,7 +147,7 @@ def _leaves(text: str) -> list[tuple[str, str]]:
     ]
 
 
-def _explain(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> None:
+def _explain(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found: Correlation) -> None:
     """Find the source of a value or of its parts; without one it may be a secret, typed, or unexplained."""
     if _has_source(atom, aligned, found):
         return
@@ -153,7 +155,7 @@ def _explain(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlatio
         _unexplained(atom, aligned, found)
 
 
-def _has_source(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> bool:
+def _has_source(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found: Correlation) -> bool:
     """Return whether a response has a value; add the use to its variable: one that exists, else a new one."""
     known = next((one for one in found.variables if one.values == atom.values and one.source < atom.step), None)
     variable = known or _new_variable(atom, aligned, found)
@@ -165,7 +167,7 @@ def _has_source(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correla
     return True
 
 
-def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> Variable | None:
+def _new_variable(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found: Correlation) -> Variable | None:
     is_varying = len(set(atom.values)) > 1
     typed = [one.value for one in found.typed if len(one.value) >= _LEAST_TYPED]
     forms = [codings(value) for value in atom.values]
@@ -188,7 +190,7 @@ def _new_variable(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Corre
     return None
 
 
-def _name(atom: _Atom, step: Step, found: Correlation) -> str:
+def _name(atom: _Atom, step: RecordedStep, found: Correlation) -> str:
     name = atom.field.name.partition("#")[0]
     if atom.field.where is Where.PATH:
         before = step.path.split("/")[int(name)]
@@ -201,7 +203,7 @@ def _name(atom: _Atom, step: Step, found: Correlation) -> str:
     return name
 
 
-def _unexplained(atom: _Atom, aligned: Sequence[tuple[Step, ...]], found: Correlation) -> None:
+def _unexplained(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found: Correlation) -> None:
     """Add a value without a source: as a secret, as typed, or as unexplained."""
     value, one = atom.values[0], atom.field
     differs = len(set(atom.values)) > 1

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from harness.plan.har.steps import Field, Step, Where, json_leaves
+from harness.plan.har.steps import Field, RecordedStep, Where, json_leaves
 
 _METHODS = ("PUT", "PATCH", "DELETE")
 _REMOVES = frozenset((
@@ -27,7 +27,7 @@ _HARMLESS = re.compile(r"(?i)(?:create|add|insert|new|register|sign|log|auth|tok
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
-def counts_of(steps: Sequence[Step]) -> Counter[str]:
+def counts_of(steps: Sequence[RecordedStep]) -> Counter[str]:
     """Return how many requests of each method one pass sends; a redirect that is followed is a GET."""
     return Counter(
         step.method if number == 0 else call.method
@@ -37,19 +37,19 @@ def counts_of(steps: Sequence[Step]) -> Counter[str]:
     )
 
 
-def destructive_of(steps: Sequence[Step], labels: Sequence[str]) -> list[str]:
+def destructive_of(steps: Sequence[RecordedStep], labels: Sequence[str]) -> list[str]:
     """Return the labels of the steps that remove, replace, pay or send something."""
     return [label for step, label in zip(steps, labels, strict=True) if _is_destructive(step)]
 
 
-def _is_destructive(step: Step) -> bool:
+def _is_destructive(step: RecordedStep) -> bool:
     if step.method in _METHODS:
         return True
     wanted = _CHANGES if step.method == "POST" else _REMOVES
     return not wanted.isdisjoint(_words_of(step)) or any(_is_changing_mutation(one) for one in step.fields)
 
 
-def _words_of(step: Step) -> Iterator[str]:
+def _words_of(step: RecordedStep) -> Iterator[str]:
     """Yield the words of what a step does: of its path, of fields that name an action, and of its button."""
     texts = [unquote(step.path), *(one.text for one in step.fields if _ACTIONS.fullmatch(one.name))]
     texts += [one.name for one in step.fields if one.where is Where.FORM and one.name.startswith("_")]

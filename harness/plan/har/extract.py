@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
 from harness.plan.har.page import matching, read_page
-from harness.plan.har.read import Call
+from harness.plan.har.read import RecordedCall
 from harness.plan.har.steps import Field, Where, json_leaves
 
 _SAFE = re.compile(r"[\w.:@ -]+")
@@ -27,7 +27,7 @@ _MOST_PLACES = 20
 _FEW = 5
 
 
-class Kind(StrEnum):
+class ExtractorKind(StrEnum):
     """A kind of extractor, as people read it."""
 
     CSS = "CSS"
@@ -44,7 +44,7 @@ class Extractor:
     `number` says which match. A HEADER one reads the headers of all redirects.
     """
 
-    kind: Kind
+    kind: ExtractorKind
     a: str
     b: str = ""
     number: int = 1
@@ -52,10 +52,10 @@ class Extractor:
     @property
     def text(self) -> str:
         """The extractor for people."""
-        if self.kind is Kind.HEADER:
+        if self.kind is ExtractorKind.HEADER:
             return f"header {self.a.removeprefix('(?i)').partition(':')[0].lstrip(chr(92) + 'n')}"
         nth = f" #{self.number}" if self.number > 1 else ""
-        more = {Kind.CSS: f"@{self.b}", Kind.BOUNDARY: f"…{self.b}"}.get(self.kind, "")
+        more = {ExtractorKind.CSS: f"@{self.b}", ExtractorKind.BOUNDARY: f"…{self.b}"}.get(self.kind, "")
         return f"{self.kind} {self.a}{more}{nth}"
 
     def is_named(self, name: str) -> bool:
@@ -63,20 +63,20 @@ class Extractor:
         own = _NAME.search(self.a)
         return own is not None and (own[1].endswith(name) or name.endswith(own[1]))
 
-    def matches(self, answers: Sequence[Call]) -> list[str]:
+    def matches(self, answers: Sequence[RecordedCall]) -> list[str]:
         """Return all matches in the responses of a step."""
         body = answers[-1].response
-        if self.kind is Kind.CSS:
+        if self.kind is ExtractorKind.CSS:
             tag, name, value = _selector(self.a)
             return [one.attributes.get(self.b, "") for one in matching(read_page(body), tag, name, value)]
-        if self.kind is Kind.JSON:
+        if self.kind is ExtractorKind.JSON:
             return [value for path, value in _json_values(body) if path == self.a]
-        if self.kind is Kind.BOUNDARY:
+        if self.kind is ExtractorKind.BOUNDARY:
             return list(_between(body, self.a, self.b))
-        texts = [body] if self.kind is Kind.REGEX else [_header_text(answer) for answer in answers]
+        texts = [body] if self.kind is ExtractorKind.REGEX else [_header_text(answer) for answer in answers]
         return [found for text in texts for found in re.findall(self.a, text)]
 
-    def finds(self, answers: Sequence[Call], value: str) -> bool:
+    def finds(self, answers: Sequence[RecordedCall], value: str) -> bool:
         """Return whether it extracts the value from the responses of a step."""
         found = self.matches(answers)
         return len(found) >= self.number and found[self.number - 1] == value
@@ -123,7 +123,7 @@ def looks_dynamic(value: str) -> bool:
     return len(letters) >= 10 and (changes >= 3 or (len(letters) >= 16 and vowels < len(letters) / 5))
 
 
-def proposals(value: str, field: Field, answers: tuple[Call, ...], *, is_varying: bool) -> Iterator[Extractor]:
+def proposals(value: str, field: Field, answers: tuple[RecordedCall, ...], *, is_varying: bool) -> Iterator[Extractor]:
     """Yield extractors that read a value from the responses of a step, the simplest first.
 
     Short or plain values count only where their place names them: a field of the same name, a link, a JSON leaf.
@@ -148,14 +148,14 @@ def _is_flag(value: str, field: Field) -> bool:
 
 
 @lru_cache(maxsize=2048)
-def _all_texts(answers: tuple[Call, ...]) -> str:
+def _all_texts(answers: tuple[RecordedCall, ...]) -> str:
     """Return everything in which a value is looked for."""
     body = answers[-1].response
     bodies = dict.fromkeys((body, html.unescape(body), body.replace("\\/", "/")))
     return "\n".join((*bodies, *map(_header_text, answers)))
 
 
-def _of_elements(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
+def _of_elements(value: str, field: Field, answers: Sequence[RecordedCall], is_long: bool) -> Iterator[Extractor]:
     page = read_page(answers[-1].response)
     for element in page.elements:
         for attribute, text in element.attributes.items():
@@ -169,12 +169,14 @@ def _of_elements(value: str, field: Field, answers: Sequence[Call], is_long: boo
                 selector = f"{element.tag}[{by}]" if by == attribute else f'{element.tag}[{by}="{key}"]'
                 is_plain = attribute in ("href", "action", "src", "class", "style") and by == attribute
                 if (by == attribute or _SAFE.fullmatch(key)) and key != value and not is_plain:
-                    yield from _numbered(Extractor(Kind.CSS, selector, attribute), value, answers)
+                    yield from _numbered(Extractor(ExtractorKind.CSS, selector, attribute), value, answers)
             if attribute.startswith("data-"):
-                yield from _numbered(Extractor(Kind.CSS, f"{element.tag}[{attribute}]", attribute), value, answers)
+                yield from _numbered(
+                    Extractor(ExtractorKind.CSS, f"{element.tag}[{attribute}]", attribute), value, answers
+                )
 
 
-def _of_json(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
+def _of_json(value: str, field: Field, answers: Sequence[RecordedCall], is_long: bool) -> Iterator[Extractor]:
     for path, leaf in _leaves(answers[-1].response):
         name = str(path[-1]) if path else ""
         if str(leaf) != value:
@@ -182,10 +184,10 @@ def _of_json(value: str, field: Field, answers: Sequence[Call], is_long: bool) -
         is_id = looks_dynamic(value) and not _is_flag(value, field) and bool(_ID.search(name))
         is_named = is_id or (name == field.name and field.where is not Where.PATH)
         if (is_long or is_named) and ";" not in json_path(path):  # JMeter takes it for the end of a path
-            yield Extractor(Kind.JSON, json_path(path))
+            yield Extractor(ExtractorKind.JSON, json_path(path))
 
 
-def _of_headers(value: str, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
+def _of_headers(value: str, answers: Sequence[RecordedCall], is_long: bool) -> Iterator[Extractor]:
     for answer in answers:
         for name, text in answer.response_headers:
             at = text.find(value)
@@ -201,7 +203,7 @@ def _of_headers(value: str, answers: Sequence[Call], is_long: bool) -> Iterator[
                 start, end = rf"[^\r\n]*?{_escaped(left)}", "&#" if "=" in left else "/?#"
             else:
                 start, end = _escaped(left), right
-            yield Extractor(Kind.HEADER, rf"(?i)\n{name}: *{start}{_up_to(end)}")
+            yield Extractor(ExtractorKind.HEADER, rf"(?i)\n{name}: *{start}{_up_to(end)}")
 
 
 def _up_to(end: str) -> str:
@@ -209,7 +211,7 @@ def _up_to(end: str) -> str:
     return rf"([^{_escaped(end)}\r\n]+)"
 
 
-def _of_text(value: str, field: Field, answers: Sequence[Call], is_long: bool) -> Iterator[Extractor]:
+def _of_text(value: str, field: Field, answers: Sequence[RecordedCall], is_long: bool) -> Iterator[Extractor]:
     """Yield boundaries and regular expressions around the value; those that match once come first."""
     body, found = answers[-1].response, list[Extractor]()
     at = body.find(value)
@@ -224,13 +226,13 @@ def _of_text(value: str, field: Field, answers: Sequence[Call], is_long: bool) -
         if is_whole and (is_long or (is_link and looks_dynamic(value) and field.where is not Where.HEADER)):
             for left in _lefts(body, at):
                 if right and right not in "\r\n":
-                    found += _numbered(Extractor(Kind.BOUNDARY, left, right), value, answers)
-                found += _numbered(Extractor(Kind.REGEX, _escaped(left) + _up_to(right)), value, answers)
+                    found += _numbered(Extractor(ExtractorKind.BOUNDARY, left, right), value, answers)
+                found += _numbered(Extractor(ExtractorKind.REGEX, _escaped(left) + _up_to(right)), value, answers)
         at = body.find(value, at + 1)
-    yield from sorted(found, key=lambda one: (one.kind is Kind.REGEX, one.number, len(one.matches(answers))))
+    yield from sorted(found, key=lambda one: (one.kind is ExtractorKind.REGEX, one.number, len(one.matches(answers))))
 
 
-def _numbered(extractor: Extractor, value: str, answers: Sequence[Call]) -> Iterator[Extractor]:
+def _numbered(extractor: Extractor, value: str, answers: Sequence[RecordedCall]) -> Iterator[Extractor]:
     found = extractor.matches(answers)
     if value in found:
         yield replace(extractor, number=found.index(value) + 1)
@@ -290,7 +292,7 @@ def json_path(path: Sequence[str | int]) -> str:
     return "$" + "".join(parts)
 
 
-def _header_text(answer: Call) -> str:
+def _header_text(answer: RecordedCall) -> str:
     lines = (f"\n{name}: {value}" for name, value in answer.response_headers)
     return f"HTTP/1.1 {answer.status}{''.join(lines)}\n"
 

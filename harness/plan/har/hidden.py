@@ -15,13 +15,13 @@ from harness.base.credentials import (
 )
 from harness.base.spellings import LEAST_LENGTH
 from harness.plan.har.correlation import Correlation, Typed, Use, add_typed
-from harness.plan.har.steps import ORIGIN, Field, Step, Where
+from harness.plan.har.steps import ORIGIN, Field, RecordedStep, Where
 
 # Shorter texts occur in other values by chance.
 _LEAST_REPEATED, _LEAST_USED = 8, 4
 
 
-def add_secrets(steps: Sequence[Step], found: Correlation) -> None:
+def add_secrets(steps: Sequence[RecordedStep], found: Correlation) -> None:
     """Add the secrets that the requests would send as they were recorded, wherever a request has them."""
     for number, step in enumerate(steps):
         for one in step.fields:
@@ -43,7 +43,7 @@ def add_secrets(steps: Sequence[Step], found: Correlation) -> None:
     ]  # fmt: skip
 
 
-def secrets_of(step: Step, one: Field) -> Iterator[Credential]:
+def secrets_of(step: RecordedStep, one: Field) -> Iterator[Credential]:
     """Yield the secrets that a field of a step has; an upload is a file, and has none."""
     if one.file:
         return

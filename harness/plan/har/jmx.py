@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ElementTree  # builds XML; harness.pl
 from harness.base.units import MS_PER_S
 from harness.plan.har.correlate import json_texts
 from harness.plan.har.correlation import Use, Variable
-from harness.plan.har.extract import Kind
+from harness.plan.har.extract import ExtractorKind
 from harness.plan.har.recorded import Recorded
 from harness.plan.har.steps import ORIGIN, Field, Where, is_json, path_shape
 from harness.plan.jmx.headers import is_header_name, jmx_read
@@ -254,23 +254,23 @@ def _part(text: str) -> str:
 
 def _extractor(tree: Element, variable: Variable) -> None:
     one, name = variable.extractor, variable.name
-    if one.kind is Kind.CSS:
+    if one.kind is ExtractorKind.CSS:
         element = add_element(tree, "HtmlExtractor", "HtmlExtractorGui", name)
         values = {"refname": name, "expr": one.a, "attribute": one.b, "default": NOT_FOUND,
                   "match_number": str(one.number), "extractor_impl": "JSOUP"}  # fmt: skip
         prefix = "HtmlExtractor."
-    elif one.kind is Kind.JSON:
+    elif one.kind is ExtractorKind.JSON:
         element = add_element(tree, "JSONPostProcessor", "JSONPostProcessorGui", name)
         values = {"referenceNames": name, "jsonPathExprs": one.a, "match_numbers": "1", "defaultValues": NOT_FOUND}
         prefix = "JSONPostProcessor."
-    elif one.kind is Kind.BOUNDARY:
+    elif one.kind is ExtractorKind.BOUNDARY:
         element = add_element(tree, "BoundaryExtractor", "BoundaryExtractorGui", name)
         values = {"useHeaders": "false", "refname": name, "lboundary": one.a, "rboundary": one.b,
                   "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
         prefix = "BoundaryExtractor."
     else:
         element = add_element(tree, "RegexExtractor", "RegexExtractorGui", name)
-        headers = one.kind is Kind.HEADER
+        headers = one.kind is ExtractorKind.HEADER
         values = {"useHeaders": str(headers).lower(), "refname": name, "regex": one.a, "template": "$1$",
                   "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
         prefix = "RegexExtractor."

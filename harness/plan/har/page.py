@@ -37,7 +37,7 @@ class Form:
     inputs: dict[str, Element] = field(default_factory=dict)
 
 
-class Page(HTMLParser):
+class RecordedPage(HTMLParser):
     """An HTML page."""
 
     def __init__(self, text: str) -> None:
@@ -93,9 +93,9 @@ class Page(HTMLParser):
 
 
 @lru_cache(maxsize=512)
-def read_page(text: str) -> Page:
+def read_page(text: str) -> RecordedPage:
     """Return the page in a response; an empty one for a response that is no HTML."""
-    return Page(text if "<" in text[:2000] and text.lstrip()[:1] != "{" else "")
+    return RecordedPage(text if "<" in text[:2000] and text.lstrip()[:1] != "{" else "")
 
 
 def joined_url(base: str, url: str) -> str:
@@ -115,7 +115,7 @@ def is_typed(element: Element) -> bool:
     )
 
 
-def matching(page: Page, tag: str, attribute: str, value: str | None) -> Iterator[Element]:
+def matching(page: RecordedPage, tag: str, attribute: str, value: str | None) -> Iterator[Element]:
     """Yield the elements that the CSS selector tag[attribute="value"] finds, or tag[attribute] without a value."""
     for element in page.elements:
         if element.tag == tag and attribute in element.attributes and value in (None, element.attributes[attribute]):

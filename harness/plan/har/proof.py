@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from harness.plan.har.correlation import Variable
 from harness.plan.har.page import joined_url, read_page
-from harness.plan.har.steps import Step, Where, json_leaves, path_shape
+from harness.plan.har.steps import RecordedStep, Where, json_leaves, path_shape
 
 _PUNCTUATION = ".,;:!?()[]{}<>\"'“”‘’«»…"
 _LEAST_WORD = 3
@@ -19,7 +19,7 @@ _TAGS = re.compile(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>")
 _NAMED_WORDS = 3
 
 
-class Answer(NamedTuple):
+class ReplayAnswer(NamedTuple):
     """The last response of a step: its code, URL and body."""
 
     code: str
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 # The answers of a user to each step, None for a step that was not reached.
-Answers = Sequence[Answer | None]
+Answers = Sequence[ReplayAnswer | None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Signature:
     words: frozenset[str]
 
 
-def signature_of(answer: Answer) -> Signature:
+def signature_of(answer: ReplayAnswer) -> Signature:
     """Return the signature of a response; numbers and long ids are left out."""
     page = read_page(answer.body)
     forms = {
@@ -61,14 +61,14 @@ def signature_of(answer: Answer) -> Signature:
     )
 
 
-def failures(steps: Sequence[Step], labels: Sequence[str], answers: Answers) -> Iterator[str]:
+def failures(steps: Sequence[RecordedStep], labels: Sequence[str], answers: Answers) -> Iterator[str]:
     """Yield how the answers of a user with all extractors differ from the recording: the step, expected and got."""
     for number, (step, answer) in enumerate(zip(steps, answers, strict=True)):
         call, where = step.answers[-1], f"step {number + 1} {labels[number]}"
         if answer is None:
             yield f"{where}: was not reached"
             continue
-        old, new = signature_of(Answer(str(call.status), call.url, call.response)), signature_of(answer)
+        old, new = signature_of(ReplayAnswer(str(call.status), call.url, call.response)), signature_of(answer)
         is_same_code = old.code[0] == new.code[0] or {old.code, new.code} <= {"200", "304"}
         has_page = call.response and answer.code != "304"
         sent = {one.name for one in step.fields if one.where is Where.FORM}
@@ -129,7 +129,7 @@ def is_for_recorded(value: str, at: int, full: Sequence[Answers], other: Answers
     return answer is not None and len(known) == len(full) and _is_for_recorded(value, answer, known, sent)
 
 
-def _refused(old: Sequence[Signature], answer: Answer | None) -> str:
+def _refused(old: Sequence[Signature], answer: ReplayAnswer | None) -> str:
     """Return how code or path of an answer differ from those of all users with all extractors."""
     if answer is None:
         return "is not reached"
@@ -154,7 +154,7 @@ def _other_page(old: Sequence[Signature], new: Signature) -> str:
     return f"adds {_list(added)}" if added and not has_noise else ""
 
 
-def _is_for_recorded(value: str, answer: Answer, known: Sequence[Answer], sent: Sequence[str]) -> bool:
+def _is_for_recorded(value: str, answer: ReplayAnswer, known: Sequence[ReplayAnswer], sent: Sequence[str]) -> bool:
     """Return whether an answer has the recorded value where the answers of other users have theirs."""
     texts = [f"{one.url} {one.body}" for one in known]
     is_own = all(len(own) > 1 and own in text for own, text in zip(sent, texts, strict=True))

@@ -43,7 +43,7 @@ class Param(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Call:
+class RecordedCall:
     """A request with its response; `start_s` is since 1970. `page` is the HAR's page, empty without one."""
 
     method: str
@@ -72,15 +72,15 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Recording:
+class HarRecording:
     """The calls of a HAR in the order of their starts; `left_out` counts the others by reason."""
 
     name: str
-    calls: tuple[Call, ...]
+    calls: tuple[RecordedCall, ...]
     left_out: Mapping[str, int]
 
 
-def read_har(path: Path) -> Recording:
+def read_har(path: Path) -> HarRecording:
     """Return the recording in a HAR file. UsageError for one that cannot be read or has no request."""
     left_out: Counter[str] = Counter()
     calls = []
@@ -98,7 +98,7 @@ def read_har(path: Path) -> Recording:
         raise UsageError(f"{path}: cannot be read ({error.strerror})", "check the path") from None
     if not calls:
         raise UsageError(f"{path.name}: no HTTP request with a response", TODO)
-    return Recording(path.name, tuple(sorted(calls, key=lambda call: call.start_s)), left_out)
+    return HarRecording(path.name, tuple(sorted(calls, key=lambda call: call.start_s)), left_out)
 
 
 def is_static(method: str, url: str, response_type: str) -> bool:
@@ -110,7 +110,7 @@ def is_static(method: str, url: str, response_type: str) -> bool:
     )
 
 
-def has_secure_cookie(call: Call) -> bool:
+def has_secure_cookie(call: RecordedCall) -> bool:
     """Return whether a response sets a cookie for https only; Chromium also sends it to http://127.0.0.1."""
     cookies = "\n".join(value for name, value in call.response_headers if name.lower() == "set-cookie")
     return bool(re.search(r"(?im);\s*secure\s*(?:;|$)", cookies))
@@ -129,7 +129,7 @@ def _reason(entry: Mapping[str, Any]) -> str:
     return "" if (response.get("status") or 0) > 0 else _NO_ANSWER
 
 
-def _call(entry: Mapping[str, Any]) -> Call:
+def _call(entry: Mapping[str, Any]) -> RecordedCall:
     request, response = entry["request"], entry["response"]
     content = response.get("content") or {}
     method, url, user = request["method"].upper(), *_without_user(request["url"].partition("#")[0])
@@ -143,7 +143,7 @@ def _call(entry: Mapping[str, Any]) -> Call:
     kind = data.get("mimeType") or _value(_headers(request.get("headers")), "content-type")
     response_type = content.get("mimeType") or _value(response_headers, "content-type")
     located = _value(response_headers, "location") or response.get("redirectURL") or ""
-    return Call(
+    return RecordedCall(
         method=method,
         url=url,
         start_s=start_s,

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from harness.base.credentials import UUID, credentials_in, looks_random, without_credentials
 from harness.plan.har.correlation import Correlation, Use
-from harness.plan.har.steps import Field, Step, Where
+from harness.plan.har.steps import Field, RecordedStep, Where
 
 _FILE_NAME_MOST, _SUFFIX_MOST = 100, 5
 
@@ -24,7 +24,7 @@ class Recorded:
     """What a plan is written of; `name` is that of the plan, `pauses_s` has the pause before each step."""
 
     name: str
-    steps: Sequence[Step]
+    steps: Sequence[RecordedStep]
     found: Correlation
     pauses_s: Sequence[float]
     with_static: bool = False

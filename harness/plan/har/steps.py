@@ -14,7 +14,7 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 from harness.base.credentials import is_credential, looks_random, without_credentials
 from harness.base.errors import UsageError
 from harness.plan.har.page import Form, is_typed, joined_url, read_page
-from harness.plan.har.read import Call, Recording, is_static
+from harness.plan.har.read import HarRecording, RecordedCall, is_static
 
 _NEW_PAGE_S = 2.0
 # What replaces the address of the target in what is sent.
@@ -76,7 +76,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Step:
+class RecordedStep:
     """A request: its fields, and the responses of its redirects, the last one at the end.
 
     `title` is that of its transaction where it begins one, else empty; `pause_s` is the pause before.
@@ -85,7 +85,7 @@ class Step:
     method: str
     path: str
     fields: tuple[Field, ...]
-    answers: tuple[Call, ...]
+    answers: tuple[RecordedCall, ...]
     title: str
     pause_s: float
     follows: bool
@@ -107,12 +107,12 @@ class Steps:
     """The steps of a recording; `hosts` counts the requests to other hosts, `static` those of static files."""
 
     origin: str
-    steps: tuple[Step, ...]
+    steps: tuple[RecordedStep, ...]
     hosts: Mapping[str, int] = field(default_factory=dict)
     static: int = 0
 
 
-def steps_of(recording: Recording, host: str = "") -> Steps:
+def steps_of(recording: HarRecording, host: str = "") -> Steps:
     """Return the steps of a recording: the requests to `host`, by default the host of its first document.
 
     UsageError when there is none.
@@ -132,12 +132,12 @@ def steps_of(recording: Recording, host: str = "") -> Steps:
     return Steps(origin, tuple(_steps(calls, origin)), hosts, len(own) - len(calls))
 
 
-def _is_document(call: Call) -> bool:
+def _is_document(call: RecordedCall) -> bool:
     return "text/html" in call.response_type and call.header("sec-fetch-dest") in ("", "document")
 
 
-def _steps(calls: Sequence[Call], origin: str) -> Iterator[Step]:
-    before: list[Call] = []
+def _steps(calls: Sequence[RecordedCall], origin: str) -> Iterator[RecordedStep]:
+    before: list[RecordedCall] = []
     rest = list(calls)
     while rest:
         chain = _chain(rest, origin)
@@ -152,11 +152,11 @@ def _steps(calls: Sequence[Call], origin: str) -> Iterator[Step]:
         title = _title(first, last, form, fields) if is_new else ""
         is_followed = not last.redirect
         path = urlsplit(first.url).path or "/"
-        yield Step(first.method, path, fields, chain, title, gap_s, is_followed)
+        yield RecordedStep(first.method, path, fields, chain, title, gap_s, is_followed)
         before += chain
 
 
-def _chain(calls: Sequence[Call], origin: str) -> tuple[Call, ...]:
+def _chain(calls: Sequence[RecordedCall], origin: str) -> tuple[RecordedCall, ...]:
     """Return the first call with the calls to which the target redirects it."""
     chain = [calls[0]]
     while chain[-1].redirect:
@@ -168,7 +168,7 @@ def _chain(calls: Sequence[Call], origin: str) -> tuple[Call, ...]:
     return tuple(chain)
 
 
-def _form(call: Call, before: Sequence[Call]) -> Form | None:
+def _form(call: RecordedCall, before: Sequence[RecordedCall]) -> Form | None:
     """Return the latest form that sends this call: its action and its fields fit."""
     path, names = urlsplit(call.url).path, {one.name for one in call.params} | set(_query_names(call))
     for page in reversed(before):
@@ -182,11 +182,11 @@ def _form(call: Call, before: Sequence[Call]) -> Form | None:
     return None
 
 
-def _query_names(call: Call) -> list[str]:
+def _query_names(call: RecordedCall) -> list[str]:
     return [unquote_plus(pair.partition("=")[0]) for pair in urlsplit(call.url).query.split("&") if pair]
 
 
-def _title(first: Call, last: Call, form: Form | None, fields: Sequence[Field]) -> str:
+def _title(first: RecordedCall, last: RecordedCall, form: Form | None, fields: Sequence[Field]) -> str:
     """Return a readable name: the button of the form that was sent, else the title of the page, else the path."""
     sent = {(one.name, one.text) for one in fields}
     buttons = form.buttons if form and first.method == "POST" else {}
@@ -200,7 +200,7 @@ def _title(first: Call, last: Call, form: Form | None, fields: Sequence[Field]) 
     return " ".join(re.sub(r"[^\w ./&+'-]+", " ", name).split())[:50] or path
 
 
-def _fields(call: Call, form: Form | None, before: Sequence[Call], origin: str) -> Iterator[Field]:
+def _fields(call: RecordedCall, form: Form | None, before: Sequence[RecordedCall], origin: str) -> Iterator[Field]:
     parts = urlsplit(call.url)
     for number, segment in enumerate(parts.path.split("/")[1:]):
         yield Field(Where.PATH, str(number), unquote(segment))
@@ -231,7 +231,7 @@ class _Typed(NamedTuple):
     is_secret: bool = False
 
 
-def _typed(name: str, value: str, form: Form | None, before: Sequence[Call]) -> _Typed:
+def _typed(name: str, value: str, form: Form | None, before: Sequence[RecordedCall]) -> _Typed:
     """Return the column for a field that a person typed, and whether it is a secret; an empty name for another one."""
     element = form.inputs.get(name) if form else None
     if element:
@@ -264,7 +264,9 @@ def is_json(one: Field) -> bool:
     return one.where in (Where.BODY, Where.FORM) and one.text.lstrip()[:1] in ("{", "[") and any(json_leaves(one.text))
 
 
-def typed_leaves(body: str, before: Sequence[Call], known: Mapping[str, str]) -> Iterator[tuple[str, str, bool]]:
+def typed_leaves(
+    body: str, before: Sequence[RecordedCall], known: Mapping[str, str]
+) -> Iterator[tuple[str, str, bool]]:
     """Yield column, value and whether it is a secret of each leaf of a JSON text that a person typed.
 
     A value that is `known` was typed before.

@@ -31,7 +31,7 @@ _DEPENDENT = ("assertion", "timer", "extractor", "pre-processor", "post-processo
 
 
 @dataclass(frozen=True)
-class Change:
+class PlanChange:
     """One change: of the value `what` of a subject, or what happened to it, such as `added`.
 
     `old` and `new` are the values, or where it was and is: `from *Users*`, `to *Users* after *Cart*`.
@@ -71,7 +71,7 @@ class Change:
         )
 
 
-def changes_of(old: Path, new: Path) -> tuple[Change, ...]:
+def changes_of(old: Path, new: Path) -> tuple[PlanChange, ...]:
     """Return the changes between two JMX files; secrets in them are masked.
 
     UsageError when a file is not a test plan.
@@ -93,7 +93,7 @@ def changes_of(old: Path, new: Path) -> tuple[Change, ...]:
     )
 
 
-def changes(old: Node, new: Node) -> tuple[Change, ...]:
+def changes(old: Node, new: Node) -> tuple[PlanChange, ...]:
     """Return the changes from one plan to another in the order of the new one; empty for equal plans.
 
     Order of attributes and properties, blanks between XML elements, and the kinds of properties are not compared.
@@ -212,33 +212,33 @@ def _is_telling(item: _Item, key: Callable[[_Item], Hashable]) -> bool:
     return key is _WHOLE or noun_of(item.node) in ("request", "controller", "thread group")
 
 
-def _changes(new: _Item) -> Iterator[Change]:
+def _changes(new: _Item) -> Iterator[PlanChange]:
     """Yield the changes of an item of the new version, then those of the items below it."""
     old = new.other
     if old is None:
         if new.parent and new.parent.other:
-            yield Change(title_of(new.node), "added", new=_to(new))
+            yield PlanChange(title_of(new.node), "added", new=_to(new))
     else:
         yield from _own_changes(old, new)
     moved = _moved(new.children)
     for child in new.children:
         if child in moved:
-            yield Change(title_of(child.node), "moved", new=f"within {_to(child).removeprefix('to ')}")
+            yield PlanChange(title_of(child.node), "moved", new=f"within {_to(child).removeprefix('to ')}")
         yield from _changes(child)
     for child in old.children if old else ():
         if child.other is None:
             count = sum(item.other is None for item in child.walk()) - 1
             with_them = f" with {count} element{'s' if count > 1 else ''} below it" if count else ""
-            yield Change(title_of(child.node), "removed", old=f"from *{one_line(new.node.name)}*{with_them}")
+            yield PlanChange(title_of(child.node), "removed", old=f"from *{one_line(new.node.name)}*{with_them}")
 
 
-def _own_changes(old: _Item, new: _Item) -> Iterator[Change]:
+def _own_changes(old: _Item, new: _Item) -> Iterator[PlanChange]:
     if old.node.name != new.node.name:
-        yield Change(old.title, "renamed", new=f"to *{one_line(new.node.name)}*")
+        yield PlanChange(old.title, "renamed", new=f"to *{one_line(new.node.name)}*")
     if old.is_on != new.is_on:
-        yield Change(new.title, "enabled" if new.is_on else "disabled")
+        yield PlanChange(new.title, "enabled" if new.is_on else "disabled")
     if old.parent and new.parent and old.parent.other is not new.parent:
-        yield Change(title_of(new.node), "moved", f"from *{one_line(old.parent.node.name)}*", _to(new))
+        yield PlanChange(title_of(new.node), "moved", f"from *{one_line(old.parent.node.name)}*", _to(new))
     if old.own != new.own:
         yield from _property_changes(new.title, old.properties, new.properties)
 
@@ -280,7 +280,7 @@ def _stayed(item: _Item) -> bool:
 
 def _property_changes(
     subject: str, old: Sequence[Property], new: Sequence[Property], above: str = ""
-) -> Iterator[Change]:
+) -> Iterator[PlanChange]:
     """Yield the changes of properties; `above` is the name of what contains them."""
     before, after = ({one.key: one for one in side} for side in (old, new))
     gone, added = ([one for one in side if one.key not in other] for side, other in ((old, after), (new, before)))
@@ -289,7 +289,7 @@ def _property_changes(
         if renamed := next(alike, None):
             gone.remove(one)
             added.remove(renamed)
-            yield Change(one.label, "renamed", f"in {subject}", f"to {renamed.label}")
+            yield PlanChange(one.label, "renamed", f"in {subject}", f"to {renamed.label}")
     for what, direction, side in (("removed", "from", gone), ("added", "to", added)):
         for one in side:
             yield from _whole_property(subject, one, what, direction, above)
@@ -298,21 +298,21 @@ def _property_changes(
             yield from _changed_property(subject, one, after[key], above)
 
 
-def _whole_property(subject: str, one: Property, what: str, direction: str, above: str) -> Iterator[Change]:
+def _whole_property(subject: str, one: Property, what: str, direction: str, above: str) -> Iterator[PlanChange]:
     if one.parts:
         where = f"{direction} {subject}"
-        yield Change(one.label, what, where if what == "removed" else "", where if what == "added" else "")
+        yield PlanChange(one.label, what, where if what == "removed" else "", where if what == "added" else "")
     else:
         old, new = (one.text or EMPTY, ABSENT) if what == "removed" else (ABSENT, one.text or EMPTY)
-        yield Change(subject, f"{above} {one.label}".strip(), old, new, is_value=True)
+        yield PlanChange(subject, f"{above} {one.label}".strip(), old, new, is_value=True)
 
 
-def _changed_property(subject: str, old: Property, new: Property, above: str) -> Iterator[Change]:
+def _changed_property(subject: str, old: Property, new: Property, above: str) -> Iterator[PlanChange]:
     label = above if above and old.key in _VALUES else f"{above} {old.label}".strip()
     if old.text != new.text:
-        yield Change(subject, label, old.text or EMPTY, new.text or EMPTY, is_value=True)
+        yield PlanChange(subject, label, old.text or EMPTY, new.text or EMPTY, is_value=True)
     yield from _property_changes(subject, old.parts, new.parts, label if old.name_key else above)
     if old.is_list:
         keys, others = ([one.key for one in side.parts] for side in (old, new))
         if [key for key in keys if key in others] != [key for key in others if key in keys]:
-            yield Change(subject, f"order of {label}", ", ".join(keys), ", ".join(others), is_value=True)
+            yield PlanChange(subject, f"order of {label}", ", ".join(keys), ", ".join(others), is_value=True)

@@ -51,7 +51,7 @@ _THINK_TIME = re.compile(_READ.format("think_time_ms"))
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
 
-class Row(NamedTuple):
+class ScheduleRow(NamedTuple):
     """Users of the Ultimate Thread Group: they start one by one, stay, and end one by one in the order of their start.
 
     Times are whole seconds. The last user has started `ramp_s` after `delay_s`; the first ends `hold_s` after that.
@@ -204,12 +204,12 @@ def _rate(rate_per_s: float) -> str:
     return f"rate({units.number_text(rate_per_s)}/sec)"
 
 
-def ultimate_rows(stages: Sequence[Stage]) -> tuple[Row, ...]:
+def ultimate_rows(stages: Sequence[Stage]) -> tuple[ScheduleRow, ...]:
     """Return the rows of the Ultimate Thread Group for stages of users at whole seconds.
 
     When users become fewer, those who started last end first, so that the users of a lower stage run through a spike.
     """
-    rows: list[Row] = []
+    rows: list[ScheduleRow] = []
     running: list[_Users] = []
     users, now_s = 0, 0
     for stage in stages:
@@ -223,7 +223,7 @@ def ultimate_rows(stages: Sequence[Stage]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (row.delay_s, row.ramp_s)))
 
 
-def _ended(running: list[_Users], count: int, from_s: int, to_s: int) -> Iterator[Row]:
+def _ended(running: list[_Users], count: int, from_s: int, to_s: int) -> Iterator[ScheduleRow]:
     """Yield the rows of `count` users who end between two instants, and take them out of the running ones."""
     left = count
     while left:
@@ -234,7 +234,7 @@ def _ended(running: list[_Users], count: int, from_s: int, to_s: int) -> Iterato
             running.append(_Users(last.user_count - ending, last.from_s, begun_s))
         ends = [from_s + round((to_s - from_s) * done / count) for done in (count - left, count - left + ending)]
         ramp_s = last.to_s - begun_s
-        yield Row(ending, begun_s, ramp_s, ends[0] - begun_s - ramp_s, ends[1] - ends[0])
+        yield ScheduleRow(ending, begun_s, ramp_s, ends[0] - begun_s - ramp_s, ends[1] - ends[0])
         left -= ending
 
 
@@ -273,7 +273,7 @@ def _drive_staged(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
         add_row(table, row)
 
 
-def add_row(table: ElementTree.Element, row: Row | ShapingRow) -> None:
+def add_row(table: ElementTree.Element, row: ScheduleRow | ShapingRow) -> None:
     """Add a row to the table of an Ultimate Thread Group or a Throughput Shaping Timer."""
     line = child(table, "collectionProp", name=f"row {len(table)}")
     for name, value in row._asdict().items():

@@ -14,7 +14,7 @@ from harness.metrics.live import LiveFigures, LiveTally
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.process import JMeter, StopLimits, ending_text, signal_of
 from harness.run.jmeter.progress import JtlTail, NewRows, Progress
-from harness.run.parts.drive import Parts, Tails
+from harness.run.parts.drive import PartMachines, Tails
 
 if TYPE_CHECKING:
     from harness.run.jmeter.auto_end import AutoEnd
@@ -30,7 +30,7 @@ _OUR_SIGNALS = (signal.SIGTERM, signal.SIGKILL)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DriveOutcome:
     """How JMeter ended; `reasons` explain why the run does not match its request.
 
     `stopped_early` is the stop condition that ended the load, with the measured value; empty without one.
@@ -76,13 +76,13 @@ _Tail = JtlTail | Tails
 
 
 def drive(
-    jmeter: JMeter | Parts,
+    jmeter: JMeter | PartMachines,
     tail: _Tail,
     progress: Progress,
     interrupts: Interrupts,
     failures: Callable[[], Sequence[str]],
     end: EndOfLoad,
-) -> Outcome:
+) -> DriveOutcome:
     """Return how the run ended. `interrupts` must be held; `failures` returns dead system processes and generators."""
     view = _View(tail, progress, end.duration_s, jmeter.active_users)
     started_s = time.monotonic()
@@ -95,12 +95,12 @@ def drive(
             what = "when tearDown has ended" if is_load_over else "JMeter finishes its running samples"
             progress.log(f"stopping: {what}; interrupt again to stop at once")
             code = _stopped(jmeter, view, GRACEFUL_S, end.overrun_s, lambda: interrupts.count > 1)
-            return Outcome(code, True, _teardown_reasons(jmeter, code, end.overrun_s, progress))
+            return DriveOutcome(code, True, _teardown_reasons(jmeter, code, end.overrun_s, progress))
         enough = "" if is_load_over else end.enough(now_s, rows.samples, rows.row_count, figures.sample_count)
         reasons = () if enough else tuple(failures())
         if reasons:
             progress.log(f"stopping: {reasons[0]}")
-            return Outcome(_stopped(jmeter, view, _BRIEF_S, _BRIEF_S), False, reasons)
+            return DriveOutcome(_stopped(jmeter, view, _BRIEF_S, _BRIEF_S), False, reasons)
         is_judged = not (enough or is_load_over)
         early = end.stop_reason(now_s, rows.samples, rows.row_count, figures.users) if is_judged else ""
         if enough or early:
@@ -109,14 +109,16 @@ def drive(
             cut = _teardown_reasons(jmeter, code, end.overrun_s, progress)
             if early:
                 hung = signal_of(code) in _OUR_SIGNALS
-                return Outcome(code, interrupts.count > 0, () if hung else _reasons(code), "; ".join((early, *cut)))
-            return Outcome(code, interrupts.count > 0, cut or _reasons(code))
+                return DriveOutcome(
+                    code, interrupts.count > 0, () if hung else _reasons(code), "; ".join((early, *cut))
+                )
+            return DriveOutcome(code, interrupts.count > 0, cut or _reasons(code))
         if reason := _overrun(jmeter, end, now_s, started_s):
             progress.log(f"stopping: {reason}")
-            return Outcome(_stopped(jmeter, view, _BRIEF_S, end.overrun_s), False, (f"{reason} and was stopped",))
+            return DriveOutcome(_stopped(jmeter, view, _BRIEF_S, end.overrun_s), False, (f"{reason} and was stopped",))
     code = jmeter.poll() or 0
     is_interrupted = interrupts.count > 0  # Ctrl-C came in the last second
-    return Outcome(code, is_interrupted, () if is_interrupted else _reasons(code))
+    return DriveOutcome(code, is_interrupted, () if is_interrupted else _reasons(code))
 
 
 class _Look(NamedTuple):
@@ -162,14 +164,18 @@ class _View:
 
 
 def _stopped(
-    jmeter: JMeter | Parts, view: _View, samples_s: float, teardown_s: float, hurry: Callable[[], bool] = lambda: False
+    jmeter: JMeter | PartMachines,
+    view: _View,
+    samples_s: float,
+    teardown_s: float,
+    hurry: Callable[[], bool] = lambda: False,
 ) -> int:
     """Stop JMeter, show what it does until its end, and return its exit code."""
     limits = StopLimits(samples_s, teardown_s, _TERM_S)
     return jmeter.stop(limits, lambda: view.look(time.monotonic()).rows.samples, hurry)
 
 
-def _overrun(jmeter: JMeter | Parts, end: EndOfLoad, now_s: float, started_s: float) -> str:
+def _overrun(jmeter: JMeter | PartMachines, end: EndOfLoad, now_s: float, started_s: float) -> str:
     """Return the limit that JMeter has exceeded, else an empty text; tearDown has a limit of its own."""
     if jmeter.teardown.began_s is not None:
         if now_s - jmeter.teardown.began_s <= end.overrun_s:
@@ -180,7 +186,7 @@ def _overrun(jmeter: JMeter | Parts, end: EndOfLoad, now_s: float, started_s: fl
     return f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration"
 
 
-def _teardown_reasons(jmeter: JMeter | Parts, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:
+def _teardown_reasons(jmeter: JMeter | PartMachines, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:
     """Return and print that tearDown was cut short, if the harness ended JMeter within it."""
     began_s = jmeter.teardown.began_s
     if began_s is None or signal_of(code) not in _OUR_SIGNALS:

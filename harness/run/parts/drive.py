@@ -83,7 +83,7 @@ class PartsEnd:
     rows: RowsRecord | None
 
 
-class Parts:
+class PartMachines:
     """The parts of a run: connected at once, and ended with the channel however the harness ends.
 
     It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
@@ -212,7 +212,7 @@ class Parts:
         part.rows = Rows(directory.path / samples_name(number), ahead_ms, since_ms)
         part.channel.on_rows, part.channel.on_file = part.rows.write, part.files.__setitem__
 
-    def launch(self, interrupts: Interrupts) -> Parts:
+    def launch(self, interrupts: Interrupts) -> PartMachines:
         """Start the load of all parts at one moment, as soon as all have JMeter ready; return what drives them.
 
         Without a part that ended before, and after an interrupt, there is no start.
@@ -368,7 +368,7 @@ class Parts:
         for part in self._parts:
             part.channel.close()
 
-    def __enter__(self) -> Parts:
+    def __enter__(self) -> PartMachines:
         return self
 
     def __exit__(self, *_: object) -> None:

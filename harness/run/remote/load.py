@@ -11,7 +11,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.allowed_targets import HOST_NAME, is_loopback
 from harness.plan.division import part_of, parts, shares, users_each
-from harness.plan.jmx.thread_groups import ROWS, Row, add_row, tree_with_loads
+from harness.plan.jmx.thread_groups import ROWS, ScheduleRow, add_row, tree_with_loads
 from harness.plan.jmx_writer import of_jmx, set_text, written
 from harness.plan.load.groups import GroupLoad, SeveralLoads
 from harness.plan.load.model import ClosedLoad, Load, Part
@@ -34,7 +34,7 @@ _OPENS = ("java.lang", "java.lang.invoke", "java.lang.reflect", "java.util", "ja
 # Samples arrive every second, so that progress, REQUESTS and a dead generator are detected in time.
 _BATCH = {"mode": "StrippedBatch", "num_sample_threshold": "100", "time_threshold": "1000"}
 _PROPERTY = "part_"
-_NO_USERS = Row(0, 0, 0, 0, 0)
+_NO_USERS = ScheduleRow(0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True)

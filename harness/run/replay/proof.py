@@ -18,7 +18,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.plan.har.jmx import recorded_jmx
 from harness.plan.har.needed import Tried, group_count
-from harness.plan.har.proof import Answer, Answers, failures
+from harness.plan.har.proof import Answers, ReplayAnswer, failures
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.load.model import ClosedLoad
 from harness.run.context import RunContext, ready_jmeter
@@ -155,7 +155,7 @@ def _replays(
             own = [one for one in exchanges if one.thread.startswith(f"{name} ")]
             last = {one.label: one for one in own if one.method}
             found.answers[name] = [
-                Answer(one.code, one.url, one.response_body or "") if (one := last.get(label)) else None
+                ReplayAnswer(one.code, one.url, one.response_body or "") if (one := last.get(label)) else None
                 for label in recorded.labels()
             ]
             changes = (pair for one in own for pair in (one.variables or {}).items())

@@ -26,7 +26,7 @@ from harness.plan.har.correlate import aligned, correlate
 from harness.plan.har.destructive import destructive_of
 from harness.plan.har.hidden import add_secrets
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.read import Recording, read_har
+from harness.plan.har.read import HarRecording, read_har
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx.tree import LOAD_GROUP
@@ -108,7 +108,7 @@ def _recorded(name: str, all_steps: Sequence[Steps], *, with_static: bool) -> Re
     return Recorded(name, steps, found, pauses_s, with_static)
 
 
-def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[Recording]) -> list[str]:
+def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[HarRecording]) -> list[str]:
     """Write the plan and its files; return the uploads that have no recorded content."""
     data = [DataFile(file, None, (), text) for file, text in recorded.uploads.items()]
     if recorded.columns:
@@ -131,7 +131,7 @@ def _jmx(recorded: Recorded) -> bytes:
     return recorded_jmx(recorded, {LOAD_GROUP: [one.name for one in recorded.found.variables]})
 
 
-def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
+def _toml(recorded: Recorded, recordings: Sequence[HarRecording]) -> str:
     files = toml_comment(", ".join(one.name for one in recordings))
     lines = [
         f"# Written by lth init from {files}. plans/README.md explains every key.",
@@ -158,7 +158,7 @@ def _toml(recorded: Recorded, recordings: Sequence[Recording]) -> str:
 
 
 def _proven(
-    recorded: Recorded, request: Request, plans: Path, recordings: Sequence[Recording], options: argparse.Namespace
+    recorded: Recorded, request: Request, plans: Path, recordings: Sequence[HarRecording], options: argparse.Namespace
 ) -> int:
     assert request.target  # a recording has one
     target = request.target.origin

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from harness.compare.comparison import CANNOT_TELL, IMPROVED, OK, REGRESSED
-from harness.kinds.ab.rule import LOOKS, Series, adjusted_p_values, is_sure, judge, level_of, verdict_of, worst_of
+from harness.kinds.ab.rule import LOOKS, PairSeries, adjusted_p_values, is_sure, judge, level_of, verdict_of, worst_of
 from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, metric_of
 from harness.plan.thresholds import Thresholds
 
@@ -13,7 +13,7 @@ P90 = metric_of("p90")
 
 
 def series(metric, *differences, **changes):
-    return Series(metric, differences, 100.0, 100.0, **changes)
+    return PairSeries(metric, differences, 100.0, 100.0, **changes)
 
 
 def one(metric, *differences, **changes):

@@ -4,7 +4,7 @@ import pytest
 
 from harness.experiment.record import FINISHED
 from harness.kinds.bisect.decision import decide
-from harness.kinds.bisect.outcome import Outcome
+from harness.kinds.bisect.outcome import BisectOutcome
 from harness.kinds.bisect.posterior import Noise, Observation, posterior
 from harness.kinds.bisect.record import Candidate
 from harness.kinds.bisect.text import headline
@@ -20,7 +20,7 @@ class Record:
         self.candidates = [Candidate(f"a3f2c1{index}", subject) for index in range(4)]
 
 
-class Told(Outcome):
+class Told(BisectOutcome):
     """An outcome of runs without files: a step of 14 % at the third commit."""
 
     failure, verdict = "", "FOUND"

@@ -11,7 +11,7 @@ from harness.compare.conditions import sold_gb
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import date_of, nightly_runs_of
-from harness.history.trend import Gauge, Series, changes_of, positions
+from harness.history.trend import Gauge, TrendSeries, changes_of, positions
 from harness.judge.verdict import INVALID, VALID, Verdict
 from harness.kinds.nightly.chart import check_chart
 from harness.kinds.nightly.gate import (
@@ -352,7 +352,7 @@ def test_a_year_of_nightly_runs_is_judged_quickly():
     values = [100 + (day * 7919 % 101) / 20 for day in range(365)]
     gauge = Gauge(metric_of("average"), 0.05)
     changes = changes_of(values, gauge)
-    assert len(positions(Series(values, changes=changes), gauge)) == 365
+    assert len(positions(TrendSeries(values, changes=changes), gauge)) == 365
     assert changes == ()
 
 

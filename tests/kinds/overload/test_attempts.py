@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.kinds.overload.attempts import Outcome, attempts_of, outcome_of
+from harness.kinds.overload.attempts import AttemptsOutcome, attempts_of, outcome_of
 from tests.support.overloads import sample
 
 _NON_HTTP = "Non HTTP response code: "
@@ -11,17 +11,27 @@ _NON_HTTP = "Non HTTP response code: "
 @pytest.mark.parametrize(
     ("elapsed_ms", "code", "message", "expected"),
     [
-        (500, "200", "OK", Outcome.GOOD),
-        (2000, "200", "OK", Outcome.GOOD),
-        (2001, "200", "OK", Outcome.LATE),
-        (3, "503", "Service Unavailable", Outcome.REJECTED_FAST),
-        (1000, "500", "Internal Server Error", Outcome.REJECTED_FAST),
-        (1001, "500", "Internal Server Error", Outcome.REJECTED_SLOWLY),
-        (1, f"{_NON_HTTP}org.apache.http.conn.HttpHostConnectException", "Connection refused", Outcome.REJECTED_FAST),
-        (4000, f"{_NON_HTTP}java.net.SocketException", "Connection reset", Outcome.REJECTED_SLOWLY),
-        (5000, f"{_NON_HTTP}java.net.SocketTimeoutException", "Read timed out", Outcome.TIMED_OUT),
-        (1000, f"{_NON_HTTP}org.apache.http.conn.ConnectTimeoutException", "Connect to … failed", Outcome.TIMED_OUT),
-        (9000, f"{_NON_HTTP}java.net.ConnectException", "Connection timed out", Outcome.TIMED_OUT),
+        (500, "200", "OK", AttemptsOutcome.GOOD),
+        (2000, "200", "OK", AttemptsOutcome.GOOD),
+        (2001, "200", "OK", AttemptsOutcome.LATE),
+        (3, "503", "Service Unavailable", AttemptsOutcome.REJECTED_FAST),
+        (1000, "500", "Internal Server Error", AttemptsOutcome.REJECTED_FAST),
+        (1001, "500", "Internal Server Error", AttemptsOutcome.REJECTED_SLOWLY),
+        (
+            1,
+            f"{_NON_HTTP}org.apache.http.conn.HttpHostConnectException",
+            "Connection refused",
+            AttemptsOutcome.REJECTED_FAST,
+        ),
+        (4000, f"{_NON_HTTP}java.net.SocketException", "Connection reset", AttemptsOutcome.REJECTED_SLOWLY),
+        (5000, f"{_NON_HTTP}java.net.SocketTimeoutException", "Read timed out", AttemptsOutcome.TIMED_OUT),
+        (
+            1000,
+            f"{_NON_HTTP}org.apache.http.conn.ConnectTimeoutException",
+            "Connect to … failed",
+            AttemptsOutcome.TIMED_OUT,
+        ),
+        (9000, f"{_NON_HTTP}java.net.ConnectException", "Connection timed out", AttemptsOutcome.TIMED_OUT),
     ],
 )
 def test_the_outcome_of_a_request(elapsed_ms, code, message, expected):
@@ -29,7 +39,7 @@ def test_the_outcome_of_a_request(elapsed_ms, code, message, expected):
 
 
 def test_a_rejection_that_takes_longer_than_the_goal_is_not_fast():
-    assert outcome_of(sample(0, 300, "503", "Busy"), limit_ms=200) is Outcome.REJECTED_SLOWLY
+    assert outcome_of(sample(0, 300, "503", "Busy"), limit_ms=200) is AttemptsOutcome.REJECTED_SLOWLY
 
 
 def test_users_are_counted_by_their_first_request_and_setup_is_left_out():

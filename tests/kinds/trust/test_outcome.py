@@ -7,7 +7,7 @@ import pytest
 from harness.history.catalogue import Entry
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict
 from harness.judge.warnings import RunWarning, WarningCode
-from harness.kinds.trust.outcome import Outcome, headline, outcome_of
+from harness.kinds.trust.outcome import TrustOutcome, headline, outcome_of
 from harness.kinds.trust.overview import noise_of
 from harness.kinds.trust.record import TrustRecord, TrustRun
 from harness.metrics.batch_means import Estimate
@@ -31,7 +31,7 @@ def result_of(name: str, value_ms: float, samples: int = 10_000, **changes: obje
     return RunResult(f"tiny/{name}", RUN, run, verdict, Window("steady", 0, 60, 60, 60), 0, total)
 
 
-def outcome(values_ms: list[tuple[float, float]], within: float = 0.001, **given: object) -> Outcome:
+def outcome(values_ms: list[tuple[float, float]], within: float = 0.001, **given: object) -> TrustOutcome:
     """Return the outcome of starts with two runs each; the runs' batches have this standard error."""
     samples, entries, detect = given.get("samples", 10_000), given.get("entries", ()), given.get("detect", 0.05)
     runs, results = [], {}

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from harness.kinds.trust import variance
-from harness.kinds.trust.variance import MeanSquare, Part, between_days, difference, parts_of, within_runs
+from harness.kinds.trust.variance import MeanSquare, VariancePart, between_days, difference, parts_of, within_runs
 from harness.metrics.batch_means import Estimate
 
 # Two runs of three starts. Starts have the means 1, 2, 6; the second runs are 2 higher on average.
@@ -73,4 +73,4 @@ def test_the_days_of_a_history_need_three_and_leave_out_the_scatter_of_their_run
     days = between_days([[-1.0, 1.0], [6.0], [12.0]], parts)
     assert days is not None
     assert days.variance == pytest.approx(36 - 8 * 2.5 / 3)
-    assert Part.of(-1.0, -2.0, 4.0) == Part(0.0, 0.0, 2.0)
+    assert VariancePart.of(-1.0, -2.0, 4.0) == VariancePart(0.0, 0.0, 2.0)

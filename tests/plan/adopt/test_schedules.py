@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.schedules import ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
-from harness.plan.jmx.thread_groups import Row, ultimate_rows
+from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows
 from harness.plan.load.groups import Stage
 from tests.support.several import group, sampler, several_jmx
 
@@ -81,16 +81,16 @@ def test_thread_groups_that_ran_one_after_the_other_are_named(tmp_path: Path) ->
     ("rows", "stages"),
     [
         # Two users from 5 s on, with a ramp, a hold and a fall.
-        ([Row(2, 5, 10, 20, 4)], [(0, 0, 5), (2, 10, 20), (0, 4, 0)]),
+        ([ScheduleRow(2, 5, 10, 20, 4)], [(0, 0, 5), (2, 10, 20), (0, 4, 0)]),
         # A spike beside others.
-        ([Row(1, 0, 0, 50, 0), Row(9, 20, 0, 10, 0)], [(1, 0, 20), (10, 0, 10), (1, 0, 20)]),
+        ([ScheduleRow(1, 0, 0, 50, 0), ScheduleRow(9, 20, 0, 10, 0)], [(1, 0, 20), (10, 0, 10), (1, 0, 20)]),
         # One group ends at once when another begins to grow: JMeter's groups know whole seconds.
-        ([Row(6, 0, 0, 10, 0), Row(4, 10, 8, 10, 0)], [(6, 0, 10), (0, 0, 1), (4, 7, 10)]),
+        ([ScheduleRow(6, 0, 0, 10, 0), ScheduleRow(4, 10, 8, 10, 0)], [(6, 0, 10), (0, 0, 1), (4, 7, 10)]),
         ([], []),
     ],
 )
 def test_the_rows_of_an_ultimate_thread_group_become_stages(
-    rows: list[Row], stages: list[tuple[int, float, float]]
+    rows: list[ScheduleRow], stages: list[tuple[int, float, float]]
 ) -> None:
     assert ultimate_stages(rows) == tuple(Stage(users, None, over_s, for_s) for users, over_s, for_s in stages)
 

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import pytest
 
 from harness.plan.har.correlate import Correlation
-from harness.plan.har.extract import Kind, looks_dynamic
-from harness.plan.har.steps import Step
+from harness.plan.har.extract import ExtractorKind, looks_dynamic
+from harness.plan.har.steps import RecordedStep
 from tests.support.har import correlated, entry
 from tests.support.web_apps import WebApp, recorded, served
 
@@ -21,7 +21,7 @@ def form(token: str, name: str = "t") -> str:
     return f'<form method="post" action="/in">{hidden}<input name="q"></form>'
 
 
-def found(correlation: Correlation) -> list[tuple[str, Kind, str]]:
+def found(correlation: Correlation) -> list[tuple[str, ExtractorKind, str]]:
     return [(one.name, one.extractor.kind, one.extractor.a) for one in correlation.variables]
 
 
@@ -31,7 +31,7 @@ def post(body: str, **more):
 
 def test_a_hidden_field_is_read_by_its_name(tmp_path):
     _, correlation = correlated(tmp_path, [entry("/", form(TOKEN)), post(f"t={TOKEN}")])
-    assert found(correlation) == [("t", Kind.CSS, 'input[name="t"]')]
+    assert found(correlation) == [("t", ExtractorKind.CSS, 'input[name="t"]')]
     assert [use.expression for use in correlation.variables[0].uses] == ["${t}"]
 
 
@@ -45,7 +45,7 @@ def test_a_leaf_of_json_is_read_by_its_path_and_sent_in_a_header(tmp_path):
     _, correlation = correlated(
         tmp_path, [entry("/", answer, kind=JSON), entry("/x", at_s=1, headers={"Authorization": f"Bearer {TOKEN}"})]
     )
-    assert found(correlation) == [("authorization", Kind.JSON, "$.list[1]['my key']")]
+    assert found(correlation) == [("authorization", ExtractorKind.JSON, "$.list[1]['my key']")]
     assert correlation.variables[0].uses[0].text == TOKEN
 
 
@@ -53,7 +53,7 @@ def test_a_value_of_a_script_has_boundaries_without_another_value(tmp_path):
     page = f'<script>build = "20261127"; key = "{TOKEN}";</script>'
     _, correlation = correlated(tmp_path, [entry("/", page), entry(f"/x?k={TOKEN}", at_s=1)])
     extractor = correlation.variables[0].extractor
-    assert extractor.kind is Kind.BOUNDARY
+    assert extractor.kind is ExtractorKind.BOUNDARY
     assert "20261127" not in extractor.a
     assert (extractor.a[-7:], extractor.b) == ('key = "', '"')
 
@@ -66,7 +66,7 @@ def test_the_id_in_a_location_is_read_from_the_header(tmp_path):
             entry("/items/4711", at_s=0.2), entry("/items/4711/edit", at_s=5),
         ],
     )  # fmt: skip
-    assert [(one.name, one.extractor.kind) for one in correlation.variables] == [("items_id", Kind.HEADER)]
+    assert [(one.name, one.extractor.kind) for one in correlation.variables] == [("items_id", ExtractorKind.HEADER)]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_an_extractor_must_find_the_value_of_each_recording(tmp_path):
     _, correlation = correlated(
         tmp_path, visit('<a data-key="ffffffff00000000" id="no">y</a>', TOKEN), visit("", OTHER)
     )
-    assert found(correlation) == [("k", Kind.CSS, 'a[id="go"]')]
+    assert found(correlation) == [("k", ExtractorKind.CSS, 'a[id="go"]')]
 
 
 def test_steps_that_only_one_recording_has_are_named_and_the_others_still_compared(tmp_path):
@@ -188,7 +188,7 @@ def test_values_that_do_not_look_dynamic(value):
     assert not looks_dynamic(value)
 
 
-def of_part(steps: tuple[Step, ...], correlation: Correlation) -> dict[tuple[str, str], set[tuple[str, str]]]:
+def of_part(steps: tuple[RecordedStep, ...], correlation: Correlation) -> dict[tuple[str, str], set[tuple[str, str]]]:
     """Return the fields with a variable, and those that are unexplained, by the part of the application."""
     fields: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for variable in correlation.variables:
@@ -240,7 +240,7 @@ def test_a_small_number_is_read_for_a_field_that_is_named_as_an_id_only(tmp_path
     answer = entry("/", '{"revision_id": 1}', kind=JSON)
     _, flag = correlated(tmp_path, [answer, entry("/x?hydrate=1", at_s=1)])
     _, key = correlated(tmp_path, [answer, entry("/x?loaded_revision_id=1", at_s=1)])
-    assert (found(flag), found(key)) == ([], [("loaded_revision_id", Kind.JSON, "$.revision_id")])
+    assert (found(flag), found(key)) == ([], [("loaded_revision_id", ExtractorKind.JSON, "$.revision_id")])
 
 
 def test_a_field_of_the_same_name_is_better_than_a_text_of_an_earlier_page(tmp_path):

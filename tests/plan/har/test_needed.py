@@ -8,7 +8,7 @@ import pytest
 
 from harness.plan.har import needed
 from harness.plan.har.needed import Tried, group_count
-from harness.plan.har.proof import Answer
+from harness.plan.har.proof import ReplayAnswer
 from harness.plan.har.recorded import Recorded
 from tests.support.har import correlated, entry
 
@@ -44,12 +44,12 @@ def tried(plan: Recorded, serve: Serve) -> tuple[dict[str, str], int]:
     """
     passes = 0
 
-    def answers(left_out: Collection[str]) -> list[Answer]:
+    def answers(left_out: Collection[str]) -> list[ReplayAnswer]:
         codes = [serve(number, set(left_out)) for number in range(len(plan.steps))]
-        return [Answer(code, f"http://127.0.0.1{step.path}", f"<title>{code}</title>")
+        return [ReplayAnswer(code, f"http://127.0.0.1{step.path}", f"<title>{code}</title>")
                 for code, step in zip(codes, plan.steps, strict=True)]  # fmt: skip
 
-    def without(groups: Sequence[Collection[str]]) -> list[list[Answer]]:
+    def without(groups: Sequence[Collection[str]]) -> list[list[ReplayAnswer]]:
         nonlocal passes
         passes += len(groups)
         return [answers(group) for group in groups]

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from harness.plan.har.correlate import Use, Variable
-from harness.plan.har.extract import PLAIN, Extractor, Kind
-from harness.plan.har.proof import Answer, difference, failures
+from harness.plan.har.extract import PLAIN, Extractor, ExtractorKind
+from harness.plan.har.proof import ReplayAnswer, difference, failures
 from tests.support.har import ORIGIN, entry, steps
 
 LABELS = ["GET /edit", "POST /save", "GET /list"]
 VARIABLE = Variable(
-    "t", ("rec0rded",), "rec0rded", 0, Extractor(Kind.CSS, 'input[name="t"]', "value"), PLAIN,
+    "t", ("rec0rded",), "rec0rded", 0, Extractor(ExtractorKind.CSS, 'input[name="t"]', "value"), PLAIN,
     [Use(1, ("field", "t"), "rec0rded", "${t}")],
 )  # fmt: skip
 SENT = ["own1", "own2", "own3"]
@@ -24,15 +24,15 @@ def page(title: str, body: str = "") -> str:
     return f"<title>{title}</title><p>{body}</p>"
 
 
-def answers(*texts: str, codes=("200", "200", "200"), paths=("/edit", "/save", "/list")) -> list[Answer]:
-    return [Answer(code, ORIGIN + path, text) for code, path, text in zip(codes, paths, texts, strict=True)]
+def answers(*texts: str, codes=("200", "200", "200"), paths=("/edit", "/save", "/list")) -> list[ReplayAnswer]:
+    return [ReplayAnswer(code, ORIGIN + path, text) for code, path, text in zip(codes, paths, texts, strict=True)]
 
 
-def full(number: int = 0) -> list[Answer]:
+def full(number: int = 0) -> list[ReplayAnswer]:
     return answers(page("Edit"), page("Saved", f"Thank you, order {number + 10}"), page("List"))
 
 
-def without(other: list[Answer | None]) -> str:
+def without(other: list[ReplayAnswer | None]) -> str:
     return difference(VARIABLE, 1, LABELS, [full(n) for n in range(3)], other, SENT)
 
 
@@ -43,12 +43,12 @@ def test_nothing_differs():
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (Answer("403", f"{ORIGIN}/save", ""), "answers 403"),
-        (Answer("200", f"{ORIGIN}/login", page("Saved")), "leads to /login"),
-        (Answer("200", f"{ORIGIN}/save", page("Sorry")), 'shows "Sorry"'),
-        (Answer("200", f"{ORIGIN}/save", page("Saved", "Thank you, order 5") + FORM), "shows /save t text"),
-        (Answer("200", f"{ORIGIN}/save", page("Saved", "order 5")), "lacks Thank, you"),
-        (Answer("200", f"{ORIGIN}/save", page("Saved", "Thank you, order expired")), "adds expired"),
+        (ReplayAnswer("403", f"{ORIGIN}/save", ""), "answers 403"),
+        (ReplayAnswer("200", f"{ORIGIN}/login", page("Saved")), "leads to /login"),
+        (ReplayAnswer("200", f"{ORIGIN}/save", page("Sorry")), 'shows "Sorry"'),
+        (ReplayAnswer("200", f"{ORIGIN}/save", page("Saved", "Thank you, order 5") + FORM), "shows /save t text"),
+        (ReplayAnswer("200", f"{ORIGIN}/save", page("Saved", "order 5")), "lacks Thank, you"),
+        (ReplayAnswer("200", f"{ORIGIN}/save", page("Saved", "Thank you, order expired")), "adds expired"),
         (None, "is not reached"),
     ],
     ids=["code", "path", "title", "form", "missing-words", "new-words", "no-answer"],
@@ -58,7 +58,7 @@ def test_the_first_step_that_differs_is_named(answer, text):
 
 
 def test_json_with_another_value_of_a_word_differs():
-    def of(**data: object) -> list[Answer]:
+    def of(**data: object) -> list[ReplayAnswer]:
         return answers(page("Edit"), json.dumps(data), page("List"))
 
     users = [of(ok=True, id=number) for number in range(3)]
@@ -78,15 +78,15 @@ def test_what_differs_among_users_with_all_extractors_is_not_compared():
 
 
 def test_a_refusal_before_the_value_is_sent_has_another_reason():
-    other = [Answer("409", f"{ORIGIN}/edit", ""), *full()[1:]]
+    other = [ReplayAnswer("409", f"{ORIGIN}/edit", ""), *full()[1:]]
     assert without(other) == "not tested: step 1 GET /edit answers 409"
 
 
 def test_after_another_page_before_the_value_only_refusals_count():
     """An earlier pass has left its data: the pages differ without this extractor's doing."""
-    first = Answer("200", f"{ORIGIN}/edit", page("Edit", "Remove") + FORM)
-    assert without([first, full()[1], Answer("200", f"{ORIGIN}/list", page("List") + FORM)]) == ""
-    assert without([first, Answer("403", f"{ORIGIN}/save", ""), full()[2]]) == "step 2 POST /save answers 403"
+    first = ReplayAnswer("200", f"{ORIGIN}/edit", page("Edit", "Remove") + FORM)
+    assert without([first, full()[1], ReplayAnswer("200", f"{ORIGIN}/list", page("List") + FORM)]) == ""
+    assert without([first, ReplayAnswer("403", f"{ORIGIN}/save", ""), full()[2]]) == "step 2 POST /save answers 403"
 
 
 def failed(tmp_path, *texts: str, codes=("200", "200"), paths=("/edit", "/save")) -> list[str]:

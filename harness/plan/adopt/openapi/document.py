@@ -41,7 +41,7 @@ class NotMadeError(Exception):
 
 
 @dataclass(frozen=True)
-class Document:
+class OpenApiDocument:
     """The content of an OpenAPI file, with the file's name for messages."""
 
     name: str
@@ -75,7 +75,7 @@ class Document:
         return node
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> OpenApiDocument:
     """Return an OpenAPI file with the local files that it refers to.
 
     UsageError when one cannot be read, or the file is of another version than 3.0 or 3.1.
@@ -89,7 +89,7 @@ def read_document(path: Path) -> Document:
     if version[:3] not in _VERSIONS:
         raise UsageError(f"{path.name}: OpenAPI {version} is not supported", f"give {' or '.join(_VERSIONS)}")
     _add_files(root, path.resolve())
-    return Document(path.name, root)
+    return OpenApiDocument(path.name, root)
 
 
 def _add_files(root: dict[str, Any], path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
-from harness.plan.adopt.openapi.document import Document, NotMadeError
+from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.har.extract import json_path
 
@@ -39,7 +39,7 @@ class Operation:
         """Return the operationId, else method and path, as people can read it."""
         return "".join(filter(str.isprintable, str(self.node.get("operationId") or self.title)))
 
-    def success(self, document: Document) -> Mapping[str, Any]:
+    def success(self, document: OpenApiDocument) -> Mapping[str, Any]:
         """Return the response of the first documented success; empty without one."""
         responses = {str(code): one for code, one in (self.node.get("responses") or {}).items()}
         return document.resolved(responses[self.codes()[0]]) if self.codes() else {}
@@ -57,7 +57,7 @@ class Choice:
     others: tuple[Operation, ...]
 
 
-def choose(document: Document, only: Sequence[str]) -> Choice:
+def choose(document: OpenApiDocument, only: Sequence[str]) -> Choice:
     """Return the operations that patterns such as 'GET /pets*' name, without any GET and HEAD; lists come first.
 
     UsageError for a pattern that names none.
@@ -78,7 +78,7 @@ def choose(document: Document, only: Sequence[str]) -> Choice:
     return Choice(tuple(sorted(chosen, key=_order)), tuple(others))
 
 
-def _operations(document: Document) -> Iterator[Operation]:
+def _operations(document: OpenApiDocument) -> Iterator[Operation]:
     paths = document.root.get("paths") or {}
     if not isinstance(paths, Mapping):
         raise UsageError(f"{document.name}: paths is no object", "repair the file")

@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit
 from harness.base.bounded import bounded
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
-from harness.plan.adopt.curl import Extractor, OneRequest
-from harness.plan.adopt.openapi.document import Document, NotMadeError, read_document
+from harness.plan.adopt.curl import CurlExtractor, OneRequest
+from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument, read_document
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
@@ -74,13 +74,13 @@ class _Credential(NamedTuple):
 
 @dataclass
 class _Maker:
-    document: Document
+    document: OpenApiDocument
     address: str
     choice: Choice
     plan_name: str
     left_out: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # by security scheme
-    extractors: dict[tuple[str, str], Extractor] = field(default_factory=dict)  # by list and parameter
+    extractors: dict[tuple[str, str], CurlExtractor] = field(default_factory=dict)  # by list and parameter
     other_servers: dict[str, None] = field(default_factory=dict)
     made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
 
@@ -206,7 +206,7 @@ class _Maker:
                 variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
                 # JMeter splits defaults at semicolons.
                 default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
-                self.extractors[title, name] = Extractor(variable, json_path, default)
+                self.extractors[title, name] = CurlExtractor(variable, json_path, default)
         if extractor := self.extractors.get((title, name)):
             return f"${{{extractor.variable}}}"
         if parameter.get("style", "simple") != "simple":

@@ -19,7 +19,7 @@ from rstr import Rstr
 
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
-from harness.plan.adopt.openapi.document import Document, NotMadeError
+from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument
 
 _URI = "urn:openapi"
 # Below so many references only required properties get a value.
@@ -50,14 +50,14 @@ class _Flat(NamedTuple):
 class Samples:
     """Makes values of the schemas of a document; the same schema gives the same value."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: OpenApiDocument) -> None:
         self._is_old = str(document.root.get("openapi", "")).startswith("3.0")
         self.document, self._node_count = document, 0
         try:
             root = self._converted(document.root)
         except RecursionError:
             raise UsageError(f"{document.name}: contains itself by an alias", "use $ref") from None
-        self._schemas = Document(document.name, root)
+        self._schemas = OpenApiDocument(document.name, root)
         self._registry: Any = Registry().with_resource(_URI, DRAFT202012.create_resource(root))
 
     def flat(self, schema: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from openapi_spec_validator import validate
 
 from harness.base.errors import UsageError
 from harness.cli.verbs import main
-from harness.plan.adopt.openapi.document import Document, NotMadeError, read_document
+from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument, read_document
 from harness.plan.adopt.openapi.requests import ApiPlan, plan_of_openapi
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.checks.lint import lint
@@ -395,9 +395,9 @@ SCHEMAS = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(SCHEMAS)
 def test_values_are_valid_by_another_validator_and_survive_json(schema) -> None:
-    value = Samples(Document("a", {})).value(schema, name="body")
+    value = Samples(OpenApiDocument("a", {})).value(schema, name="body")
     assert list(OAS30Validator(schema).iter_errors(json.loads(json.dumps(value)))) == []
-    assert Samples(Document("a", {})).value(schema, name="body") == value
+    assert Samples(OpenApiDocument("a", {})).value(schema, name="body") == value
 
 
 @pytest.mark.real
@@ -411,7 +411,7 @@ def test_any_text_as_a_schema_leaves_the_operation_out_at_most(tmp_path_factory,
 
 
 def test_an_example_that_its_schema_refuses_is_not_sent() -> None:
-    samples = Samples(Document("a", {}))
+    samples = Samples(OpenApiDocument("a", {}))
     assert samples.value({"type": "integer", "example": "seven"}, ["eight"], "n") == 1
     with pytest.raises(NotMadeError):
         samples.value({"not": {}}, [], "n")
