@@ -269,7 +269,8 @@ def _law_line(summary: RunSummary, notes: Footnotes) -> str:
         return f"{law_text} = {law.busy_users:.1f} users busy on average."
     return (
         f"{law_text} = {law.busy_users:.1f} users busy; {law.active_users:.1f} were active on average, "
-        f"{law.peak_users} at the peak ({units.percent_text(law.ratio, 1)} % accounted for).{notes.mark(ReportPart.LAW)}"
+        f"{law.peak_users} at the peak ({units.percent_text(law.ratio, 1)} % accounted for)."
+        f"{notes.mark(ReportPart.LAW)}"
     )
 
 

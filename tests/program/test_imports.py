@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import combinations
 from pathlib import Path
 
 from tests.support.paths import ROOT
@@ -56,7 +57,14 @@ ACTING = {
 }
 CLOCKS = {("datetime", "now"), ("datetime", "today"), ("date", "today")}
 # Rooms and packages at the edge of the program, whose modules all may act.
-EDGES = ("harness.base", "harness.cli", "harness.commands", "harness.live", "harness.run.parts", "harness.run.remote")
+EDGES = (
+    "harness.base",
+    "harness.cli",
+    "harness.commands",
+    "harness.live",
+    "harness.run.parts",
+    "harness.run.remote",
+)
 # Elsewhere the last word of a module's name says that it acts: jcmd, telemetry's writer, merge_files. A new module that
 # acts has such a name; who needs another word says in review why.
 WORDS = {
@@ -118,6 +126,7 @@ class Source:
 
     imports: frozenset[str]
     reads_clock: bool
+    classes: tuple[str, ...]
 
     @property
     def acts(self) -> bool:
@@ -142,7 +151,8 @@ def source_of(path: Path) -> Source:
             for alias in node.names:
                 name = f"{node.module}.{alias.name}"
                 found.add(name if is_module(name) else node.module)
-    return Source(frozenset(found), any(f".{name}" in text for _, name in CLOCKS) and reads_clock(module))
+    classes = tuple(node.name for node in module.body if isinstance(node, ast.ClassDef) and node.name[0] != "_")
+    return Source(frozenset(found), any(f".{name}" in text for _, name in CLOCKS) and reads_clock(module), classes)
 
 
 def statements_in(node: ast.AST) -> Iterator[ast.AST]:
@@ -192,6 +202,7 @@ def test_every_room_is_in_the_order():
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(ORDER)
 
 
+@cache
 def arrows() -> dict[str, set[str]]:
     """Return the rooms that each room imports."""
     found: dict[str, set[str]] = {room: set() for room in ORDER}
@@ -275,3 +286,29 @@ def test_the_name_of_a_module_that_acts_or_reads_the_clock_says_so():
     acting = {name for name, source in sources().items() if source.acts and package_of(name)}
     assert {name for name in acting if not may_act(name)} == set()
     assert WORDS - {word_of(name) for name in acting if not name.startswith(EDGES)} == set()
+
+
+def package_with_kind(module: str) -> str | None:
+    """Return the room of a module; of a kind of experiment that kind."""
+    room = package_of(module)
+    return f"kinds.{kind_of(module)}" if room == "kinds" else room
+
+
+def test_a_public_class_name_is_there_once_in_the_packages_that_import_each_other():
+    """Who reads `Outcome` in a module must not ask which one it is."""
+    homes: dict[str, list[str]] = {}
+    imported: dict[str | None, set[str | None]] = {}
+    for module, source in sources().items():
+        for name in source.classes:
+            homes.setdefault(name, []).append(module)
+        others = {package_with_kind(other) for other in source.imports}
+        imported.setdefault(package_with_kind(module), set()).update(others)
+
+    def meet(a: str, b: str) -> bool:
+        one, other = package_with_kind(a), package_with_kind(b)
+        return one == other or other in imported[one] or one in imported[other]
+
+    twice = {
+        f"{name}: {a} and {b}" for name, modules in homes.items() for a, b in combinations(modules, 2) if meet(a, b)
+    }
+    assert twice == set()
