@@ -17,7 +17,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_text
 from harness.cli.help_text import HelpFormatter
-from harness.run.kinds import EXPERIMENTS, LAST, kind_of
+from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
 GROUPS = {
@@ -105,17 +105,14 @@ ALIASES = {
 # A word before some verbs, as in `lth s3 push` and `lth publish comment`.
 PREFIXES = {"s3": ("push", "pull", "ls"), "publish": ("comment", "notify")}
 # Verbs of aggregate.py that are another verb of lth: there these words measure.
-OF_AGGREGATE = {
-    "sweep": "sweeps",
-    **dict.fromkeys(("ab", "overload", "tune", "bisect", "trust", "nightly"), "experiment"),
-}
+OF_AGGREGATE = {kind.verb: "sweeps" if kind == SWEEP else "experiment" for kind in EXPERIMENTS}
 # Of the checkout only.
 DEVELOPMENT = {
     "bench": Verb("bench.command", "benchmark the harness itself", ""),
     "check-otava": Verb("bench.statistics.check_otava", "compare our change points with Apache Otava's", ""),
 }
 # They check everything before they get JMeter ready.
-LOADS = ("run", "soak", "sweep", "capacity", "check", "ab", "tune", "bisect", "trust", "overload", "nightly")
+LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
 _OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
 # Through lth and make their result is a page beside the runs.

@@ -28,8 +28,8 @@ from harness.experiment.arguments import (
     refuse_short_budget,
 )
 from harness.experiment.execute import InChildren
-from harness.experiment.files import Experiments
-from harness.experiment.runner import Runner
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.runner import Runner, Written, rewritten
 from harness.experiment.sides import ReadySide, check_sides, parse_side, ready_side, unknown_ref
 from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import build_side, checked_out, load_before_checkout, working_copy
@@ -236,3 +236,10 @@ def _notify(runner: Runner[AbRecord, AbOutcome], report: Path, recipients: Recip
     undelivered = deliver(ab_message(outcome, link), recipients, log)
     if undelivered != outcome.record.undelivered:
         runner.store(undelivered=undelivered)
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    tests = Experiments(AbRecord, options.reports)
+    outcome = rewritten(AbTest(files, tests.reports, {}), tests)
+    return Written((headline(outcome),), outcome.exit_code_if(sure=options.sure))

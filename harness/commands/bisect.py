@@ -23,6 +23,11 @@ from harness.experiment.arguments import (
 from harness.experiment.files import Experiments
 from harness.experiment.runner import Runner
 from harness.experiment.sides import ReadySide, SideFiles, SideText, what_runs
+from harness.cli.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.experiment.arguments import LENGTH, budget_of, equal_load, own_arguments, record_fields
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.runner import Runner, Written, rewritten
+from harness.experiment.sides import ReadySide, what_runs
 from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import load_before_checkout, working_copy
 from harness.history.files import entries_of
@@ -195,3 +200,10 @@ def _close(runner: Runner[BisectRecord, BisectOutcome], *, is_html: bool) -> int
     log_end(outcome.record, runner.design.files, headline(outcome))
     publish(runner.design.files.report, is_html=is_html)
     return outcome.exit_code
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    records = Experiments(BisectRecord, options.reports)
+    outcome = rewritten(Bisection(files, records.reports, lambda _: {}), records)
+    return Written((headline(outcome),), outcome.exit_code)

@@ -20,9 +20,9 @@ from harness.base.s3_address import parse_location
 from harness.cli.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
 from harness.experiment.arguments import budget_of
 from harness.experiment.execute import InChildren
-from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles
+from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles, Experiments
 from harness.experiment.record import RUNNING
-from harness.experiment.runner import Runner
+from harness.experiment.runner import Runner, Written, rewritten
 from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.kinds.nightly.record import Load, NightlyRecord, order_of
@@ -246,3 +246,14 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
     lines = [known_text(None, load.plan) if text is None else text and f"{load.title}: {text}" for load, text in texts]
     for line in dict.fromkeys(filter(None, lines)):
         print_text(line)
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    from harness.kinds.nightly.answer import headline
+    from harness.kinds.nightly.report_files import read_nightly_result
+    from harness.kinds.trust.known import known
+
+    rewritten(NightlyRun(files, options, known), Experiments(NightlyRecord, options.reports), lambda *_: {})
+    result = read_nightly_result(files, options.home)
+    return Written((headline(result),), result.exit_code_if(sure=options.sure))

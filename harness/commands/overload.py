@@ -20,8 +20,8 @@ from harness.base.project import DEFAULT_PROFILE
 from harness.cli.options import FOLDERS, FOLLOWED, LIMITS, of_runs, take, take_argument
 from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
-from harness.experiment.files import ExperimentFiles
-from harness.experiment.runner import Runner
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.runner import Runner, Written, rewritten
 from harness.experiment.start import ExperimentParts, log_end, run_experiment
 from harness.kinds.overload.levels import LEVEL_LEAST_S, LEVEL_MOST_S, load_of
 from harness.kinds.overload.record import GIVEN_RATE, OverloadRecord, common_assignments, parse_variants
@@ -206,3 +206,9 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapac
         what = "the capacity is not known: there is no finished capacity search with these settings"
         raise UsageError(what, f"run {printed(str(search))}, or give RATE=<new users per second>")
     return capacity
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    record = rewritten(OverloadTest(files), Experiments(OverloadRecord, options.reports), lambda *_: {})
+    return Written(("", printed_overload(record)), record.exit_code)

@@ -10,6 +10,11 @@ from functools import partial
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.cli.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
+from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.cli.options import SWEEPS, take, take_argument
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.record import RUNNING
+from harness.experiment.runner import Written, rewritten
 from harness.live.watchers import watcher_options
 from harness.plan.goal_input import resolve_goal
 from harness.plan.load.model import USERS_MAX
@@ -129,3 +134,13 @@ class LevelSweep(SweepDesign):
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""
         return [planned_s(self.request, so_far.record, run.users) for run in so_far.record.steps_left]
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    from harness.sweep.files import StoredSweep
+
+    design = StoredSweep(files)
+    record = rewritten(design, Experiments(SweepRecord, options.reports), lambda *_: {}).record
+    code = EXIT_OK if record.measured else EXIT_INVALID
+    return Written(("", design.answer), EXIT_INTERRUPTED if record.state == RUNNING else code)

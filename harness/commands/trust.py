@@ -10,6 +10,9 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.cli.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
 from harness.experiment.files import Experiments
+from harness.cli.options import FOLDERS, FOLLOWED, take, take_argument
+from harness.experiment.files import ExperimentFiles, Experiments
+from harness.experiment.runner import Written, rewritten
 from harness.kinds.trust.design import starts_within
 from harness.kinds.trust.record import TrustRecord
 from harness.kinds.trust.steps import TrustTest
@@ -88,3 +91,14 @@ def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
         return record
     run_s = load_s + Experiments(TrustRecord, options.reports).guess_s(request.plan.name)
     return replace(record, repeat=starts_within(record.budget_s, run_s, starting_s(record)))
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    from harness.kinds.trust.outcome import TrustOutcome, headline
+    from harness.kinds.trust.steps import StoredTrust
+    from harness.sweep.record import SweepRecord
+
+    outcome = rewritten(StoredTrust(files), Experiments[SweepRecord](TrustRecord, options.reports))
+    assert isinstance(outcome, TrustOutcome)
+    return Written((headline(outcome),), outcome.exit_code)

@@ -24,7 +24,7 @@ from harness.experiment.arguments import (
 from harness.experiment.counting import results_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
-from harness.experiment.runner import Runner
+from harness.experiment.runner import Runner, Written, rewritten
 from harness.experiment.sides import ReadySide, SideFiles, SideText, ready_side, what_runs
 from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import build_side, working_copy
@@ -224,3 +224,9 @@ def _close(runner: Runner[TuneRecord, TuneOutcome], *, is_html: bool) -> int:
     log_end(outcome.record, runner.design.files, headline(outcome), is_open=bool(outcome.steps_left))
     publish(runner.design.files.report, is_html=is_html)
     return outcome.exit_code
+
+
+def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
+    """Write the report of a stored experiment again, and return what is said about it."""
+    outcome = rewritten(TuneExperiment(files, {}), Experiments(TuneRecord, options.reports))
+    return Written((headline(outcome),), outcome.exit_code)

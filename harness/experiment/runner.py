@@ -225,6 +225,16 @@ def equal_step(
     )
 
 
+class Written(NamedTuple):
+    """A report that was written: what the terminal says about it, and the exit code of its result.
+
+    The first line follows the path of the report.
+    """
+
+    lines: tuple[str, ...]
+    exit_code: int
+
+
 def rewritten(
     design: Design[R, O],
     experiments: Experiments[R],

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.cli.verbs import LOADS, OF_AGGREGATE, VERBS
 from harness.experiment import runner
 from harness.experiment.arguments import new_fields
 from harness.experiment.counting import problem_of, result_of
@@ -202,3 +204,12 @@ def test_a_page_that_cannot_be_written_ends_no_experiment_before_its_last_run(re
     assert turns(reports, "tiny", "tiny").record.state == FINISHED
     assert capsys.readouterr().out.count("the disk is full; free some space\n") == 2
     assert "**2 of 2 plans measured.**" in (reports / "tiny" / "turn-07.md").read_text()
+
+
+def test_the_command_of_each_kind_writes_the_report_of_a_stored_experiment_again():
+    """A new kind is an entry in kinds.py, one in VERBS, its command and its package."""
+    for kind in kinds.EXPERIMENTS:
+        assert callable(import_module(f"harness.commands.{kind.verb}").written)
+        assert kind.verb in VERBS
+        assert kind.verb in LOADS
+        assert kind.verb in OF_AGGREGATE

@@ -3,7 +3,8 @@
 import pytest
 
 from harness.judge.summarise import summarise
-from harness.live.state import LiveState, Use
+from harness.live.state import LiveState
+from harness.live.telemetry_tail import TailUse
 from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
 from tests.support.factories import failed, sample, tally_of
@@ -102,7 +103,7 @@ def test_before_the_first_sample_there_are_no_tables():
 
 
 def test_the_time_left_is_known_only_with_a_duration_and_processes_have_units():
-    one = state(duration_s=None, uses={"web": Use("web", 0.25, 50 * 1024 * 1024)})
+    one = state(duration_s=None, uses={"web": TailUse("web", 0.25, 50 * 1024 * 1024)})
     one.add([sample()], 61.0)
     assert one.clock() == "1:01 passed"
     assert one.now()["uses"] == [["web", "25", "50"]]
