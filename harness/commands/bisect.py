@@ -14,20 +14,16 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
+    LENGTH,
     budget_of,
     equal_load,
     own_arguments,
     record_fields,
     refuse_short_budget,
 )
-from harness.experiment.files import Experiments
-from harness.experiment.runner import Runner
-from harness.experiment.sides import ReadySide, SideFiles, SideText, what_runs
-from harness.cli.options import FOLDERS, FOLLOWED, take, take_argument
-from harness.experiment.arguments import LENGTH, budget_of, equal_load, own_arguments, record_fields
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Runner, Written, rewritten
-from harness.experiment.sides import ReadySide, what_runs
+from harness.experiment.sides import ReadySide, SideFiles, SideText, what_runs
 from harness.experiment.start import ExperimentParts, get_ready, log_end, run_experiment
 from harness.experiment.worktree import load_before_checkout, working_copy
 from harness.history.files import entries_of

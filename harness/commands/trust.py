@@ -9,8 +9,6 @@ from functools import partial
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.cli.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
-from harness.experiment.files import Experiments
-from harness.cli.options import FOLDERS, FOLLOWED, take, take_argument
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Written, rewritten
 from harness.kinds.trust.design import starts_within
