@@ -44,7 +44,7 @@ class Commits:
     subjects: tuple[str, ...]
 
 
-class Subject(NamedTuple):
+class CommitSubject(NamedTuple):
     """A commit, and the first line of its message."""
 
     commit: str
@@ -97,13 +97,13 @@ def commits_since(root: Path, commit: str, most: int) -> Commits | None:
     return Commits(commit, len(subjects), tuple(subjects[:most])) if subjects else None
 
 
-def first_parents(root: Path, good: str, bad: str) -> list[Subject] | None:
+def first_parents(root: Path, good: str, bad: str) -> list[CommitSubject] | None:
     """Return the commits after `good` up to `bad`, oldest first, along first parents; None unless one leads there."""
     if _git(root, "merge-base", "--is-ancestor", names=(good, bad)) is None:
         return None
     names = (f"{good}..{bad}",)
     lines = (_git(root, "log", "--first-parent", "--reverse", "--format=%H %s", names=names) or "").splitlines()
-    return [Subject(*line.partition(" ")[::2]) for line in lines]
+    return [CommitSubject(*line.partition(" ")[::2]) for line in lines]
 
 
 def subject_of(root: Path, commit: str) -> str:

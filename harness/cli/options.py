@@ -18,7 +18,7 @@ from harness.base.project import BUILD, current_project
 from harness.base.s3_address import parse_endpoint_url
 from harness.metrics.metric import compared_metrics
 from harness.plan.goal import option_metrics
-from harness.run.arguments import Scope, Taken
+from harness.run.arguments import OptionScope, Taken
 from harness.run.kinds import LAST
 
 KEYS_FOLDER = "generator-keys"
@@ -27,7 +27,7 @@ _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
 _HIDDEN = argparse.SUPPRESS
 Kind = type[list[str]] | type[str] | type[bool]
-LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = Scope
+LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = OptionScope
 
 
 def folder(text: str) -> Path:
@@ -41,7 +41,7 @@ class Option:
     `const` is the value of an option whose value was left out, where `nargs` is ?.
 
     `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name. `of` is what
-    the option is for, see `Scope`.
+    the option is for, see `OptionScope`.
     """
 
     help: str
@@ -56,7 +56,7 @@ class Option:
     is_required: bool = False
     other: tuple[str, ...] = ()
     dest: str | None = None
-    of: Scope = KIND
+    of: OptionScope = KIND
     may_be_secret: bool = False
 
     def add_to(self, parser: argparse._ActionsContainer, name: str) -> Taken:

@@ -14,7 +14,6 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
-    LENGTH,
     budget_of,
     equal_load,
     own_arguments,

@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
+from harness.base.errors import UsageError
 from harness.base.log import print_text
 from harness.base.paths import shown
 from harness.cli.options import take, take_argument

@@ -22,11 +22,8 @@ from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown, tool_command
 from harness.base.project import CHECKOUT, current_project
-from harness.base.secrecy import masked
-from harness.cli.options import FOLDERS, FOLLOWED, GOALS, LENGTH, of_runs, take, take_argument
-from harness.compare.conditions import Conditions
-from harness.compare.preconditions import invalid_reasons, mismatches
-from harness.history.catalogue import Entry, runs_of
+from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
+from harness.history.catalogue import Entry
 from harness.history.files import entries_of
 from harness.history.references import (
     NO_REFERENCES,
@@ -52,7 +49,7 @@ from harness.report.cloudwatch import metrics_after
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
-from harness.run.arguments import SOAK_DURATION, Scope, command_of, goal_arguments, refuse_empty, run_arguments
+from harness.run.arguments import SOAK_DURATION, OptionScope, command_of, goal_arguments, refuse_empty, run_arguments
 from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
@@ -236,7 +233,7 @@ def _part_arguments(options: argparse.Namespace, request: Request) -> tuple[str,
     headers = [f"{name}: {value}" for name, value in plan.headers.items()]
     own = {"duration": _duration(options), "properties": properties, "header": headers, "trace": request.is_traced}
     more = [f"--{name}={value}" for name in ("max", "overload") if (value := getattr(options, name))]
-    return (*run_arguments(options, (Scope.LOAD,), changes=own), *more)
+    return (*run_arguments(options, (OptionScope.LOAD,), changes=own), *more)
 
 
 def reported(directory: RunDirectory, log: Log) -> RunSummary:

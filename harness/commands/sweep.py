@@ -9,7 +9,7 @@ from functools import partial
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
-from harness.cli.options import FOLDERS, FOLLOWED, SWEEPS, of_sweeps, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Written, rewritten

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.base.errors import HarnessError, UsageError
-from harness.base.regular import regular
-from harness.history.catalogue import Catalogue, Document, Entry, document_kind, result_from_json
-from harness.report.markdown_report import parse_report
+from harness.base.errors import UsageError
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
 from harness.report.stored_results import read_stored, text_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.plain_text import one_line
+from harness.judge.account import dead_users, false_time
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.judge.jobs import goals_of_jobs, reasons_of_jobs
@@ -17,7 +18,6 @@ from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
-from harness.report.account import dead_users, false_time
 from harness.run.record import FINISHED, RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"

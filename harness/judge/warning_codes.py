@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum, auto
 from functools import partial
 
+from harness.judge import account as of_account
 from harness.judge import consumer_lag as of_consumers
 from harness.judge import evidence as of
 from harness.judge import generator_evidence as of_generators
 from harness.judge import growth as of_growth
 from harness.judge.evidence import Evidence, Values
-from harness.report import account as of_account
 
 
 class ReportPart(IntEnum):

@@ -1,7 +1,7 @@
 """Finds in a plan what would start code, change JMeter's own settings, or read credentials, whatever it sends.
 
-`plan/checks/reach.py` judges where requests go; this module judges files, properties and environment variables. Both are part
-of `plan/checks/check.py`: `refusals`, through which every run, check and replay goes.
+`plan/checks/reach.py` judges where requests go; this module judges files, properties and environment variables. Both
+are part of `plan/checks/check.py`: `refusals`, through which every run, check and replay goes.
 """
 
 from __future__ import annotations

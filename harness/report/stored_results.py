@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from harness.base.errors import HarnessError, UsageError
 from harness.base.records import build
+from harness.base.regular import regular
 from harness.judge.summary import FORMAT_VERSION
 from harness.metrics.figures import LOAD
 from harness.report.markdown_report import parse_report

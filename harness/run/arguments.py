@@ -1,7 +1,7 @@
 """What the options of a command say about its runs: the command is their settings.
 
-A verb takes options by `harness.cli.options.take`, which lists them in `options.taken`. The stored command, the arguments
-of child processes and the settings of an experiment are made of this list, without a second list of names.
+A verb takes options by `harness.cli.options.take`, which lists them in `options.taken`. The stored command, the
+arguments of child processes and the settings of an experiment are made of this list, without a second list of names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.plan.goal_input import goal_names
 SOAK_DURATION = "8h"
 
 
-class Scope(Enum):
+class OptionScope(Enum):
     """What an option is for."""
 
     # What each load generator sends: child processes and the parts of a run get it.
@@ -40,8 +40,8 @@ class Scope(Enum):
     PLACE = "place"
 
 
-_IN_COMMAND = (Scope.LOAD, Scope.RUN, Scope.KIND, Scope.SERIES)
-_SETTINGS = (Scope.LOAD, Scope.RUN, Scope.KIND)
+_IN_COMMAND = (OptionScope.LOAD, OptionScope.RUN, OptionScope.KIND, OptionScope.SERIES)
+_SETTINGS = (OptionScope.LOAD, OptionScope.RUN, OptionScope.KIND)
 
 
 class Taken(NamedTuple):
@@ -51,7 +51,7 @@ class Taken(NamedTuple):
     others: tuple[str, ...]
     dest: str
     default: Any
-    of: Scope
+    of: OptionScope
     may_be_secret: bool
 
     def texts(self, value: Any, home: Path) -> list[str | None]:
@@ -75,11 +75,11 @@ def command_of(options: argparse.Namespace, hidden: Sequence[str] = (), properti
 
 def run_command_of(options: argparse.Namespace, hidden: Sequence[str], properties: str) -> Command:
     """Return the command of one run with the options that are a run's, whatever the verb; see `command_of`."""
-    return Command("run", tuple(_pairs(options, (Scope.LOAD, Scope.RUN), hidden, properties)))
+    return Command("run", tuple(_pairs(options, (OptionScope.LOAD, OptionScope.RUN), hidden, properties)))
 
 
 def _pairs(
-    options: argparse.Namespace, of: Collection[Scope], hidden: Sequence[str], properties: str | None
+    options: argparse.Namespace, of: Collection[OptionScope], hidden: Sequence[str], properties: str | None
 ) -> Iterator[tuple[str, str | None]]:
     for one, text in _given(options, of, {} if properties is None else {"properties": properties}):
         if not (one.name == "env" and text == one.default == DEFAULT_PROFILE):
@@ -88,7 +88,7 @@ def _pairs(
 
 def run_arguments(
     options: argparse.Namespace,
-    of: Collection[Scope] = (Scope.LOAD, Scope.RUN),
+    of: Collection[OptionScope] = (OptionScope.LOAD, OptionScope.RUN),
     *,
     without: Collection[str] = (),
     secret: bool | None = None,
@@ -120,7 +120,7 @@ def settings_of(command: str, options: argparse.Namespace) -> Mapping[str, tuple
 
 
 def _given(
-    options: argparse.Namespace, of: Collection[Scope], changes: Mapping[str, Any]
+    options: argparse.Namespace, of: Collection[OptionScope], changes: Mapping[str, Any]
 ) -> Iterator[tuple[Taken, str | None]]:
     for one in getattr(options, "taken", ()):
         if one.of in of:

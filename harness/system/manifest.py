@@ -165,7 +165,7 @@ def _process(table: Table, where: str) -> ProcessSpec:
     values["env"] = tuple(env.items())
     values["cpus"] = str(table.get("cpus", 0))
     values["before"] = tuple(
-        system.Command(**_named(item, _BEFORE_KEYS, here, "before")) for item in _tables(table, "before", here)
+        system.SystemCommand(**_named(item, _BEFORE_KEYS, here, "before")) for item in _tables(table, "before", here)
     )
     _check_log_name(table.get("recording", ""), f"{here}: recording")
     for name in table.get("exceptions", ()):

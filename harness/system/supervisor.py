@@ -27,7 +27,15 @@ from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
 from harness.system import preparation, system
-from harness.system.system import Command, Manifest, MetricsSource, Placement, ProcessSpec, Settings, StatementCommands
+from harness.system.system import (
+    Manifest,
+    MetricsSource,
+    Placement,
+    ProcessSpec,
+    Settings,
+    StatementCommands,
+    SystemCommand,
+)
 
 _POLL_S = 0.05
 # A server that accepts a connection but does not answer yet is tried again after this time.
@@ -263,7 +271,7 @@ class Supervisor:
         self._guard().watch(process.pid)
         self._running.append(_Running(spec, ready, process, logs, time.monotonic()))
 
-    def _run_before(self, spec: ProcessSpec, command: Command) -> None:
+    def _run_before(self, spec: ProcessSpec, command: SystemCommand) -> None:
         if not self._applies(command.when, command.name):
             return
         if command.unless and child.run(self._to_launch(f"{command.name}-unless", spec, command.unless)) == 0:

@@ -24,7 +24,7 @@ _JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newl
 
 
 @dataclass(frozen=True)
-class Command:
+class SystemCommand:
     """A command to run; it is skipped when the command `unless` succeeds."""
 
     name: str
@@ -116,7 +116,7 @@ class ProcessSpec:
     when: str = ""
     after: tuple[str, ...] = ()
     cpus: str = "0"
-    before: tuple[Command, ...] = ()
+    before: tuple[SystemCommand, ...] = ()
     ready: Ready | None = None
     logs: tuple[str, ...] = ()
     recording: str = ""

@@ -10,8 +10,8 @@ from harness.base.errors import UsageError
 from harness.base.records import build
 from harness.cloudwatch.queries import CloudWatchSpec, requested, resource_title
 from harness.cloudwatch.resources import Resource
-from harness.run.request import Names, resolve_request
 from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 
 def test_a_profile_without_the_table_requests_nothing():
@@ -23,7 +23,7 @@ def test_a_wrong_table_is_an_error_before_a_run(tmp_path, table):
     (tmp_path / "env").mkdir()
     (tmp_path / "env" / "far.toml").write_text(f"format_version = 1\n[cloudwatch]\n{table}\n")
     with pytest.raises(UsageError, match=re.escape("env/far.toml [cloudwatch]")):
-        resolve_request(Names("lb-direct", "far"), tmp_path, ROOT)
+        request_of(tmp_path, ROOT, "lb-direct", "far")
 
 
 @pytest.mark.parametrize("resources", [None, [None], [{"kind": ["fake"], "name": "a"}]])

@@ -9,7 +9,7 @@ from harness.base.command import Command, changed_command
 from harness.cli import options
 from harness.cli import verbs as cli
 from harness.cli.make_variables import add_stored
-from harness.run.arguments import Scope, command_of, run_arguments, settings_of
+from harness.run.arguments import OptionScope, command_of, run_arguments, settings_of
 
 LOADS = ["run", "soak", "sweep", "capacity", "ab", "tune", "bisect", "trust", "overload"]
 # A command of each kind as version 1.1.0 stored it, and as it is given today.
@@ -76,13 +76,13 @@ def test_a_stored_command_is_read_back_into_its_options(stored, today):
 @pytest.mark.parametrize("verb", LOADS)
 @pytest.mark.parametrize("switch", [False, True], ids=["value", "switch"])
 def test_a_new_option_of_a_run_reaches_every_verb_its_command_and_its_children(verb, switch, monkeypatch):
-    added = options.Option("the pace of users", "" if switch else "N", of=Scope.LOAD)
+    added = options.Option("the pace of users", "" if switch else "N", of=OptionScope.LOAD)
     monkeypatch.setitem(options.OPTIONS, "pace", added)
     word = "--pace" if switch else "--pace=3"
     given = parsed(f"{verb} tiny {word}")
     assert word.removeprefix("--") in str(command_of(given))
     assert word in run_arguments(given)
-    assert word in run_arguments(given, (Scope.LOAD,))
+    assert word in run_arguments(given, (OptionScope.LOAD,))
     without = parsed(f"{verb} tiny")
     assert word not in run_arguments(without)
     commands = [str(command_of(one)) for one in (given, without)]
@@ -98,7 +98,7 @@ def parsed_again(command: str) -> argparse.Namespace:
 @pytest.mark.parametrize("words", ["--think=2s", "-H 'A: b'", "--sampler=jmeter", "--trace"])
 def test_what_sends_the_load_is_an_option_of_every_verb(verb, words):
     given = parsed(f"{verb} tiny {words}")
-    assert run_arguments(given, (Scope.LOAD,))
+    assert run_arguments(given, (OptionScope.LOAD,))
 
 
 @pytest.mark.parametrize("verb", ["run", "soak", "ab", "tune", "bisect", "overload"])

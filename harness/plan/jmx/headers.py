@@ -25,25 +25,25 @@ OF_JMETER = ("connection", "content-length", "transfer-encoding")
 CREDENTIALS = ("authorization", "proxy-authorization")
 
 
-class Part(NamedTuple):
+class HeaderPart(NamedTuple):
     """A part of a text: the name of an environment variable, else what is between them."""
 
     text: str
     name: str = ""
 
 
-def parts_of(text: str) -> Iterator[Part]:
+def parts_of(text: str) -> Iterator[HeaderPart]:
     """Yield the parts of a text in a row; what is between two variables is one of them."""
     plain, position = "", 0
     for match in _REFERENCE.finditer(text):
         plain, position = plain + text[position : match.start()], match.end()
         if name := match[1] or match[2]:
-            yield Part(plain)
-            yield Part("", name)
+            yield HeaderPart(plain)
+            yield HeaderPart("", name)
             plain = ""
         else:
             plain += "$"
-    yield Part(plain + text[position:])
+    yield HeaderPart(plain + text[position:])
 
 
 def resolved(text: str, variable: Callable[[str], str], literal: Callable[[str], str] = str) -> str:

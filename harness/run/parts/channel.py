@@ -19,7 +19,7 @@ from harness.base.plain_text import short_line
 from harness.base.process import inherited
 from harness.base.units import BYTES_PER_MB, MS_PER_S
 from harness.run.parts import relay
-from harness.run.parts.messages import Message, Messages
+from harness.run.parts.messages import Message, PartMessages
 from harness.run.parts.places import Place
 
 # A relay sends a message twice a second.
@@ -166,7 +166,7 @@ class Channel:
     def _read(self) -> None:
         stream = self._process.stdout
         assert stream is not None
-        messages = Messages(stream)
+        messages = PartMessages(stream)
         try:
             while message := messages.next():
                 self._take(message)

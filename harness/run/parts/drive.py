@@ -38,7 +38,7 @@ from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.left import locked
-from harness.run.parts.part import Part
+from harness.run.parts.part import MachinePart
 from harness.run.parts.places import Place
 from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
 from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN, process_at
@@ -95,9 +95,9 @@ class PartMachines:
         self._request, self._arguments, self._log = request, arguments, log
         self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
-        self._parts: list[Part] = []
+        self._parts: list[MachinePart] = []
         try:
-            self._parts = [Part(place, Channel(place)) for place in places]
+            self._parts = [MachinePart(place, Channel(place)) for place in places]
             self._each(self._greet)
             folders = {} if all(part.has_tool for part in self._parts) else bundle.folders(jmeter)
             stamps = {name: bundle.stamp(files) for name, files in folders.items()}
@@ -109,7 +109,7 @@ class PartMachines:
     def __len__(self) -> int:
         return len(self._parts)
 
-    def _each(self, act: Callable[[Part], object]) -> None:
+    def _each(self, act: Callable[[MachinePart], object]) -> None:
         """Do something with all parts at once; the first error in their order is raised."""
         with ThreadPoolExecutor(len(self._parts)) as pool:
             waiting = [pool.submit(act, part) for part in self._parts]
@@ -121,7 +121,7 @@ class PartMachines:
                     part.channel.close(at_once=True)
                 raise
 
-    def _greet(self, part: Part) -> None:
+    def _greet(self, part: MachinePart) -> None:
         hello = self._answer(part, "hello", _HELLO_S)
         part.machine = hello["machine"]
         if part.place.has_tool:
@@ -132,7 +132,7 @@ class PartMachines:
             what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
             raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
 
-    def _connect(self, part: Part, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
+    def _connect(self, part: MachinePart, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
         part.channel.send("begin", folders={} if part.has_tool else stamps)
         for name in self._answer(part, "lacks", _HELLO_S)["names"]:
             if name not in folders:
@@ -143,7 +143,7 @@ class PartMachines:
             self._answer(part, "has", _SEND_S)
         part.ahead_ms = part.channel.measure_clock() or 0
 
-    def _answer(self, part: Part, kind: str, within_s: float) -> Mapping[str, Any]:
+    def _answer(self, part: MachinePart, kind: str, within_s: float) -> Mapping[str, Any]:
         message = part.channel.receive(kind, within_s)
         if message is None:
             what = f"ON: {part.name} cannot be used: {part.channel.lost}"
@@ -182,7 +182,7 @@ class PartMachines:
         if unlike := difference({part.name: part.record.versions for part in self._parts if part.record}):
             raise UsageError(f"ON: {unlike}", "install the same on both")
 
-    def _wait_until_ready(self, part: Part) -> None:
+    def _wait_until_ready(self, part: MachinePart) -> None:
         message = part.channel.receive("ready", _READY_S)
         if message is None or message[0]["is"] != "ready":
             reason = message[0]["reason"] if message else part.channel.lost

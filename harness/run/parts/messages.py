@@ -92,7 +92,7 @@ KINDS: Mapping[str, tuple[Mapping[str, Callable[[object], object]], int]] = {
 }
 
 
-class Messages:
+class PartMessages:
     """Reads the messages of a relay from a stream; ValueError, with what is wrong, for what is too large or false."""
 
     def __init__(self, stream: IO[bytes]) -> None:

@@ -19,7 +19,7 @@ _NEEDED_VERSIONS = ("jmeter", "java")
 
 
 @dataclass
-class Part:
+class MachinePart:
     """One part: its channel, its machine, and what came of its run."""
 
     place: Place
