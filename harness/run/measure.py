@@ -110,13 +110,9 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
-    reasons, ended = outcome.reasons, driven.ended
+    ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
-    if ended is None:
-        generator_count = 0 if outcome.reasons else len(record.generators)
-        reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
-        known = bool(deaths)
-        reasons += () if driven.was_full else _reasons_from_log(directory, outcome, are_deaths_known=known)
+    reasons = outcome.reasons if ended else _reasons(run, driven, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,
@@ -141,6 +137,16 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     )
     directory.write_run(record)
     return record
+
+
+def _reasons(run: PreparedRun, driven: _Driven, *, are_deaths_known: bool) -> tuple[str, ...]:
+    """Return why a run of this process is INVALID: what JMeter says, connections, and errors of its log."""
+    outcome, directory = driven.outcome, run.directory
+    generator_count = 0 if outcome.reasons else len(run.record.generators)
+    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections, generator_count)
+    if driven.was_full:
+        return reasons
+    return reasons + _reasons_from_log(directory, outcome, are_deaths_known=are_deaths_known)
 
 
 def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.base import units
 from harness.base.command import Command
 from harness.base.errors import UsageError
-from harness.base.project import FILE_NAME, folder_with, read_project
+from harness.base.project import FILE_NAME, Project, folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.cloudwatch.queries import requested
@@ -102,19 +102,13 @@ def resolve_request(options: argparse.Namespace) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plan, target_text, moved_secrets = _found_plan(names, profile)
     names.target = target_text
-    if names.properties:
-        plan = with_properties(plan, names.properties)
-    if names.think:
-        plan = replace(plan, load=plan.load.with_think_time(units.parse_duration_s(names.think, "--think")))
-    is_traced = bool(names.trace) or profile.is_traced
+    plan = _with_options(plan, names)
     _check_exclusions(names)
     if project.target and not names.target and not plan.system:
         names.target = project.target
     is_target_only = names.target and (names.part or not plan.system)
     check_hosts(plan.allow.hosts, plan.name, profile)
-    target = specs.parse_target(project.target_url(names.target)) if names.target else None
-    if target:
-        check_allowed(target, profile)
+    target = _target(names, project, profile)
     part = parse_part(names.part) if names.part else None
     # Of a system that several parts load only the launcher records more than response times.
     profile = _with_password(replace(profile, database=None) if part else profile, home)
@@ -150,12 +144,29 @@ def resolve_request(options: argparse.Namespace) -> Request:
         part=part,
         is_profiled=bool(names.profile) or (profile.is_profiled and target is None),
         set_values=given,
-        is_traced=is_traced,
+        is_traced=bool(names.trace) or profile.is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
         is_soak=bool(names.soak),
     )
     check_consent(_subject(request, names))
     return replace(request, command=run_command_of(options, request.hidden, request.properties))
+
+
+def _target(names: _Given, project: Project, profile: Profile) -> Target | None:
+    """Return the target that is named, which must be allowed; None to start a system."""
+    target = specs.parse_target(project.target_url(names.target)) if names.target else None
+    if target:
+        check_allowed(target, profile)
+    return target
+
+
+def _with_options(plan: Plan, names: _Given) -> Plan:
+    """Return the plan with the options that change what it sends."""
+    if names.properties:
+        plan = with_properties(plan, names.properties)
+    if names.think:
+        plan = replace(plan, load=plan.load.with_think_time(units.parse_duration_s(names.think, "--think")))
+    return plan
 
 
 def _subject(request: Request, names: _Given) -> Subject:
