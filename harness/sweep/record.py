@@ -63,7 +63,7 @@ class SweepRecord(PlanExperiment):
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
     is the plan's. `remotes` are the load generators as given; so are the texts in `given`, by option: goals, stop
     conditions and SET. `values` are the levels of a sweep over a setting, as in SET: delay_ms=20, all with the same
-    users; without them the levels are `users`. With `rate_per_s` the load is open, and the users of the level are 1.
+    users; without them the levels are `users`.
     """
 
     runs: tuple[SweepRun, ...]
@@ -84,8 +84,6 @@ class SweepRecord(PlanExperiment):
     remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
     values: tuple[str, ...] = ()
-    rate_per_s: float | None = None
-    optional: ClassVar[tuple[str, ...]] = ("rate_per_s",)
     runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
@@ -139,14 +137,6 @@ class SweepRecord(PlanExperiment):
         if self.first_users is None or self.most_users is None:
             return sorted(self.users)[len(self.users) // 2]
         return min(max(self.first_users, _WARM_UP_USERS), self.most_users)
-
-    def restarts_before(self, run: ExperimentRun) -> bool:  # noqa: ARG002
-        """Whether the system is restarted before a run."""
-        return self.fresh
-
-    def run_note(self) -> str:
-        """Return the note of each run."""
-        return kinds.level_note(self.name)
 
     @property
     def steps(self) -> tuple[SweepRun, ...]:

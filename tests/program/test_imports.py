@@ -83,7 +83,6 @@ WORDS = {
     "delivery",
     "directory",
     "drive",
-    "driver",
     "execute",
     "files",
     "inputs",
