@@ -367,7 +367,7 @@ def of_equal_runs() -> str:
 
 def of_sweeps() -> str:
     """Return the keys for sweeps, whose levels are numbers of users or values of --set."""
-    return f"{of_runs('set users rate curl on part soak base')} set/levels warmup fresh max sure note html"
+    return f"{of_runs('set users rate curl part soak base')} set/levels warmup fresh max sure note html"
 
 
 # Arguments without a name; the variable of make is the name.

@@ -38,7 +38,7 @@ O = TypeVar("O", bound=SoFar[Any])  # noqa: E741 - an outcome
 
 
 class WarmLevel(NamedTuple):
-    """One run on the warm system: its request and load, its note, and the command that measures only this run.
+    """One run on the warm system: its request, its load, and its note. `users` are given where the load has any.
 
     The system `restarts` before it, or is the one of the run before.
     """
@@ -46,8 +46,20 @@ class WarmLevel(NamedTuple):
     request: Request
     load: Load
     note: str
-    command: str
+    users: int | None
     restarts: bool = False
+
+    @property
+    def command(self) -> str:
+        """The command that measures only this run."""
+        return str(self.request.command.changed(**({"users": str(self.users)} if self.users else {})))
+
+    @property
+    def load_options(self) -> dict[str, str | None]:
+        """The options of its parts about the load, where they are not those of the command: all have its length."""
+        is_auto = self.request.plan.load.auto_most_s is not None and self.load.duration_s
+        length = {"duration": units.number_text(self.load.duration_s)} if is_auto and self.load.duration_s else {}
+        return {**length, **({"users": str(self.users)} if self.users else {})}
 
 
 class WarmUp(NamedTuple):
@@ -59,6 +71,12 @@ class WarmUp(NamedTuple):
     users: int = 1
     length_s: float = 0.0
     is_fresh: bool = False
+
+    @property
+    def load_options(self) -> dict[str, str | None]:
+        """The options of its parts about the load."""
+        others = dict.fromkeys(("ramp", "loops", "requests", "rate"))
+        return {**others, "users": str(self.users), "duration": units.number_text(self.length_s)}
 
     @property
     def text(self) -> str:

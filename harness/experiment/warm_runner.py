@@ -16,7 +16,7 @@ from typing import Generic
 
 from rich.console import Console
 
-from harness.base.errors import StartError
+from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
@@ -29,16 +29,18 @@ from harness.experiment.record import ExperimentRun, PlanExperiment, measured
 from harness.experiment.runner import Runner
 from harness.experiment.start import ExperimentParts, log_end, run_experiment
 from harness.experiment.warm import O, R, WarmDesign, WarmLevel, WarmRuns
-from harness.plan.load.model import LoadRequest, OpenLoad, load_record, resolve_load
+from harness.plan.division import count_of_parts
+from harness.plan.load.model import Load, LoadRequest, OpenLoad, load_record, resolve_load
 from harness.plan.spec import RunSpec
 from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.setup import load_text
 from harness.report.watchers import Follow
-from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_generators
+from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_generators, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure
 from harness.run.other_runs import OtherRuns
+from harness.run.parts.share import check_places, part_arguments
 from harness.run.preflight import check_request, log_warnings
 from harness.run.prepare import PreparedRun, prepare
 from harness.run.record import RunRecord
@@ -68,6 +70,10 @@ def run_warm(
     """
     for request in runs.requests:
         check_recording(runs.recording, request)
+        check_places(request)
+        if request.places and request.plan.jobs and runs.warm_up.length_s:
+            what = f"--on: the parts would send the jobs of {request.plan.name} in the warm-up, too"
+            raise UsageError(what, "leave the warm-up out: --warmup 0")
         for load in runs.extremes:
             check_request(request, load)
     allow_open_files(max((load.users or 0 for load in runs.extremes if not isinstance(load, OpenLoad)), default=0))
@@ -86,7 +92,7 @@ def run_warm(
         guardian.remove_at_end(folder)
 
         def in_process(files: ExperimentFiles, record: R) -> InProcess:
-            levels = stack.enter_context(Levels(runs, files, context, folder))
+            levels = stack.enter_context(Levels(runs, options, files, context, folder))
             return InProcess(context, watchers, partial(levels.measured, record))
 
         def close(runner: Runner[R, O]) -> int:
@@ -140,8 +146,15 @@ class Levels(Generic[R]):
     `folder` is temporary: it contains the logs of the system, and the warm-up.
     """
 
-    def __init__(self, runs: WarmRuns[R], files: ExperimentFiles, context: RunContext, folder: Path) -> None:
-        self._runs = runs
+    def __init__(
+        self,
+        runs: WarmRuns[R],
+        options: argparse.Namespace,
+        files: ExperimentFiles,
+        context: RunContext,
+        folder: Path,
+    ) -> None:
+        self._runs, self._options = runs, options
         self._request = runs.requests[0]
         self._files = files
         self._context = context
@@ -149,12 +162,15 @@ class Levels(Generic[R]):
         self._warm_up_directory = RunDirectory(folder / "warm-up")
         self._system: Supervisor | None = None
         self._is_warm = False
+        self._machines = ExitStack()
+        self._has_measured = False
 
     def __enter__(self) -> Levels[R]:
         return self
 
     def __exit__(self, *_: object) -> None:
         with self._context.interrupts.deferred():
+            self._machines.close()
             self._stop()
 
     def measured(self, record: R, run: ExperimentRun, began: Began) -> MeasuredRun:
@@ -175,7 +191,11 @@ class Levels(Generic[R]):
             since_s = time.monotonic()
         directory = reserve(self._files.folder.parent.parent, record.plan, record.series)
         try:
-            return MeasuredRun(directory, self._measure(record, level, directory, began).interrupted, since_s)
+            measured_run = self._measure(record, level, directory, began)
+            self._has_measured = True
+            return MeasuredRun(directory, measured_run.interrupted, since_s)
+        except UsageError as error:  # a part of a later run
+            raise StartError(error.what, error.todo) if self._has_measured else error from None
         finally:
             if not directory.run_json.is_file():
                 directory.discard()
@@ -184,16 +204,31 @@ class Levels(Generic[R]):
         system, warm_up = self._system, self._runs.warm_up
         spec = self._request.run_spec(level.load, note=record.note_of(level.note), command=level.command)
         with self._context.guardian.masking(directory.path, spec.hidden):
-            prepared = prepare(spec, directory, system, self._context, (("warm-up", warm_up.text),))
+            context = self._context_for(level.load, level.load_options)
+            prepared = prepare(spec, directory, system, context, (("warm-up", warm_up.text),))
             kept_up = system is not None and not warm_up.is_fresh
             prepared = replace(prepared, record=replace(prepared.record, kept_up=kept_up))
             with self._context.interrupts.deferred():
                 began(directory, spec)
                 ends = log_ends(self._logs) if kept_up else {}
-                run = measure(prepared, self._context)
+                run = measure(prepared, context)
                 if system:
                     run = self._finished(prepared, run, system, ends)
         return run
+
+    def _context_for(self, load: Load, options: Mapping[str, str | None]) -> RunContext:
+        """Return the context of a run: with --on that of its parts, which stay connected until one is lost.
+
+        A load with fewer users than there are parts has fewer parts.
+        """
+        request = self._request
+        if request.places and (self._context.parts is None or self._context.parts.is_lost):
+            self._machines.close()
+            self._context = self._machines.enter_context(with_parts(request, None, self._context))
+        if self._context.parts:
+            count = count_of_parts(load, len(request.places))
+            self._context.parts.take(request, part_arguments(self._options, request, options), count)
+        return self._context
 
     def _finished(self, run: PreparedRun, record: RunRecord, system: Supervisor, ends: Mapping[str, int]) -> RunRecord:
         """Store the log lines and JVM heaps of this run; return the record with what is not known of them."""
@@ -223,9 +258,10 @@ class Levels(Generic[R]):
         self._context.log(f"warm-up, not counted: {load_text(load_record(load, self._request.plan.load))}")
         shutil.rmtree(directory.path, ignore_errors=True)
         directory.path.mkdir(parents=True)
-        run = prepare(spec, directory, self._system, self._context)
+        context = self._context_for(load, warm_up.load_options)
+        run = prepare(spec, directory, self._system, context)
         with self._context.interrupts.deferred():
-            record = measure(run, replace(self._context, watch=None))
+            record = measure(run, replace(context, watch=None))
         if record.interrupted:
             raise KeyboardInterrupt
         for reason in record.stop_reasons:

@@ -31,7 +31,6 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.checks.jvm_options import check_jvm_options
-from harness.plan.job import latest_end_s
 from harness.plan.spec import LEAN, RunSpec, Target
 from harness.run.directory import RunDirectory, check_space
 from harness.run.jmeter.connections import agent_option
@@ -163,10 +162,10 @@ def with_generators(request: Request, keys: Path, context: RunContext) -> Iterat
 
 
 @contextmanager
-def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
-    """Yield the context with the parts of a run, which get these arguments; they are connected until the block ends.
+def with_parts(request: Request, longest_s: float | None, context: RunContext) -> Iterator[RunContext]:
+    """Yield the context with the machines of the parts; they are connected until the block ends.
 
-    UsageError when one of them cannot be used.
+    Their load takes at most `longest_s`, None when nobody knows. UsageError when one of them cannot be used.
     """
     if not request.places:
         yield context
@@ -174,9 +173,8 @@ def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], contex
     with ExitStack() as stack:
         places = request.places
         if places[0].namespace:
-            longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
             places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
-        parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
+        parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
         yield replace(context, parts=parts)
 
 
@@ -189,7 +187,8 @@ def fetched_runs(
             places, pods = request.places, [one.pod for one in run.generators if one.pod]
             if pods:
                 places = stack.enter_context(former_pods(places, pods, context.log))
-            parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
+            parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
+            parts.take(request, arguments)
             parts.fetch(directory, run)
         yield directory
 

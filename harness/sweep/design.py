@@ -11,7 +11,7 @@ from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ExperimentRun
 from harness.experiment.warm import WarmDesign, WarmLevel, WarmRuns, WarmUp
 from harness.experiment.warm_runner import run_warm
-from harness.plan.division import check_users
+from harness.plan.division import check_users, count_of_parts
 from harness.plan.load.model import Load, LoadRequest, resolve_load
 from harness.plan.stop import parse_stop
 from harness.report.watchers import Follow
@@ -31,7 +31,7 @@ def level_load(request: Request, sweep: SweepRecord, users: int) -> Load:
     wanted = LoadRequest(users, sweep.ramp_s, sweep.duration_s, sweep.loops, requests=sweep.requests)
     # All levels have the same length.
     load = resolve_load(wanted, replace(request.plan.load, auto_most_s=None))
-    check_users(load, len(request.remotes))
+    check_users(load, count_of_parts(load, len(request.places)))
     return load
 
 
@@ -63,7 +63,7 @@ def sweep_runs(
             request,
             level_load(request, record, run.users),
             kinds.level_note(record.name),
-            str(request.command.changed(users=str(run.users))),
+            run.users,
             restarts=record.fresh,
         )
 

@@ -18,6 +18,7 @@ from harness.kinds.trust.files import earlier_runs
 from harness.kinds.trust.outcome import METRICS, TrustOutcome, headline, outcome_of
 from harness.kinds.trust.record import TrustRecord, TrustRun
 from harness.metrics.batch_means import estimate
+from harness.plan.division import check_users
 from harness.plan.load.model import resolve_load
 from harness.report.pages import write_page
 from harness.report.run_result import RunResult
@@ -61,14 +62,14 @@ def trust_runs(new: TrustRecord, request: Request) -> WarmRuns[TrustRecord]:
     """Return the runs of a trust test, all with the load of `new`; UsageError for a load of unknown length."""
     # All runs have the same length.
     load = resolve_load(new.load, replace(request.plan.load, auto_most_s=None))
+    check_users(load, len(request.places))
     if load.duration_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
 
     def level_of(record: TrustRecord, run: ExperimentRun) -> WarmLevel:
-        users = {} if record.rate_per_s else {"users": str(record.users)}
         is_first = isinstance(run, TrustRun) and run.index == 0
-        note, command = f"Of [{record.name}]({record.name}.md).", str(request.command.changed(**users))
-        return WarmLevel(request, load, note, command, restarts=is_first)
+        note = f"Of [{record.name}]({record.name}.md)."
+        return WarmLevel(request, load, note, None if record.rate_per_s else record.users, restarts=is_first)
 
     return WarmRuns((request,), WarmUp(), (load,), level_of)
 
