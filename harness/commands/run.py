@@ -50,7 +50,7 @@ from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
 from harness.run.arguments import SOAK_DURATION, command_of, goal_arguments, refuse_empty
-from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
+from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
@@ -77,7 +77,7 @@ examples:
   lth run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr        (its heap, pauses and CPU)
   lth run killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
   lth run killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
-  lth run killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
+  lth run killbill-stripe --target http://10.0.0.5:8080 --on ssh:gen1,gen2
   lth run killbill-stripe --duration 10m --live 1                     (a page with the current values)
   lth run killbill-stripe --duration 10m --metrics 1                  (for Prometheus: http://127.0.0.1:9464/metrics)
   lth run killbill-stripe --users 50 --base run-07_1                 (its report compares it with run-07_1)
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"{of_runs()} max sure compare series note html start-at keys {FOLLOWED} s3 {FOLDERS} result overload")
+    take(parser, f"{of_runs()} max sure compare series note html start-at {FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
 
@@ -107,7 +107,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
     else:
         load, command = _load(options, request), str(command_of(options, request.hidden, request.properties))
-    check_users(load, len(request.remotes) or len(request.places))
+    check_users(load, len(request.places))
     load = part_of(load, request.part) if request.part else load
     series = specs.parse_series(options.series) if options.series else None
     spec = request.run_spec(load, note=options.note, command=command, series=series)
@@ -158,9 +158,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
         interim = partial(show_interim, console)
-        context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
+        context = RunContext(jmeter, interrupts, console, guardian, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
-        context = stack.enter_context(with_generators(request, options.keys, context))
         arguments = _part_arguments(options, request)
         for left in fetched_runs(request, spec, options.reports / spec.plan.name, arguments, context):
             show_closing(context.console, write_report(left), shown(left.report), "")

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one report of all of them."
     )
     parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
-    take(parser, f"users/levels repeat keys find from most {of_sweeps()} {FOLLOWED} {FOLDERS}")
+    take(parser, f"users/levels repeat find from most {of_sweeps()} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 

@@ -23,7 +23,7 @@ from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 _DETECT_MOST = 1.0
-_WITHOUT = f"loops curl port {GOALS} stop profile part remotes soak base jfr"
+_WITHOUT = f"loops curl port {GOALS} stop profile part soak base jfr"
 _EPILOG = """\
 examples:
   scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs

@@ -36,7 +36,7 @@ from harness.report.cloudwatch import metrics_after
 from harness.report.files import write_report
 from harness.report.setup import load_text
 from harness.report.watchers import Follow
-from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_generators, with_parts
+from harness.run.context import RunContext, ready_jmeter, start, system_of, warn_of, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure
 from harness.run.other_runs import OtherRuns
@@ -86,7 +86,6 @@ def run_warm(
         guardian = stack.enter_context(Guardian())
         context = RunContext(jmeter, interrupts, Console(), guardian, watch=watchers.watch)
         warn_of(OtherRuns().new(), context.log)
-        context = stack.enter_context(with_generators(request, getattr(options, "keys", Path()), context))
         log_warnings(request, context.log)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweep-", ignore_cleanup_errors=True)))
         guardian.remove_at_end(folder)

@@ -1,4 +1,4 @@
-"""Provides what the runs of one command share, such as JMeter, the console and the load generators."""
+"""Provides what the runs of one command share, such as JMeter, the console and the parts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import PartMachines
 from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
-from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.system.supervisor import Supervisor
 
@@ -55,7 +54,7 @@ DEADLINE_S = 8.0
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared state of the runs; `generators` or `parts`, if any, produce the load instead of this machine's JMeter.
+    """The shared state of the runs; `parts`, if any, produce the load instead of this machine's JMeter.
 
     `show_interim` prints an interim table in the first minute of a run; None prints none. `watch` gets every sample.
     """
@@ -64,7 +63,6 @@ class RunContext:
     interrupts: Interrupts
     console: Console
     guardian: Guardian
-    generators: Generators | None = None
     show_interim: ShowInterim | None = None
     watch: Watch | None = None
     parts: PartMachines | None = None
@@ -85,9 +83,6 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     where = f"plans/{plan.name}.toml [jmeter] plugins"
-    if plan.plugins and request.remotes:
-        what = f"{where}: REMOTES cannot be used with them"
-        raise UsageError(what, "install them on the generators, and remove them")
     plugins = toolchain.ensure_plugins(plan.plugins, where)
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
@@ -97,11 +92,9 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
-    if not request.remotes and all(place.has_tool for place in request.places):  # load generators start without them
+    if all(place.has_tool for place in request.places):  # other machines start without them
         want_class_data(home, agent, java)
-    # Load generators elsewhere use JMeter's own sampler.
-    is_lean = request.sampler == LEAN and not request.remotes
-    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), is_lean)
+    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), request.sampler == LEAN)
 
 
 def check_target(target: Target) -> None:
@@ -144,21 +137,6 @@ def warn_of(others: Sequence[OtherRun], log: Log) -> None:
         what = "another run is" if len(others) == 1 else f"{len(others)} other runs are"
         names = units.first_two([str(one) for one in others])
         log(f"warning: {what} in progress on this machine: {names}; the results of all are unreliable")
-
-
-@contextmanager
-def with_generators(request: Request, keys: Path, context: RunContext) -> Iterator[RunContext]:
-    """Yield the context with the load generators of the request; they are claimed until the block ends.
-
-    StartError when one of them cannot be used.
-    """
-    if not request.remotes:
-        yield context
-        return
-    with Generators(request.remotes, keys, context.jmeter.path, context.guardian) as generators:
-        names = ", ".join(remote.name for remote in request.remotes)
-        context.log(f"{units.plural(len(request.remotes), 'generator')} ready: {names}")
-        yield replace(context, generators=generators)
 
 
 @contextmanager

@@ -46,7 +46,6 @@ def new_record(options: argparse.Namespace, request: Request, kind: str) -> Swee
         runs=(),
         **fields,
         requests=length.requests,
-        remotes=options.remotes,
         given=given,
     )
 

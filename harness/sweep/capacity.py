@@ -29,7 +29,7 @@ _MOST = "400"
 
 def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) -> SweepRecord:
     """Return the record of a new search. UsageError for options of levels, and without a goal."""
-    if given := next((name for name in ("users", "repeat", "remotes") if getattr(options, name)), None):
+    if given := next((name for name in ("users", "repeat") if getattr(options, name)), None):
         raise UsageError(f"--find chooses the levels itself: --{given} has no effect", f"leave --{given} out")
     request = next(iter(requests.values()))
     goal = resolve_goal(goal_arguments(options), request.plan.goal)

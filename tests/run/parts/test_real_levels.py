@@ -1,4 +1,4 @@
-"""Sweeps and trust tests in parts with real JMeters: the users of each level are divided among machines that stay up."""
+"""A sweep in parts with real JMeters: the users of each level are divided among machines that stay up."""
 
 import json
 import subprocess
