@@ -29,7 +29,6 @@ from harness.run.arguments import run_command_of
 from harness.run.consent import check_consent
 from harness.run.parts.places import Place, parse_places
 from harness.run.powers import Subject
-from harness.run.remote.load import Remote, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
 from harness.system.system import Manifest, Settings
@@ -52,7 +51,6 @@ class Request:
     build: Path
     secrets: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
-    remotes: tuple[Remote, ...] = ()
     places: tuple[Place, ...] = ()
     part: Part | None = None
     is_profiled: bool = False
@@ -112,10 +110,8 @@ def resolve_request(options: argparse.Namespace) -> Request:
     part = parse_part(names.part) if names.part else None
     # Of a system that several parts load only the launcher records more than response times.
     profile = _with_password(replace(profile, database=None) if part else profile, home)
-    remotes = parse_remotes(names.remotes) if names.remotes else ()
     places = parse_places(names.on) if names.on else ()
-    others = [one.name for one in remotes if not one.is_local] + [one.name for one in places if not one.is_here]
-    check_reach(others, target)
+    check_reach([one.name for one in places if not one.is_here], target)
     system = None if is_target_only else configured_system(home, plan, profile)
     manifest = system.manifest if system else None
     plan, settings, given = _with_set(names, plan, system, is_target=target is not None)
@@ -133,7 +129,6 @@ def resolve_request(options: argparse.Namespace) -> Request:
         build=build,
         secrets=secrets,
         hidden=(*_hidden(plan, secrets, profile), *secret_values(own_settings)),
-        remotes=remotes,
         places=places,
         part=part,
         is_profiled=bool(names.profile) or (profile.is_profiled and target is None),
@@ -256,11 +251,8 @@ def _check_exclusions(names: _Given) -> None:
         raise UsageError(
             "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
         )
-    shared = [
-        f"{name}={text}" for name, text in (("ON", names.on), ("REMOTES", names.remotes), ("PART", names.part)) if text
-    ]
-    if len(shared) > 1:
-        raise UsageError(f"{' and '.join(shared)} cannot be used together", "give one")
+    if names.on and names.part:
+        raise UsageError(f"ON={names.on} and PART={names.part} cannot be used together", "give one")
     if names.part and not names.target:
         raise UsageError(f"PART={names.part}: the parts of a run load one system", "give its TARGET=http://host:port")
 

@@ -16,8 +16,8 @@ from harness.kinds.ab.outcome import outcome_of
 from harness.kinds.ab.record import AbRecord
 from harness.kinds.trust.overview import PAGE_NAME
 from harness.kinds.trust.record import TrustRecord
+from harness.kinds.trust.steps import trust_runs
 from harness.plan.load.model import OpenLoad
-from harness.sweep.level_runner import level_load
 from tests.support.fake_runs import tiny_command, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
@@ -156,7 +156,7 @@ def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
     assert run("trust", "--rate=2", "--duration=60") == 0
     tests = Experiments(TrustRecord, tmp_path / "reports")
     record, request = tests.read(tests.find("trust-01")), request_of(home, tmp_path, "tiny", "local")
-    assert level_load(request, record, record.users[0]) == OpenLoad(2.0, 0.0, 60.0)
+    assert trust_runs(record, request).extremes == (OpenLoad(2.0, 0.0, 60.0),)
     assert " --rate=2 " in record.command
     with pytest.raises(UsageError, match="USERS=2 and RATE=2: a trust test has one of them; give one"):
         run("trust", "--rate=2", "--users=2")
