@@ -41,7 +41,6 @@ from harness.run.jmeter.process import JMeterHome
 from harness.run.jmeter.progress import Watch
 from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import PartMachines
-from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
 from harness.run.remote.drive import Generators
 from harness.run.request import Request
@@ -173,9 +172,9 @@ def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], contex
         return
     with ExitStack() as stack:
         places = request.places
-        if places[0].namespace:
+        if start := places[0].start:
             longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
-            places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
+            places = stack.enter_context(start(places, request.profile, longest_s, context.log))
         parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
         yield replace(context, parts=parts)
 
@@ -187,8 +186,8 @@ def fetched_runs(
     for directory, run in left_runs(request.places, folder, spec.command):
         with ExitStack() as stack:
             places, pods = request.places, [one.pod for one in run.generators if one.pod]
-            if pods:
-                places = stack.enter_context(former_pods(places, pods, context.log))
+            if pods and (find := places[0].find):
+                places = stack.enter_context(find(places, pods, context.log))
             parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
             parts.fetch(directory, run)
         yield directory
