@@ -40,7 +40,6 @@ from harness.run.jmeter.process import JMeterHome
 from harness.run.jmeter.progress import Watch
 from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import PartMachines
-from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
 from harness.run.request import Request
 from harness.system.supervisor import Supervisor
@@ -150,8 +149,8 @@ def with_parts(request: Request, longest_s: float | None, context: RunContext) -
         return
     with ExitStack() as stack:
         places = request.places
-        if places[0].namespace:
-            places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
+        if start := places[0].start:
+            places = stack.enter_context(start(places, request.profile, longest_s, context.log))
         parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
         yield replace(context, parts=parts)
 
@@ -163,8 +162,8 @@ def fetched_runs(
     for directory, run in left_runs(request.places, folder, spec.command):
         with ExitStack() as stack:
             places, pods = request.places, [one.pod for one in run.generators if one.pod]
-            if pods:
-                places = stack.enter_context(former_pods(places, pods, context.log))
+            if pods and (find := places[0].find):
+                places = stack.enter_context(find(places, pods, context.log))
             parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
             parts.take(request, arguments)
             parts.fetch(directory, run)

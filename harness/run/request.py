@@ -27,7 +27,8 @@ from harness.plan.properties import properties_text, with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.arguments import run_command_of
 from harness.run.consent import check_consent
-from harness.run.parts.places import Place, parse_places
+from harness.run.parts.launchers import parse_places
+from harness.run.parts.places import Place
 from harness.run.powers import Subject
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
@@ -56,7 +57,6 @@ class Request:
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
-    is_soak: bool = False
     sampler: str = specs.LEAN
     # The command of one run with these options; its level, set by an experiment, is not in it.
     command: Command = field(default_factory=lambda: Command("run"))
@@ -82,7 +82,7 @@ class Request:
             is_profiled=self.is_profiled,
             set_values=self.set_values.shown,
             is_traced=self.is_traced,
-            is_soak=self.is_soak,
+            options=self.command.values,
             part=self.part,
         )
 
@@ -135,7 +135,6 @@ def resolve_request(options: argparse.Namespace) -> Request:
         set_values=given,
         is_traced=bool(names.trace) or profile.is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
-        is_soak=bool(names.soak),
     )
     check_consent(_subject(request, names))
     return replace(request, command=run_command_of(options, request.hidden, request.properties))

@@ -12,7 +12,7 @@ from harness.plan.division import check_users, count_of_parts, part_of
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
-from harness.run.parts.places import parse_places
+from harness.run.parts.launchers import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
 
 JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
