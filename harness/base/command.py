@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 LTH, MAKE = "lth", "make"
 # The value of an option that is on.
@@ -96,12 +97,19 @@ def _word(name: str, value: str | None) -> str:
     return f"--{name}" if value is None else f"--{name}={value}" if name else value
 
 
-def _option(word: str) -> tuple[str, str | None]:
+class _Pair(NamedTuple):
+    """An option and its value."""
+
+    name: str
+    value: str | None
+
+
+def _option(word: str) -> _Pair:
     """Return name and value of an option; an argument without a name has an empty one."""
     if not word.startswith("-"):
-        return "", word
+        return _Pair("", word)
     name, equals, value = word.lstrip("-").partition("=")
-    return name, value if equals else None
+    return _Pair(name, value if equals else None)
 
 
 def _variable(name: str) -> str:

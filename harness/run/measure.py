@@ -115,8 +115,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     if ended is None:
         generator_count = 0 if outcome.reasons else len(record.generators)
         reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
-        known = bool(deaths)
-        reasons += () if driven.was_full else _reasons_from_log(directory, outcome, are_deaths_known=known)
+        reasons += () if driven.was_full else _reasons_from_log(directory, outcome, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,

@@ -123,14 +123,8 @@ def resolve_request(options: argparse.Namespace) -> Request:
     others = [one.name for one in remotes if not one.is_local] + [one.name for one in places if not one.is_here]
     check_reach(others, target)
     system = None if is_target_only else configured_system(home, plan, profile)
-    manifest, settings = (system.manifest, system.settings) if system else (None, {})
-    given = SetValues()
-    if names.set:
-        systems = system_names(home)
-        given = sorted_values(names.set, plan, manifest, systems, is_target=target is not None)
-        plan = with_properties(plan, shlex.join(given.properties), where="")
-    if manifest and given.settings:
-        settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
+    manifest = system.manifest if system else None
+    plan, settings, given = _with_values(names, plan, system, is_target=target is not None)
     own_secrets = {} if target else plan.embedded_secrets
     secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
     public = manifest.settings if manifest else {}
@@ -155,6 +149,25 @@ def resolve_request(options: argparse.Namespace) -> Request:
     )
     check_consent(_subject(request, names))
     return replace(request, command=run_command_of(options, request.hidden, request.properties))
+
+
+class _WithValues(NamedTuple):
+    """A plan and the settings of its system with the values of --set, and these."""
+
+    plan: Plan
+    settings: Settings
+    given: SetValues
+
+
+def _with_values(names: _Given, plan: Plan, system: ConfiguredSystem | None, *, is_target: bool) -> _WithValues:
+    manifest, settings = (system.manifest, system.settings) if system else (None, {})
+    given = SetValues()
+    if names.set:
+        given = sorted_values(names.set, plan, manifest, system_names(names.home), is_target=is_target)
+        plan = with_properties(plan, shlex.join(given.properties), where="")
+    if manifest and given.settings:
+        settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
+    return _WithValues(plan, settings, given)
 
 
 def _subject(request: Request, names: _Given) -> Subject:
