@@ -127,7 +127,7 @@ def test_a_recording_is_replayed_and_checked_with_the_very_texts_that_it_has(tmp
         made, _ = poisoned_visit(f"http://127.0.0.1:{port}", bomb)
         entries += made
         har = write(tmp_path / "v.har", *entries)
-        done = command("lth", "init", "shop", "--har", har, *home(tmp_path), **environment)
+        done = command("lth", "init", "shop", "--har", har, "--replay", *home(tmp_path), **environment)
         assert done.returncode == 0, done.stdout + done.stderr
         replayed = len(got)
         check = command("lth", "check", "shop", "-t", f"http://127.0.0.1:{port}", *home(tmp_path), **environment)
