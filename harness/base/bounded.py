@@ -115,11 +115,11 @@ def _message(read: int) -> _Message:
 
 
 def _bytes(read: int, count: int, deadline_s: float) -> bytes:
-    found = bytearray()
-    while len(found) < count:
+    received = bytearray()
+    while len(received) < count:
         if not select.select([read], [], [], max(0.0, deadline_s - time.monotonic()))[0]:
             raise TimeoutError
-        if not (data := os.read(read, min(count - len(found), 1 << 20))):
+        if not (data := os.read(read, min(count - len(received), 1 << 20))):
             raise EOFError
-        found += data
-    return bytes(found)
+        received += data
+    return bytes(received)

@@ -181,13 +181,13 @@ def safe_environment() -> Mapping[str, str]:
 
 def _without_drivers(root: Path) -> list[str]:
     """Return the settings that switch off the drivers of the repository itself; those of the user stay."""
-    found = dict[str, str]()
+    drivers = dict[str, str]()
     for scope in ("--local", "--worktree"):
         listed = _output(["git", "-C", str(root), "config", scope, "--includes", "--name-only", "-z", "--list"]) or ""
         for name in listed.split("\0"):
             if match := _DRIVER.fullmatch(name):
-                found[name] = "false" if match[2] == "required" else ""
-    return [f"{name}={value}" for name, value in found.items()]
+                drivers[name] = "false" if match[2] == "required" else ""
+    return [f"{name}={value}" for name, value in drivers.items()]
 
 
 def _git(root: Path, *arguments: str, names: tuple[str, ...] = ()) -> str | None:

@@ -170,14 +170,14 @@ class _Database:
         """Return active sessions by wait and start of the period (s since 1970); those of all sessions are under ""."""
         queries = [{"Metric": _LOAD}, {"Metric": _LOAD, "GroupBy": group}]
         more = {"MetricQueries": queries, "PeriodInSeconds": self._span.period_s, "PeriodAlignment": "START_TIME"}
-        found: dict[str, dict[int, float]] = {}
+        points: dict[str, dict[int, float]] = {}
         for page in self._pages("get_resource_metrics", self._span, more):
             for one in page["MetricList"]:
-                values = found.setdefault(_wait_name(one["Key"].get("Dimensions", {})), {})
+                values = points.setdefault(_wait_name(one["Key"].get("Dimensions", {})), {})
                 for point in one["DataPoints"]:
                     if (value := _known(point.get("Value"))) is not None:
                         values[int(point["Timestamp"].timestamp())] = value
-        return found
+        return points
 
     def _pages(self, operation: str, span: PeriodSpan, more: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         client = aws.client("pi", self._spec.endpoint_url, self._spec.region)

@@ -145,10 +145,10 @@ class CloudMetrics:
     @cached_property
     def by_resource(self) -> Mapping[Resource, Sequence[CloudMetric]]:
         """The metrics of each resource, in the order of the request."""
-        found: defaultdict[Resource, list[CloudMetric]] = defaultdict(list)
+        by_place: defaultdict[Resource, list[CloudMetric]] = defaultdict(list)
         for metric in self.metrics:
-            found[metric.of].append(metric)
-        return dict(found)
+            by_place[metric.of].append(metric)
+        return dict(by_place)
 
     @property
     def resources(self) -> tuple[Resource, ...]:

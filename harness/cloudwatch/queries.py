@@ -342,17 +342,17 @@ class Listed:
 def queries_of(spec: CloudWatchSpec, listed: Sequence[Listed] = ()) -> tuple[Query, ...]:
     """Return the queries of all resources that the profile names, and of those that AWS listed."""
     named = [Listed(resource) for resource in spec.resources if not is_listed(resource)]
-    found: list[Query] = []
-    for one in (*named, *listed):
-        for metric in METRICS[one.resource.kind]:
+    queries: list[Query] = []
+    for source in (*named, *listed):
+        for metric in METRICS[source.resource.kind]:
             for statistic in metric.statistics:
-                more = (one.before_s, one.more_dimensions)
-                query = Query(f"q{len(found)}", one.resource, metric, statistic, "", *more)
-                found.append(query)
+                more = (source.before_s, source.more_dimensions)
+                query = Query(f"q{len(queries)}", source.resource, metric, statistic, "", *more)
+                queries.append(query)
                 if metric.plus:
                     other = replace(metric, metric_name=metric.plus)
-                    found.append(Query(f"q{len(found)}", one.resource, other, statistic, query.id, *more))
-    return tuple(found)
+                    queries.append(Query(f"q{len(queries)}", source.resource, other, statistic, query.id, *more))
+    return tuple(queries)
 
 
 def calls_of(queries: Sequence[Query], period_count: int) -> Iterator[Sequence[Query]]:

@@ -185,14 +185,14 @@ def _proposal(sides: Mapping[str, ReadySide], load: Load, options: argparse.Name
     """
     request = sides[A].request
     plan = request.plan
-    found = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
-    proposal = found.proposal if found else None
+    noise = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
+    proposal = noise.proposal if noise else None
     if options.pairs and options.duration:
         raise UsageError("--pairs auto chooses the length of the runs", "leave --duration out")
     if options.pairs and not proposal:
         what = f"--pairs auto: no trust test of {plan.name} sees a change with this load"
         raise UsageError(what, f"run: lth trust {plan.name}")
-    log(f"{'proposed' if proposal else 'length of the runs'}: {known_text(found, plan.name)}")
+    log(f"{'proposed' if proposal else 'length of the runs'}: {known_text(noise, plan.name)}")
     if proposal:
         options.duration = units.number_text(proposal.way.length_s) if options.pairs else options.duration
     return proposal

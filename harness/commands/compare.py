@@ -158,12 +158,12 @@ def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Na
     """Yield the cheapest A/B test that the newest trust test of the plan found, after CANNOT TELL."""
     run = next((one.run for one in contender if one.run), None)
     if verdict == CANNOT_TELL and run:
-        found = known(options.reports, run.plan, run.load, run.profile)
-        if found is None:
+        noise = known(options.reports, run.plan, run.load, run.profile)
+        if noise is None:
             yield NextStep("Measure which change runs of this plan can show", str(Command.of("trust", plan=run.plan)))
             return
-        auto = "; PAIRS=auto gives its runs this length" if found.proposal else ""
-        yield NextStep(f"The cheapest A/B test: {known_text(found, run.plan)}{auto}")
+        auto = "; PAIRS=auto gives its runs this length" if noise.proposal else ""
+        yield NextStep(f"The cheapest A/B test: {known_text(noise, run.plan)}{auto}")
 
 
 def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:

@@ -40,10 +40,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"diff: {len(options.jmx)} files", "give two, or one with --text")
     old, new = options.jmx[0], options.jmx[-1]
     if not options.text:
-        found = changes_of(old, new)
-        for change in found:
+        changes = changes_of(old, new)
+        for change in changes:
             print_text(change.line)
-        return EXIT_REGRESSED if found else EXIT_OK
+        return EXIT_REGRESSED if changes else EXIT_OK
     try:
         text = "\n".join(text_lines(plan_tree(old)))
     except UsageError:

@@ -59,10 +59,10 @@ def run(options: argparse.Namespace) -> int:
 def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
     plan = load_plan(folder_with(options.home, "plans", plan_name), plan_name)
     profile = load_profile(folder_with(options.home, "env", options.env), options.env)
-    found = configured_system(options.home, plan, profile)
-    check_consent(Subject(read_project(options.home), plan, profile, found.manifest))
+    system = configured_system(options.home, plan, profile)
+    check_consent(Subject(read_project(options.home), plan, profile, system.manifest))
     ports = {"http": parse_port(options.port)} if options.port else {}
-    return Supervisor(found.manifest, found.settings, build_dir=BUILD, log_dir=options.logs, fixed_ports=ports)
+    return Supervisor(system.manifest, system.settings, build_dir=BUILD, log_dir=options.logs, fixed_ports=ports)
 
 
 def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:

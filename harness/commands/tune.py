@@ -188,15 +188,15 @@ def _design_text(factors: Sequence[Factor], design: FactorDesign) -> str:
 def _proposal(request: Request, load: Load, experiment: _Experiment, options: argparse.Namespace) -> str:
     """Return how often the combinations must run to see an effect as large as the metric's threshold, in words."""
     plan, metric = request.plan, experiment.metric
-    found = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
+    noise = known(options.reports, plan.name, load_record(load, plan.load), request.profile.name)
     assert load.duration_s is not None
-    variance = found.variance(metric, load.duration_s) if found else None
-    if not found or variance is None:
-        return known_text(found, plan.name)
+    variance = noise.variance(metric, load.duration_s) if noise else None
+    if not noise or variance is None:
+        return known_text(noise, plan.name)
     threshold = plan.thresholds.of(metric)
     distance, cells = Gauge(metric, threshold).least, len(experiment.design.cells)
     repeat = repeat_that_finds(experiment.factors, cells, variance, distance, plan.thresholds.alpha)
-    seen = f"an effect of {change_text(threshold)} in {metric.name} ({found.test})"
+    seen = f"an effect of {change_text(threshold)} in {metric.name} ({noise.test})"
     return f"REPEAT={repeat} finds {seen}" if repeat else f"longer runs: no REPEAT up to {REPEAT_MOST} finds {seen}"
 
 

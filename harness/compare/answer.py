@@ -79,13 +79,13 @@ def is_of_runs(comparison: Comparison) -> bool:
 
 def changes_text(rows: Iterable[AnswerRow], word: str) -> str:
     """Return the largest change of a verdict, and how many more metrics have it."""
-    found = by_weight(row for row in rows if row.metric.word == word)
-    if not found:
+    changed = by_weight(row for row in rows if row.metric.word == word)
+    if not changed:
         return "nothing could be judged"
-    labels = len({row.label for row in found} - {TOTAL})
-    more = f", and {units.plural(len(found) - 1, 'more metric')}" if len(found) > 1 else ""
+    labels = len({row.label for row in changed} - {TOTAL})
+    more = f", and {units.plural(len(changed) - 1, 'more metric')}" if len(changed) > 1 else ""
     of_labels = f" of {units.plural(labels, 'label')}" if more and labels else ""
-    return f"{_name(found[0])} {_change(found[0].metric)}{more}{of_labels}"
+    return f"{_name(changed[0])} {_change(changed[0].metric)}{more}{of_labels}"
 
 
 def seen_text(metrics: Sequence[MetricComparison]) -> str:

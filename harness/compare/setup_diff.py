@@ -68,13 +68,13 @@ def _plan_changes(baseline: Sequence[RunResult], contender: Sequence[RunResult])
     if not old or not new:
         return
     try:
-        found = changes_of(Path(old), Path(new))
+        changes = changes_of(Path(old), Path(new))
     except UsageError:
         return  # a masked plan need not be XML
-    for one in found[:_PLAN_CHANGES_MOST]:
+    for one in changes[:_PLAN_CHANGES_MOST]:
         yield Difference(f"test plan: {one.name}", *(text or NONE for text in one.texts))
-    if len(found) > _PLAN_CHANGES_MOST:
-        yield Difference("test plan: further changes", NONE, str(len(found) - _PLAN_CHANGES_MOST))
+    if len(changes) > _PLAN_CHANGES_MOST:
+        yield Difference("test plan: further changes", NONE, str(len(changes) - _PLAN_CHANGES_MOST))
 
 
 def _settings(run: RunRecord, has_hashes: bool) -> dict[str, str]:

@@ -83,22 +83,22 @@ def find_jobs(records: Sequence[JobRecord], samples: Samples) -> tuple[FoundJob,
 
 def _repetitions(record: JobRecord, rows: Iterable[Sample]) -> list[FoundJob]:
     """Return the repetitions of a job; its rows are in order, because one thread wrote them."""
-    found: list[FoundJob] = []
+    repetitions: list[FoundJob] = []
     said: str | None = None
     for row in rows:
         if row.label == record.name + START:
-            found.append(_of(record, len(found) + 1, UNFINISHED, row.start_ms))
+            repetitions.append(_of(record, len(repetitions) + 1, UNFINISHED, row.start_ms))
             said = None
         elif row.label == record.name + STATE:
             said = "" if row.success else row.failure
-        elif row.label == record.name and row.is_transaction and found and said is not None:
+        elif row.label == record.name and row.is_transaction and repetitions and said is not None:
             state, _, why = said.partition(": ")
             state = DONE if not said else state if state in (FAILED, LIMIT) else UNANSWERED
-            number, started_ms = found[-1].run.repetition, found[-1].run.started_ms
-            found[-1] = _of(record, number, state, started_ms, row.end_ms, why or said)
-    if len(found) < record.repeat and not (found and found[-1].run.state == UNFINISHED):
-        found.append(_of(record, len(found) + 1, UNFINISHED, None))  # the run ended before it began
-    return found
+            number, started_ms = repetitions[-1].run.repetition, repetitions[-1].run.started_ms
+            repetitions[-1] = _of(record, number, state, started_ms, row.end_ms, why or said)
+    if len(repetitions) < record.repeat and not (repetitions and repetitions[-1].run.state == UNFINISHED):
+        repetitions.append(_of(record, len(repetitions) + 1, UNFINISHED, None))  # the run ended before it began
+    return repetitions
 
 
 def _of(
@@ -185,11 +185,13 @@ class _Counts:
         """Count the samples of the load; `groups` are the names of several loads by those of their threads."""
         if not self.instants_ms:
             return
-        for one in samples:
-            if group_of(one.thread_name, one.label, once) == LOAD:
-                name = groups.get(thread_group_of(one.thread_name), "") if groups else one.label
-                part = bisect_right(self.instants_ms, one.end_ms)
-                self.by_part[name, one.is_transaction][part].add(one.elapsed_ms // one.sample_count, one.sample_count)
+        for sample in samples:
+            if group_of(sample.thread_name, sample.label, once) == LOAD:
+                name = groups.get(thread_group_of(sample.thread_name), "") if groups else sample.label
+                part = bisect_right(self.instants_ms, sample.end_ms)
+                self.by_part[name, sample.is_transaction][part].add(
+                    sample.elapsed_ms // sample.sample_count, sample.sample_count
+                )
 
     @property
     def labels(self) -> list[str]:

@@ -204,10 +204,10 @@ def early_counter(words: Sequence[str]) -> Iterator[None]:
 def _file_bytes(word: str) -> int:
     """Return the size of the file that a word names; 0 when it names none."""
     try:
-        found = os.stat(word)  # noqa: PTH116 - a word may be anything
+        status = os.stat(word)  # noqa: PTH116 - a word may be anything
     except (OSError, ValueError):
         return 0
-    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 @contextmanager

@@ -175,14 +175,14 @@ def _job(table: object, where: str, folder: Path) -> Job:
     if tenant is not None and not TENANT.fullmatch(tenant):
         raise UsageError(f"{where}: tenant = {tenant!r}", "use letters, digits, . _ and -")
     start_path, poll_path = (_path(one, f"{where} {key}") for key, one in (("start", start), ("poll", poll)))
-    found = {"path": start_path, "body": _body(start, f"{where} start", folder), "poll": poll_path}
+    texts = {"path": start_path, "body": _body(start, f"{where} start", folder), "poll": poll_path}
     done, failed = (_states(table, key, where) for key in ("done", "failed"))
     if both := sorted(set(done) & set(failed)):
         raise UsageError(f"{where}: {both[0]} is in done and in failed", "give it once")
     if ID in poll_path and "id" not in start:
         raise UsageError(f"{where}: poll reads {ID}, but start has no id", 'add id = "$.id", its path in the answer')
-    found |= {"id": start.get("id", ""), "state": poll.get("state", "")}
-    for key, text in (*found.items(), *table.get("headers", {}).items()):
+    texts |= {"id": start.get("id", ""), "state": poll.get("state", "")}
+    for key, text in (*texts.items(), *table.get("headers", {}).items()):
         _check_text(f"{key}: {text}", f"{where} {key}", records)
     return Job(
         name=name,
@@ -196,7 +196,7 @@ def _job(table: object, where: str, folder: Path) -> Job:
         after=table.get("after", ""),
         method=_method(start, f"{where} start"),
         start_path=start_path.replace(RECORDS, str(records)),
-        body=found["body"].replace(RECORDS, str(records)),
+        body=texts["body"].replace(RECORDS, str(records)),
         body_file=start.get("body_file", ""),
         id_path=start.get("id", ""),
         poll_path=poll_path,

@@ -94,12 +94,12 @@ def _key_texts(key: Sequence[str | ReleaseCell]) -> list[str]:
 def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]:
     new = next((one.contender for one in ones if one), None)
     texts = [metric.text(new)]
-    for one in ones:
-        texts += ["", "", "", ""] if one is None else [
-            metric.text(one.baseline),
-            f"{units.signed_percent(one.change_ratio)}{' points' if metric.is_share else ''}",
-            interval_text(one.low_ratio, one.high_ratio, 2 if metric.is_share else 1),
-            verdict_text(one),
+    for pair in ones:
+        texts += ["", "", "", ""] if pair is None else [
+            metric.text(pair.baseline),
+            f"{units.signed_percent(pair.change_ratio)}{' points' if metric.is_share else ''}",
+            interval_text(pair.low_ratio, pair.high_ratio, 2 if metric.is_share else 1),
+            verdict_text(pair),
         ]  # fmt: skip
     return texts
 
@@ -107,12 +107,12 @@ def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]
 def reasons(levels: Levels) -> list[str]:
     """Return why changes in the tables are undecided, each reason once with its metrics and cells."""
     by_reason: dict[str, dict[str, dict[ReleaseCell, None]]] = {}
-    for one, comparison in levels.items():
+    for load, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             for metric in filter(None, map(label.of, OF_TOTAL if label is comparison.total else OF_LABELS)):
                 if verdict_text(metric) == CANNOT_TELL:
                     why = metric.reason.rstrip(".") or "the interval contains both relevant and irrelevant changes"
-                    by_reason.setdefault(why, {}).setdefault(metric.metric.phrase, {})[one] = None
+                    by_reason.setdefault(why, {}).setdefault(metric.metric.phrase, {})[load] = None
     return [
         f"{CANNOT_TELL}, {why}: {'; '.join(f'{name} at {cells_text(cells)}' for name, cells in metrics.items())}."
         for why, metrics in by_reason.items()
@@ -131,10 +131,10 @@ def one_sided(levels: Levels, baseline: str, contender: str) -> list[str]:
 def labels_with(levels: Levels, verdict: str) -> dict[str, list[ReleaseCell]]:
     """Return the labels whose average or p95 has a verdict, TOTAL first, with the cells in which it has."""
     cells_by_label: dict[str, list[ReleaseCell]] = {}
-    for one, comparison in levels.items():
+    for load, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
             if any(verdict_text(metric) == verdict for metric in filter(None, map(label.of, OF_LABELS))):
-                cells_by_label.setdefault(label.label, []).append(one)
+                cells_by_label.setdefault(label.label, []).append(load)
     return dict(sorted(cells_by_label.items(), key=lambda item: item[0] != TOTAL))
 
 

@@ -47,17 +47,17 @@ def find_editions(contenders: Sequence[str], baselines: Sequence[str], reports: 
 
 def _sources(name: str, option: str, reports: Path) -> list[_Source]:
     sources = []
-    for found in find_sweeps([name], reports):
-        title = found.sweep.name if "=" in name and found.sweep.name == name.partition("=")[0].strip() else ""
-        if found.sweep.is_of_setting:
-            what = f"release: {source_name(found)} is a sweep over {found.sweep.setting}"
+    for sweep in find_sweeps([name], reports):
+        title = sweep.sweep.name if "=" in name and sweep.sweep.name == name.partition("=")[0].strip() else ""
+        if sweep.sweep.is_of_setting:
+            what = f"release: {source_name(sweep)} is a sweep over {sweep.sweep.setting}"
             raise UsageError(what, "give sweeps over users")
-        record = found.sweep.record
-        plans = [record.plan] if record else list(dict.fromkeys(run.plan for run in found.sweep.records))
+        record = sweep.sweep.record
+        plans = [record.plan] if record else list(dict.fromkeys(run.plan for run in sweep.sweep.records))
         if len(plans) != 1:
             what = f"{option} {name}: is no stored sweep and no run"
             raise UsageError(what, "give one such as folio-checkin/sweep-01; published figures need no --base")
-        sources.append(_Source(title, plans[0], found))
+        sources.append(_Source(title, plans[0], sweep))
     return sources
 
 

@@ -98,10 +98,10 @@ def _change(release: Release, at: int, key: JobKey, job_count: int) -> RepeatedC
     own = change_in(block, scatter_of([block]), judgement)
     levels = release.all_levels[at]
     labels = levels[key.cell].labels if key.cell in levels else ()
-    found = next((average for one in labels if one.label == key.name and (average := one.of(AVERAGE))), None)
-    if found is None or found.low_ratio is None or own.ratio is None:
+    average_of_job = next((average for one in labels if one.label == key.name and (average := one.of(AVERAGE))), None)
+    if average_of_job is None or average_of_job.low_ratio is None or own.ratio is None:
         return own
-    return replace(own, low=found.low_ratio, high=found.high_ratio, verdict=found.word)
+    return replace(own, low=average_of_job.low_ratio, high=average_of_job.high_ratio, verdict=average_of_job.word)
 
 
 def _values(side: Runs, key: JobKey, of: _Of) -> list[float]:

@@ -91,14 +91,14 @@ def _missing(release: Release) -> Iterator[str]:
 def _lacks(side: Runs) -> dict[str, dict[ReleaseCell, None]]:
     """Return what the runs of a release lack, each with the cells."""
     lacks: dict[str, dict[ReleaseCell, None]] = {}
-    for one, run in ((one, run) for one, runs in side.items() for run in runs):
-        found = [f"Missing: {missing_text(gap)}" for gap in (run.services.missing if run.services else ())]
+    for load, run in ((one, run) for one, runs in side.items() for run in runs):
+        missing = [f"Missing: {missing_text(gap)}" for gap in (run.services.missing if run.services else ())]
         if not (run.cloudwatch or run.usages):
-            found.append("No services were watched, so CPU and memory are unknown: docs/cloudwatch.md")
+            missing.append("No services were watched, so CPU and memory are unknown: docs/cloudwatch.md")
         if not (run.databases or (run.services and run.services.databases)):
-            found.append("The statements of databases are unknown")
-        for text in found:
-            lacks.setdefault(text, {})[one] = None
+            missing.append("The statements of databases are unknown")
+        for text in missing:
+            lacks.setdefault(text, {})[load] = None
     return lacks
 
 

@@ -42,12 +42,12 @@ class MemoryTrend(NamedTuple):
 
 def trends(release: Release) -> list[MemoryTrend]:
     """Return the trend of the longest run of each workload of the new release."""
-    found = []
+    grown = []
     for plan in release.plans:
         of_plan = (runs for one, runs in release.results[0].items() if one.workload in ("", plan))
         if runs := [run for of_cell in of_plan for run in of_cell if run.window]:
-            found.append(_trend(max(runs, key=_length_s)))
-    return found
+            grown.append(_trend(max(runs, key=_length_s)))
+    return grown
 
 
 def long_trend(release: Release) -> MemoryTrend | None:

@@ -39,13 +39,13 @@ def process_table(results: Sequence[Runs], names: Sequence[str]) -> str:
     for process in dict.fromkeys(usage.process for side in results for usage in _usages(side)):
         if process in NOT_SYSTEM and process != HOST:
             continue
-        for one in all_cells(results):
-            sides = [[usage for run in side.get(one, ()) for usage in run.usages if usage.process == process]
+        for load in all_cells(results):
+            sides = [[usage for run in side.get(load, ()) for usage in run.usages if usage.process == process]
                      for side in results]  # fmt: skip
             if any(sides):
                 cores = [median_of(usage.cpu_cores_mean for usage in side) for side in sides]
                 sizes = [median_of(usage.rss_bytes_mean for usage in side) for side in sides]
-                row = [cell(process_title(process)), *cell_texts(one)]
+                row = [cell(process_title(process)), *cell_texts(load)]
                 row += change_cells(cores, lambda value: units.percent_text(value, 1))
                 rows.append(row + change_cells(sizes if any(sizes) else [None] * len(sizes), units.mb_text))
     return _changes_table("process", ("CPU % of one core", "memory MB"), rows, results, names)
@@ -116,12 +116,14 @@ def cloud_tables(
 
 def participants(side: Runs) -> list[Participant]:
     """Return each service once, as in the run in which its CPU was highest: those that took part first."""
-    found: dict[tuple[str, str], Participant] = {}
-    for one in (one for runs in side.values() for run in runs if run.services for one in run.services.participants):
-        known = found.get((one.cluster, one.service))
-        if known is None or _order(one) < _order(known):
-            found[one.cluster, one.service] = one
-    return sorted(found.values(), key=_order)
+    by_name: dict[tuple[str, str], Participant] = {}
+    for participant in (
+        one for runs in side.values() for run in runs if run.services for one in run.services.participants
+    ):
+        known = by_name.get((participant.cluster, participant.service))
+        if known is None or _order(participant) < _order(known):
+            by_name[participant.cluster, participant.service] = participant
+    return sorted(by_name.values(), key=_order)
 
 
 def _order(one: Participant) -> tuple[bool, float, str]:
@@ -155,11 +157,11 @@ def kinds_of(results: Sequence[Runs]) -> frozenset[str]:
 def overcommitted(side: Runs) -> list[Overcommitted]:
     """Return the services whose memory was above their reservation."""
     cells_by_service: dict[str, dict[ReleaseCell, float]] = {}
-    for one, runs in sorted(side.items()):
+    for load, runs in sorted(side.items()):
         for metric in (metric for run in runs if run.cloudwatch for metric in run.cloudwatch.metrics):
             if metric.metric == MEMORY and metric.maximum is not None and metric.maximum > 1:
                 cells = cells_by_service.setdefault(resource_title(metric.of), {})
-                cells[one] = max(cells.get(one, 0.0), metric.maximum)
+                cells[load] = max(cells.get(load, 0.0), metric.maximum)
     return [Overcommitted(title, max(cells.values()), tuple(cells)) for title, cells in cells_by_service.items()]
 
 
@@ -177,11 +179,11 @@ def statement_table(results: Sequence[Runs], names: Sequence[str]) -> str:
     rows = []
     found = [run for side in results for runs in side.values() for run in runs]
     for process in dict.fromkeys(use.process for run in found for use in run.databases):
-        for one in all_cells(results):
-            sides = [[*_per_request(side.get(one, ()), process)] for side in results]
+        for load in all_cells(results):
+            sides = [[*_per_request(side.get(load, ()), process)] for side in results]
             if any(sides):
                 counts, times_ms = ([median_of(each[at] for each in side) for side in sides] for at in range(2))
-                row = [cell(process), *cell_texts(one), *change_cells(counts, units.rate_text)]
+                row = [cell(process), *cell_texts(load), *change_cells(counts, units.rate_text)]
                 rows.append(row + change_cells(times_ms, lambda value_ms: units.ms_text(value_ms, 2)))
     return _changes_table("database", ("statements per request", "ms per request"), rows, results, names)
 

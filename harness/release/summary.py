@@ -294,17 +294,17 @@ def settings_of(release: Release) -> tuple[Difference, ...]:
 def overview_lines(release: Release) -> list[tuple[str, str]]:
     """Return what was tested as (name, value) pairs."""
     lines = []
-    for plan, found in release.new.sweeps.items():
-        first = next(iter(found.sweep.records), None)
+    for plan, sweep_of_plan in release.new.sweeps.items():
+        first = next(iter(sweep_of_plan.sweep.records), None)
         lines.append(("plan", f"{plan}: {first.plan_title}" if first else plan))
     for edition in release.editions:
-        for (name, sweep), found in zip(release.named(edition), edition.sweeps.values(), strict=True):
+        for (name, sweep), sweep_of_plan in zip(release.named(edition), edition.sweeps.values(), strict=True):
             runs = sweep.records
             started = f", started {min(one.started_at for one in runs)}" if runs else ""
             profile = f", profile {runs[0].profile} ({runs[0].profile_title})" if runs else ""
             levels = users_text(level.users for level in sweep.levels)
             count = units.plural(len(sweep.runs), "run")
-            lines.append((name, f"{source_name(found)}: {levels}, {count}{profile}{started}"))
+            lines.append((name, f"{source_name(sweep_of_plan)}: {levels}, {count}{profile}{started}"))
     if first:
         where = f"{first.system}, started by the harness" if first.is_embedded else f"{first.target}, already running"
         lines.append(("system", where))

@@ -89,10 +89,10 @@ def _goal_cells(results: Sequence[GoalResult]) -> list[str]:
 def missed_goals(side: Runs) -> dict[str, list[ReleaseCell]]:
     """Return each goal that at least one run missed, with the cells of these runs."""
     missed: dict[str, list[ReleaseCell]] = {}
-    for one, runs in sorted(side.items()):
+    for load, runs in sorted(side.items()):
         for goal, results in _goals_of(runs).items():
             if not all(result.is_met for result in results):
-                missed.setdefault(goal, []).append(one)
+                missed.setdefault(goal, []).append(load)
     return missed
 
 
@@ -119,10 +119,10 @@ def new_errors(baseline: Runs, contender: Runs) -> list[tuple[str, str]]:
 
 def _errors_of(side: Runs) -> dict[ErrorKey, dict[ReleaseCell, int]]:
     counts_by_error: dict[ErrorKey, dict[ReleaseCell, int]] = {}
-    for one, runs in side.items():
+    for load, runs in side.items():
         for error in (error for run in runs for error in run.errors):
             counts = counts_by_error.setdefault(ErrorKey(error.label, error.code, error.cause), {})
-            counts[one] = counts.get(one, 0) + error.count
+            counts[load] = counts.get(load, 0) + error.count
     return counts_by_error
 
 

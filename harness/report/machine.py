@@ -57,10 +57,10 @@ def machine_table(figures: Sequence[MachineFigure]) -> str:
     known_figures = {(figure.process, figure.figure): figure for figure in figures}
     rows = []
     for process in dict.fromkeys(figure.process for figure in figures):
-        for one in COLUMNS:
-            if figure := known_figures.get((process, one.figure)):
-                shown_range = f"{one.text(figure.minimum)}-{one.text(figure.maximum)}"
-                rows.append([cell(process_title(process)), one.title, one.text(figure.mean), shown_range])
+        for column in COLUMNS:
+            if figure := known_figures.get((process, column.figure)):
+                shown_range = f"{column.text(figure.minimum)}-{column.text(figure.maximum)}"
+                rows.append([cell(process_title(process)), column.title, column.text(figure.mean), shown_range])
     return table(("machine", "resource", "mean", "range"), rows, text_columns=2) if rows else ""
 
 

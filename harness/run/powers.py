@@ -63,20 +63,20 @@ class Subject:
 def powers_of(subject: Subject) -> tuple[Power, ...]:
     """Return the powers of the parts that neither the tool has brought nor its user has typed; empty without any."""
     is_own_project = subject.project.file is None or is_shipped(subject.project.folder)
-    found = list[Power]()
+    powers = list[Power]()
     if not is_own_project:
-        found += _of_project(subject)
+        powers += _of_project(subject)
     if not is_shipped(subject.plan.jmx_path):
         own = list(of_plan(subject.plan, subject.project.folder, subject.typed_variables))
         if not subject.is_plan_typed:
             own.append(Power(LOADS, TYPED))
-        found += own
+        powers += own
     if subject.profile.path and not is_shipped(subject.profile.path):
-        found += _of_profile(subject.profile)
+        powers += _of_profile(subject.profile)
     if subject.manifest and not is_shipped(subject.manifest.folder):
         name = subject.manifest.folder.name
-        found.append(Power(RUNS, f"the programs of systems/{name}", _stamp_of_folder(subject.manifest.folder)))
-    return tuple(dict.fromkeys(found))
+        powers.append(Power(RUNS, f"the programs of systems/{name}", _stamp_of_folder(subject.manifest.folder)))
+    return tuple(dict.fromkeys(powers))
 
 
 def is_shipped(path: Path) -> bool:

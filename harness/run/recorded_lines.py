@@ -75,12 +75,12 @@ def print_table(recorded: Recorded, proof: Proof | None) -> None:
     """Print the extractors, what was dropped, and what has no source."""
     labels = recorded.labels()
     rows = [("value", "first seen", "used", "extractor", "without it")]
-    for one in recorded.found.variables:
+    for variable in recorded.found.variables:
         without = "not proven"
         if proof and not proof.failures:
-            without = proof.without.get(one.name, "users pass without it, but not without others, too")
-        used = dict.fromkeys(f"{labels[use.step]} ({use.key[0]})" for use in one.uses)
-        rows.append((one.name, labels[one.source], ", ".join(used), one.extractor.text, without))
+            without = proof.without.get(variable.name, "users pass without it, but not without others, too")
+        used = dict.fromkeys(f"{labels[use.step]} ({use.key[0]})" for use in variable.uses)
+        rows.append((variable.name, labels[variable.source], ", ".join(used), variable.extractor.text, without))
     if len(rows) > 1:
         say(recorded, "")
         for line in _columns(rows):

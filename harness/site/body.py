@@ -42,17 +42,17 @@ def report_body(
     """
     if not result.headline:
         return prose(markdown, link_of, image_of)
-    found: list[Markup] = []
+    sections: list[Markup] = []
 
     def in_head(source: str, text: str) -> Markup | None:
-        found.append(Markup())
+        sections.append(Markup())
         return image_of(source, text)
 
     def placed(source: str, text: str) -> Markup | None:
         figure = image_of(source, text)
-        if figure is None or found or unquote(source) != result.first_chart:
+        if figure is None or sections or unquote(source) != result.first_chart:
             return figure
-        found.append(figure)
+        sections.append(figure)
         return Markup()
 
     before, behind = around_headline(markdown)
@@ -64,7 +64,7 @@ def report_body(
         headline=result.headline,
         head=parts.head,
         tiles=result.key_figures,
-        chart=Markup().join(found),
+        chart=Markup().join(sections),
         sections=parts.sections,
     )
 

@@ -115,11 +115,11 @@ def _changed(trend: Trend, baseline: Entry, newest: Entry, thresholds: Threshold
 
 
 def _change(comparison: Comparison, metric: Metric) -> str:
-    found = comparison.total.of(metric) if comparison.total else None
-    if found is None or found.change_ratio is None:
+    metric_change = comparison.total.of(metric) if comparison.total else None
+    if metric_change is None or metric_change.change_ratio is None:
         return ""
     points = " points" if metric.is_share else ""
-    return f"{units.signed_percent(found.change_ratio)} %{points}"
+    return f"{units.signed_percent(metric_change.change_ratio)} %{points}"
 
 
 def _point(entry: Entry) -> TrendPoint:

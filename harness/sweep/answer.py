@@ -65,10 +65,10 @@ def _verdict(sweep: Sweep, analysis: SweepAnalysis) -> str:
         return INTERRUPTED
     if not any(level.counted for level in sweep.levels):
         return INVALID
-    found = analysis.answer
+    answer = analysis.answer
     if sweep.is_of_setting:
         return FOUND if any(one.is_certain for one in contrasts(sweep.levels)) else CANNOT_TELL
-    is_unknown = found.users is None and not found.is_missed
+    is_unknown = answer.users is None and not answer.is_missed
     if is_unknown and (analysis.best_users is None or analysis.goal not in (None, Goal())):
         return CANNOT_TELL
     return DOUBTFUL if is_unknown and _is_best_doubtful(sweep, analysis) else FOUND

@@ -333,10 +333,10 @@ def _interval(level: Level, figure: str) -> LevelRange | None:
     if total is None or total.batches is None or figure == ERRORS:
         return None
     if figure == RATE:
-        found, rate_per_s = estimate(total.batches, total.histogram, THROUGHPUT), level.figures.success_rate_per_s
-        if isinstance(found, str) or not rate_per_s or not found.value:
+        bounds, rate_per_s = estimate(total.batches, total.histogram, THROUGHPUT), level.figures.success_rate_per_s
+        if isinstance(bounds, str) or not rate_per_s or not bounds.value:
             return None
-        reach = rate_per_s * student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error / found.value
+        reach = rate_per_s * student_t_quantile(bounds.freedom, (1 + CONFIDENCE) / 2) * bounds.error / bounds.value
         return LevelRange(max(0.0, rate_per_s - reach), rate_per_s + reach)
     metric = metric_of(figure)
     interval = average_interval([total]) if metric == AVERAGE else percentile_interval([total], metric)

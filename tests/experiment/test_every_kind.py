@@ -169,6 +169,7 @@ def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, sta
     assert f"(NEW=1 starts another {kind.what})" in out
 
 
+@pytest.mark.real
 @KINDS
 def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a_name(
     kind, start, tmp_path, monkeypatch

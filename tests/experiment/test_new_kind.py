@@ -152,6 +152,7 @@ def turns(reports: Path, *plans: str, **given: object) -> TurnsOutcome:
     return outcomes[0]
 
 
+@pytest.mark.real
 def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(reports, tmp_path, charts, capsys):
     new = ("tiny", "other", "tiny")
     behave(tmp_path, {"2": "wait"})

@@ -53,6 +53,7 @@ def test_a_size_that_a_schema_asks_for_is_limited(tmp_path, schema, reason):
     assert time.monotonic() - start_s < 20
 
 
+@pytest.mark.real
 def test_a_pattern_that_hangs_ends_with_its_operation(tmp_path, monkeypatch):
     monkeypatch.setattr(bounded, "PART_MOST_S", 1.0)
     path = api(tmp_path, {"type": "string", "pattern": EVIL}, example="a" * 60)
@@ -72,6 +73,7 @@ def test_work_that_takes_gigabytes_ends_with_its_place(monkeypatch):
         bounded.bounded("api.json", work)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("sign", ["[", "{a: ", "- "])
 def test_a_file_at_which_the_parser_crashes_is_refused(tmp_path, sign):
     path = tmp_path / "api.yaml"

@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -164,3 +165,56 @@ def test_every_name_on_the_pages_about_the_inside_is_in_the_file_beside_it(page)
             if not re.search(rf"^\s*(?:class|def) {part}\b|^\s*{part}\b.*[=:]", source, re.MULTILINE):
                 missing.add(f"{path}: {name}")
     assert missing == set()
+
+
+# How many functions of a package use `one` or `found` more than two lines below where they get a value: a name that has
+# to be remembered says what it is. The numbers may only become smaller.
+VAGUE = ("one", "found")
+VAGUE_LINES_MOST = 2
+VAGUE_MOST = {"api": 1, "cli": 1, "judge": 1, "kinds": 2, "plan": 3, "release": 6, "report": 1, "run": 2, "sweep": 1}
+
+
+def vague_spans(tree: ast.AST) -> Iterator[int]:
+    """Yield how many lines a vague name is from its value, at most, for each function or comprehension with one."""
+    for scope in ast.walk(tree):
+        if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+            nodes = list(nodes_of_scope(scope))
+        elif isinstance(scope, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            nodes = list(ast.walk(scope))
+        else:
+            continue
+        for name in VAGUE:
+            names = [node for node in nodes if isinstance(node, ast.Name) and node.id == name]
+            values = [node.lineno for node in names if isinstance(node.ctx, ast.Store)]
+            # In a comprehension the use is above the value.
+            if values and not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
+                yield max(node.lineno for node in names) - min(node.lineno for node in names)
+            elif values:
+                uses = [node.lineno for node in names if node.lineno >= min(values)]
+                yield max(use - max(line for line in values if line <= use) for use in uses)
+
+
+def nodes_of_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of functions and comprehensions within it."""
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, (*inner, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            yield child
+            yield from nodes_of_scope(child)
+
+
+def test_the_distance_of_a_vague_name_from_its_value_is_measured():
+    near = "def f(x):\n    one = x\n    return one"
+    far = "def f(x):\n    found = []\n\n    y = x\n    found.append(y)\n    return found"
+    inner = "def f(x):\n    return [\n        one.a\n        or\n        x\n        for one in x]"
+    assert [list(vague_spans(ast.parse(text))) for text in (near, far, inner)] == [[1], [4], [3]]
+
+
+@pytest.mark.real
+def test_vague_names_are_used_near_to_where_they_get_their_value():
+    counts: Counter[str] = Counter()
+    for path in (ROOT / "harness").glob("*/**/*.py"):
+        package = path.relative_to(ROOT / "harness").parts[0]
+        spans = vague_spans(ast.parse(path.read_text(encoding="utf-8")))
+        counts[package] += sum(span > VAGUE_LINES_MOST for span in spans)
+    assert {package: count for package, count in counts.items() if count > VAGUE_MOST.get(package, 0)} == {}

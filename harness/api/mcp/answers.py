@@ -132,10 +132,10 @@ def _refuse_other_than_file(path: Path) -> None:
 def _titled(path: Path) -> Answer:
     """Return the title of a plan, or why it cannot run."""
     try:
-        found = load_plan(path.parent, path.stem)
+        plan = load_plan(path.parent, path.stem)
     except HarnessError as error:
         return {"title": "", "problem": spelled(str(error), "lth")}
-    return {"title": found.title}
+    return {"title": plan.title}
 
 
 def _judged(result: RunResult | None) -> Answer:
@@ -161,8 +161,8 @@ def _metric(label: LabelResult, metric: Metric) -> Answer | None:
     if (value := metric.of(label)) is None:
         return None
     row = {"label": label.label, "metric": metric.key, "value": value, "sample_count": label.sample_count}
-    found = estimate(label.batches, label.histogram, metric)
-    if isinstance(found, str):
-        return {**row, "interval": None, "no_interval_because": found}
-    reach = student_t_quantile(found.freedom, (1 + CONFIDENCE) / 2) * found.error
-    return {**row, "interval": [max(0.0, found.value - reach), found.value + reach]}
+    interval = estimate(label.batches, label.histogram, metric)
+    if isinstance(interval, str):
+        return {**row, "interval": None, "no_interval_because": interval}
+    reach = student_t_quantile(interval.freedom, (1 + CONFIDENCE) / 2) * interval.error
+    return {**row, "interval": [max(0.0, interval.value - reach), interval.value + reach]}

@@ -45,23 +45,23 @@ def check(folder: Path, lock: Path) -> None:
 
 def check_download(folder: Path, lock: Path) -> None:
     """Raise a StartError, and remove what was downloaded, when a file is not as the lock file has it."""
-    if lock.is_file() and (found := differences(folder, lock.read_text(encoding="utf-8"))):
+    if lock.is_file() and (differing := differences(folder, lock.read_text(encoding="utf-8"))):
         shutil.rmtree(folder, ignore_errors=True)
         todo = f"check Maven's mirror and ~/.m2/repository{_AFTER_CHANGE}"
-        raise StartError(f"the download is refused: {found[0]}", todo)
+        raise StartError(f"the download is refused: {differing[0]}", todo)
 
 
 def differences(folder: Path, lock: str) -> list[str]:
     """Return what is not as in the text of a lock file: changed, missing and unknown files. It reads all of them."""
     wanted = _entries(lock)
     there = _files(folder, wanted)
-    found = [f"{folder / name}: missing" for name in wanted if name not in there and _is_installed(folder, name)]
+    problems = [f"{folder / name}: missing" for name in wanted if name not in there and _is_installed(folder, name)]
     for name in sorted(there):
         if name not in wanted:
-            found.append(f"{folder / name}: unknown, it is not in {LOCK_NAME}")
+            problems.append(f"{folder / name}: unknown, it is not in {LOCK_NAME}")
         elif _hash(folder / name) != wanted[name]:
-            found.append(f"{folder / name}: changed, its SHA-256 is not that of {LOCK_NAME}")
-    return found
+            problems.append(f"{folder / name}: changed, its SHA-256 is not that of {LOCK_NAME}")
+    return problems
 
 
 def store_sum(file: Path, content: bytes) -> None:
@@ -100,7 +100,7 @@ def _files(folder: Path, wanted: Collection[str]) -> dict[str, os.stat_result]:
 
     Each start of a run waits for it, so it does without pathlib, which takes ten times as long.
     """
-    found: dict[str, os.stat_result] = {}
+    states: dict[str, os.stat_result] = {}
     tops, waiting = {name.partition("/")[0] for name in wanted}, [""]
     while waiting:
         at = waiting.pop()
@@ -112,8 +112,8 @@ def _files(folder: Path, wanted: Collection[str]) -> dict[str, os.stat_result]:
                 if entry.is_dir():
                     waiting.append(f"{name}/")
                 elif name in wanted or name.endswith(".jar"):
-                    found[name] = entry.stat()
-    return found
+                    states[name] = entry.stat()
+    return states
 
 
 def _seen(folder: Path, lock: str) -> str:

@@ -39,16 +39,16 @@ class Bisection(Design[BisectRecord, BisectOutcome]):
 
     def store(self, outcome: BisectOutcome) -> None:
         """Write the record with its results."""
-        found = outcome.found
+        posterior = outcome.found
         self.files.write(
             {
                 **to_plain(outcome.record),
                 "verdict": outcome.verdict,
                 "headline": headline(outcome),
                 "result": to_plain(result_of(outcome)),
-                "probabilities": found.commits if found else [],
-                "several": found.several if found else None,
-                "none": found.none if found else None,
+                "probabilities": posterior.commits if posterior else [],
+                "several": posterior.several if posterior else None,
+                "none": posterior.none if posterior else None,
             }
         )
 
@@ -90,8 +90,8 @@ def next_run(outcome: BisectOutcome) -> BisectRun:
     if not any(run.is_warm_up for run in ended):
         return BisectRun(0, is_warm_up=True)
     count = len(outcome.counted)
-    found = outcome.found
-    if found is None or count < OPENING:
+    posterior = outcome.found
+    if posterior is None or count < OPENING:
         return BisectRun(opening(count, last))
     built_s = [run.build_s for run in ended if run.build_s]
     taken_s = [run.took_s for run in ended if run.took_s]
@@ -99,4 +99,4 @@ def next_run(outcome: BisectOutcome) -> BisectRun:
     build_s = sum(built_s) / len(built_s) if built_s else 0.0
     built = {run.candidate for run in ended}
     cost_s = [run_s + (0.0 if position in built else build_s) for position in range(last + 1)]
-    return BisectRun(most_informative(found, outcome.decision, outcome.testable, ended[-1].candidate, cost_s))
+    return BisectRun(most_informative(posterior, outcome.decision, outcome.testable, ended[-1].candidate, cost_s))

@@ -163,11 +163,11 @@ class Posterior:
             wanted = [self.tested[-1] * third / 3 for third in range(4)]
             near = sorted({min(range(count), key=lambda k: abs(self.tested[k] - at)) for at in wanted})
             ends = list(pairwise(near))
-        found = []
+        terms = []
         for start, end in dict.fromkeys(ends):
             within = np.array([start <= k < end for k in range(count - 1)], dtype=float)
-            found.append((self.tested[start], self.tested[end], self._between(within)))
-        return found
+            terms.append((self.tested[start], self.tested[end], self._between(within)))
+        return terms
 
     def _between(self, within: Floats) -> LikelyChange:
         """Return the sum of some increments by the runs there."""
@@ -239,7 +239,7 @@ def _case(fit: PosteriorFit, size: float, widths: Floats, noises: Floats, prior:
     precision = fit.precision[None] / noises[:, None, None] ** 2
     score = fit.score[None] / noises[:, None] ** 2
     own = np.einsum("skk->sk", precision)
-    one = np.log(ONE * widths / widths.sum()) + _evidence(size**2, own, score)
+    alone = np.log(ONE * widths / widths.sum()) + _evidence(size**2, own, score)
     two = _pairs(widths) + _evidence_of_two(size**2, precision, score)
     index = np.arange(len(widths))
     two[:, index, index] += _evidence(2 * size**2, own, score)
@@ -247,7 +247,7 @@ def _case(fit: PosteriorFit, size: float, widths: Floats, noises: Floats, prior:
     factor = np.eye(len(widths)) + precision @ cover
     quadratic = np.einsum("sk,skl,sl->s", score, cover @ np.linalg.inv(factor), score)
     many = math.log(MANY) - np.linalg.slogdet(factor)[1] / 2 + quadratic / 2
-    return Case(fit, size, base[:, None] + one, base[:, None, None] + two, base + many, base + math.log(NONE))
+    return Case(fit, size, base[:, None] + alone, base[:, None, None] + two, base + many, base + math.log(NONE))
 
 
 def many_covariance(widths: Floats, size: float) -> Floats:

@@ -94,15 +94,15 @@ def _warnings(outcome: BisectOutcome, headline: str) -> Iterator[str]:
 
 def _suspect_table(outcome: BisectOutcome) -> str:
     """Return the most probable answers, one per line, with those that are no single commit."""
-    record, found = outcome.record, outcome.found
-    if found is None or not outcome.decision.suspects:
+    record, posterior = outcome.record, outcome.found
+    if posterior is None or not outcome.decision.suspects:
         return ""
     rows: list[tuple[float, str, str]] = []
     for one in outcome.decision.suspects[:_SUSPECTS_SHOWN]:
         names = " or ".join(record.candidates[k].title for k in one.positions)
         rows.append((one.probability, names, change_text(one.change) if one.is_closed else ""))
-    rows.append((found.several, "several commits, or all a little", ""))
-    rows.append((found.none, "no change", change_text(found.whole())))
+    rows.append((posterior.several, "several commits, or all a little", ""))
+    rows.append((posterior.none, "no change", change_text(posterior.whole())))
     shown = sorted((row for row in rows if row[0] >= _PROBABILITY_SHOWN), key=lambda row: -row[0])
     cells = [[units.percent_text(share, 0), cell(name), change] for share, name, change in shown]
     return table(("probability %", "what", f"{record.metric.name}, 95 % interval"), cells, text_columns=3)
@@ -133,8 +133,8 @@ def _candidate_table(outcome: BisectOutcome) -> str:
 
 def _run_table(outcome: BisectOutcome) -> str:
     metric, rows = outcome.record.metric, []
-    for one in outcome.runs:
-        counts = "no: the warm-up run" if one.run.is_warm_up else f"no: {one.problem}" if one.problem else "yes"
-        name = outcome.record.candidates[one.run.candidate].text
-        rows.append([run_link(one.result), cell(name), cell(counts), metric.text(one.value)])
+    for run in outcome.runs:
+        counts = "no: the warm-up run" if run.run.is_warm_up else f"no: {run.problem}" if run.problem else "yes"
+        name = outcome.record.candidates[run.run.candidate].text
+        rows.append([run_link(run.result), cell(name), cell(counts), metric.text(run.value)])
     return table(("run", "commit or value", "counts", metric.title), rows, 3) if rows else ""

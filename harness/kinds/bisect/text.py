@@ -34,23 +34,23 @@ def headline(outcome: BisectOutcome) -> str:
 
 def _sentences(outcome: BisectOutcome, before: str) -> Iterator[str]:
     """Yield the answer, `before` in front of it, and what else is worth a sentence."""
-    found, decision, metric = outcome.found, outcome.decision, outcome.record.metric.name
+    posterior, decision, metric = outcome.found, outcome.decision, outcome.record.metric.name
     after = f"after {units.plural(len(outcome.counted), 'run')}"
-    if found is None or not decision.suspects:
+    if posterior is None or not decision.suspects:
         yield f"{before}{CANNOT_TELL} {after}: too few runs at both ends."
         return
-    whole = found.whole()
+    whole = posterior.whole()
     if decision.named:
         yield _shortened(f"{before}{FOUND}", outcome, decision.named)
         if is_better(outcome.record.metric, decision.named.change.ratio):
             yield "It is better: good and bad exchanged?"
     elif decision.verdict == FOUND:
-        changes = ", ".join(f"{units.signed_percent(change.ratio, 0)} %" for _, _, change in found.parts())
-        yield f"{before}{FOUND} {_percent(found.several)}: no single commit: {metric} {changes}."
+        changes = ", ".join(f"{units.signed_percent(change.ratio, 0)} %" for _, _, change in posterior.parts())
+        yield f"{before}{FOUND} {_percent(posterior.several)}: no single commit: {metric} {changes}."
     elif decision.verdict == NO_EFFECT:
         bound = units.percent_text(max(abs(whole.low_ratio), abs(whole.high_ratio)), 1)
         yield f"{before}{NO_EFFECT} {after}: {metric} of both ends differs by less than {bound} %."
-    elif found.none >= 1 - SURE:
+    elif posterior.none >= 1 - SURE:
         difference = units.percent_text(abs(whole.ratio), 0)
         yield f"{before}{CANNOT_TELL} {after}: the difference is {difference} %, this benchmark sees {_seen(whole)} %."
     else:

@@ -101,17 +101,17 @@ class OverloadTest(Design[OverloadRecord, OverloadRecord]):
             return done
         verdict = done.result.verdict if done.result else None
         state, reasons = (verdict.state, verdict.reasons) if verdict else ("", ())
-        found = None
+        attempts = None
         if done.directory and not problem_of(done.result, run.problem, Needs.VALID).text:
-            found = attempts_in(done.directory, record.limit_ms)
-        if found is None or not found.attempts:
+            attempts = attempts_in(done.directory, record.limit_ms)
+        if attempts is None or not attempts.attempts:
             run = replace(run, problem=run.problem or "; ".join(reasons) or "no request of the load")
         else:
             result = VariantResult(
-                levels=level_results(found, record.capacity_per_s or 0.0, record.level_s),
-                recovery=recovery_result(found, record.level_s),
-                requests_per_user=requests_per_user(found, record.level_s),
-                most_users=found.most_users,
+                levels=level_results(attempts, record.capacity_per_s or 0.0, record.level_s),
+                recovery=recovery_result(attempts, record.level_s),
+                requests_per_user=requests_per_user(attempts, record.level_s),
+                most_users=attempts.most_users,
                 time_outs=_time_outs_text(self.requests[run.variant]),
                 run_state=state,
                 run_reasons=reasons,

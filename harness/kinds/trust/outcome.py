@@ -186,17 +186,17 @@ def sees_text(ratio: float | None) -> str:
 
 
 def _next_steps(outcome: TrustOutcome) -> Iterator[NextStep]:
-    record, one = outcome.record, outcome.answer
+    record, answer = outcome.record, outcome.answer
     if record.state != FINISHED:
         yield NextStep("Continue the test", record.resume_command)
     elif outcome.verdict == INVALID:
         yield NextStep("Remove the cause, then repeat the test", record.command)
-    elif one is None:
+    elif answer is None:
         yield NextStep("Quiet the machine or the system: see below which part is the largest")
-    elif record.thresholds.of(one.metric) > record.detect_ratio:
-        what = f"{one.metric.name} = {record.detect_ratio:g}"
+    elif record.thresholds.of(answer.metric) > record.detect_ratio:
+        what = f"{answer.metric.name} = {record.detect_ratio:g}"
         yield NextStep(f"Set {what} in the plan's [compare]: smaller changes than its threshold are no regression")
-    if record.state == FINISHED and one:
+    if record.state == FINISHED and answer:
         yield NextStep("Give A/B tests of this plan --pairs auto (PAIRS=auto): their runs get this length")
 
 
@@ -252,7 +252,7 @@ def _metric(
     per_s = count / costs.window_s if costs.window_s else 0.0
     needed_s = samples_least(metric, flat) / per_s if per_s else 0.0
     step = CLOCK_STEP_MS / mean if metric.percentile is not None else 0.0
-    found = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
+    tests = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
     total = parts.total
     seen = tuple(
         Seen(pairs, *(least_change(one**2, pairs, step) for one in (total.ratio, total.low_ratio, total.high_ratio)))
@@ -265,7 +265,7 @@ def _metric(
         parts,
         between_days([day for day in of_days if day], parts),
         seen,
-        found,
+        tests,
         alarm_ratio=false_alarms(parts.total.variance, parts.within.variance, record.thresholds.of(metric))
         if parts.within
         else None,

@@ -60,16 +60,16 @@ def write_overview(reports: Path) -> int:
     catalogues = [read_catalogue(folder) for folder in (reports, nightly) if folder == reports or folder.is_dir()]
     entries = [entry for catalogue in catalogues for entry in catalogue.entries]
     plans = sorted({entry.plan for entry in entries})
-    found = [noise for plan in plans if (noise := noise_of([one for one in entries if one.plan == plan], plan))]
+    noises = [noise for plan in plans if (noise := noise_of([one for one in entries if one.plan == plan], plan))]
     tests = {
         Path(document.folder).name: f"[{cell(document.result.headline)}]({document.path})"
         for document in catalogues[0].documents
         if document.kind == kinds.TRUST.key
     }
     page = reports / PAGE_NAME
-    text = overview(found, tests)
+    text = overview(noises, tests)
     write_page(page, lambda _: text)
-    log(f"{shown(page)}: {_headline(found)}")
+    log(f"{shown(page)}: {_headline(noises)}")
     return EXIT_OK
 
 

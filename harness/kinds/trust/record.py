@@ -107,12 +107,12 @@ class TrustRecord(PlanExperiment):
 
     def complete_starts(self, results: Mapping[str, RunResult]) -> list[list[RunResult]]:
         """Return the results of the complete starts all runs of which count."""
-        found: dict[int, list[RunResult]] = {}
+        by_start: dict[int, list[RunResult]] = {}
         for run in self.measured:
             result = results.get(run.name)
             if result and not problem_of(result, run.problem).text:
-                found.setdefault(run.start, []).append(result)
-        return [runs for runs in found.values() if len(runs) == RUNS_PER_START]
+                by_start.setdefault(run.start, []).append(result)
+        return [runs for runs in by_start.values() if len(runs) == RUNS_PER_START]
 
     def next_run(self, results: Mapping[str, RunResult]) -> TrustRun | None:
         """Return the next run: the rest of the current start, or the first of a new one; None at the end.

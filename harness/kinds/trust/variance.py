@@ -147,7 +147,7 @@ def between_days(days: Sequence[Sequence[float]], parts: VarianceParts) -> Varia
 def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> VariancePart:
     """Return (one - other) / divisor with the interval of Ting and others."""
     a, b = one.value, other.value
-    found = a - b
+    estimate = a - b
     g_one, h_one = 1 - 1 / _chi(one.freedom, _TAIL), 1 / _chi(one.freedom, 1 - _TAIL) - 1
     g_other, h_other = 1 - 1 / _chi(other.freedom, _TAIL), 1 / _chi(other.freedom, 1 - _TAIL) - 1
     high_f = _f(one.freedom, other.freedom, _TAIL)
@@ -156,8 +156,8 @@ def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> Vari
     h_both = ((1 - low_f) ** 2 - (h_one * low_f) ** 2 - g_other**2) / low_f
     below = (g_one * a) ** 2 + (h_other * b) ** 2 + g_both * a * b
     above = (h_one * a) ** 2 + (g_other * b) ** 2 + h_both * a * b
-    ends = found - math.sqrt(max(0.0, below)), found + math.sqrt(max(0.0, above))
-    return VariancePart.of(*(value / divisor for value in (found, *ends)))
+    ends = estimate - math.sqrt(max(0.0, below)), estimate + math.sqrt(max(0.0, above))
+    return VariancePart.of(*(value / divisor for value in (estimate, *ends)))
 
 
 def _sum(*terms: tuple[float, MeanSquare]) -> VariancePart:

@@ -113,10 +113,10 @@ def _options(words: list[str]) -> Iterator[_Given]:
             name = _SHORT.get(letters[:1], "")
         value = "" if word.startswith("--") else letters[1:]
         if name in _WITH_VALUE:
-            found = value or next(rest, None)
-            if found is None:
+            text = value or next(rest, None)
+            if text is None:
                 raise UsageError(f"--curl: {word} has no value", "copy the whole command")
-            yield _Given(name, found)
+            yield _Given(name, text)
         elif name in _FLAGS and not value:
             yield _Given(name, "")
         else:

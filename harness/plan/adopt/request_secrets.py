@@ -41,10 +41,10 @@ def without_secrets(
         return variable
 
     def moved(text: str, found: Iterable[Credential], key: str = "") -> str:
-        for one in found:
+        for secret in found:
             plain = resolved(text, lambda _: _READ)
-            for spelled in () if _READ in one.value else spellings_in(plain, one.value):
-                read = f"${{{stored(key or one.name, spelled)}}}"
+            for spelled in () if _READ in secret.value else spellings_in(plain, secret.value):
+                read = f"${{{stored(key or secret.name, spelled)}}}"
                 text = read.join(_pattern(spelled.replace("$", "$$")).split(text))
         return text
 

@@ -43,17 +43,19 @@ class _Atom(NamedTuple):
 def correlate(recordings: Sequence[Sequence[RecordedStep]]) -> Correlation:
     """Return what varies in the first of the recordings; the others are further recordings of the same steps."""
     together = aligned(recordings)
-    found = Correlation(unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)])
+    correlation = Correlation(
+        unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)]
+    )
     first = recordings[0]
     for number, steps in enumerate(together):
-        for atom in _atoms(number, steps, first, found):
-            _explain(atom, together, found)
+        for atom in _atoms(number, steps, first, correlation):
+            _explain(atom, together, correlation)
     for number, step in enumerate(first):
         for one in step.fields:
             if one.where is Where.HEADER and one.name.lower() in _FOLLOWING:
-                _replace_known(number, one, found)
-    add_secrets(first, found)
-    return found
+                _replace_known(number, one, correlation)
+    add_secrets(first, correlation)
+    return correlation
 
 
 def aligned(recordings: Sequence[Sequence[RecordedStep]]) -> list[tuple[RecordedStep, ...]]:
@@ -74,34 +76,34 @@ def _atoms(
     """Yield the values of a step that may vary; those that a person typed go to `found`."""
     before = [call for step in first[:number] for call in step.answers]
     others = [{one.key: one for one in step.fields} for step in steps[1:]]
-    for one in steps[0].fields:
-        if one.file or (one.where is Where.HEADER and one.name.lower() in _FOLLOWING):
+    for field in steps[0].fields:
+        if field.file or (field.where is Where.HEADER and field.name.lower() in _FOLLOWING):
             continue
         known = {
             typed.value: typed for typed in found.typed if not typed.is_secret and len(typed.value) >= _LEAST_TYPED
         }
         if (
-            one.text in known
-            and not one.is_secret
-            and _may_repeat(one, first[: found.typed[known[one.text]][0].step + 1])
+            field.text in known
+            and not field.is_secret
+            and _may_repeat(field, first[: found.typed[known[field.text]][0].step + 1])
         ):
-            add_typed(found, number, one, known[one.text])  # a form repeats what was typed before
+            add_typed(found, number, field, known[field.text])  # a form repeats what was typed before
             continue
-        if one.typed:
-            add_typed(found, number, one, Typed(one.typed, one.text, one.is_secret, one.may_vary))
+        if field.typed:
+            add_typed(found, number, field, Typed(field.typed, field.text, field.is_secret, field.may_vary))
             continue
-        texts = (one.text, *(other[one.key].text for other in others if one.key in other))
-        if len(texts) > 1 and len(set(texts)) == 1 and one.where is not Where.HEADER:
+        texts = (field.text, *(other[field.key].text for other in others if field.key in other))
+        if len(texts) > 1 and len(set(texts)) == 1 and field.where is not Where.HEADER:
             continue
         leaves = set()
-        if is_json(one):
-            for column, value, is_secret in typed_leaves(one.text, before, {key: known[key].column for key in known}):
+        if is_json(field):
+            for column, value, is_secret in typed_leaves(field.text, before, {key: known[key].column for key in known}):
                 leaves.add(value)
-                spelled = next((text for text in sorted(json_texts(value)) if text in one.text), value)
+                spelled = next((text for text in sorted(json_texts(value)) if text in field.text), value)
                 add_typed(
-                    found, number, one, Typed(column, spelled, is_secret, value in known and known[value].may_vary)
+                    found, number, field, Typed(column, spelled, is_secret, value in known and known[value].may_vary)
                 )
-        yield from (atom for atom in _atoms_of(number, one, texts) if atom.values[0] not in leaves)
+        yield from (atom for atom in _atoms_of(number, field, texts) if atom.values[0] not in leaves)
 
 
 def _may_repeat(one: Field, until_typed: Sequence[RecordedStep]) -> bool:
@@ -205,20 +207,20 @@ def _name(atom: _Atom, step: RecordedStep, found: Correlation) -> str:
 
 def _unexplained(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found: Correlation) -> None:
     """Add a value without a source: as a secret, as typed, or as unexplained."""
-    value, one = atom.values[0], atom.field
+    value, field = atom.values[0], atom.field
     differs = len(set(atom.values)) > 1
-    if is_credential(one.name, value):
+    if is_credential(field.name, value):
         return  # it becomes a secret
-    guess, todo = guess_of(value, one.name, aligned[atom.step][0].answers[0].start_s)
+    guess, todo = guess_of(value, field.name, aligned[atom.step][0].answers[0].start_s)
     is_random = bool(guess) or (len(value) >= _LEAST_UNEXPLAINED and looks_dynamic(value))
     if not differs and not is_random:
         return
     if any(value in other.value for other in found.unexplained if other.step == atom.step):
         return
-    if differs and not is_random and one.where is not Where.PATH and not looks_dynamic(value):
-        add_typed(found, atom.step, one, Typed(_name(atom, aligned[atom.step][0], found), value, False))
+    if differs and not is_random and field.where is not Where.PATH and not looks_dynamic(value):
+        add_typed(found, atom.step, field, Typed(_name(atom, aligned[atom.step][0], found), value, False))
         return
-    where = f"{one.where} {one.name}".strip()
+    where = f"{field.where} {field.name}".strip()
     guess, todo = guess or "random text", todo or "find in the page's scripts how it is made, and write that"
     found.unexplained.append(Unexplained(atom.step, where, value, guess, todo))
 

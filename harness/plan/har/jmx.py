@@ -253,26 +253,31 @@ def _part(text: str) -> str:
 
 
 def _extractor(tree: Element, variable: Variable) -> None:
-    one, name = variable.extractor, variable.name
-    if one.kind is ExtractorKind.CSS:
+    extractor, name = variable.extractor, variable.name
+    if extractor.kind is ExtractorKind.CSS:
         element = add_element(tree, "HtmlExtractor", "HtmlExtractorGui", name)
-        values = {"refname": name, "expr": one.a, "attribute": one.b, "default": NOT_FOUND,
-                  "match_number": str(one.number), "extractor_impl": "JSOUP"}  # fmt: skip
+        values = {"refname": name, "expr": extractor.a, "attribute": extractor.b, "default": NOT_FOUND,
+                  "match_number": str(extractor.number), "extractor_impl": "JSOUP"}  # fmt: skip
         prefix = "HtmlExtractor."
-    elif one.kind is ExtractorKind.JSON:
+    elif extractor.kind is ExtractorKind.JSON:
         element = add_element(tree, "JSONPostProcessor", "JSONPostProcessorGui", name)
-        values = {"referenceNames": name, "jsonPathExprs": one.a, "match_numbers": "1", "defaultValues": NOT_FOUND}
+        values = {
+            "referenceNames": name,
+            "jsonPathExprs": extractor.a,
+            "match_numbers": "1",
+            "defaultValues": NOT_FOUND,
+        }
         prefix = "JSONPostProcessor."
-    elif one.kind is ExtractorKind.BOUNDARY:
+    elif extractor.kind is ExtractorKind.BOUNDARY:
         element = add_element(tree, "BoundaryExtractor", "BoundaryExtractorGui", name)
-        values = {"useHeaders": "false", "refname": name, "lboundary": one.a, "rboundary": one.b,
-                  "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
+        values = {"useHeaders": "false", "refname": name, "lboundary": extractor.a, "rboundary": extractor.b,
+                  "default": NOT_FOUND, "match_number": str(extractor.number)}  # fmt: skip
         prefix = "BoundaryExtractor."
     else:
         element = add_element(tree, "RegexExtractor", "RegexExtractorGui", name)
-        headers = one.kind is ExtractorKind.HEADER
-        values = {"useHeaders": str(headers).lower(), "refname": name, "regex": one.a, "template": "$1$",
-                  "default": NOT_FOUND, "match_number": str(one.number)}  # fmt: skip
+        headers = extractor.kind is ExtractorKind.HEADER
+        values = {"useHeaders": str(headers).lower(), "refname": name, "regex": extractor.a, "template": "$1$",
+                  "default": NOT_FOUND, "match_number": str(extractor.number)}  # fmt: skip
         prefix = "RegexExtractor."
         if headers:
             add_string(element, "Sample.scope", "all")

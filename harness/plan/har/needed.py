@@ -53,20 +53,20 @@ class Tried:
 
     def needed(self, without: Without) -> dict[str, str]:
         """Return what differs without each needed extractor. Those that the groups leave open get a pass alone."""
-        items, found = items_of(self.recorded, self.variables), dict[str, str]()
+        items, values = items_of(self.recorded, self.variables), dict[str, str]()
         groups, alone = groups_of(items), [one.name for one in items]
         if len(groups) < len(items):
             passes = self._passes(items, groups, without(groups))
             decided = decide(items, Passes([one.group for one in passes], [one.differs for one in passes]))
             texts = {name: self._text(name, step, passes[number]) for name, (number, step) in decided.shown.items()}
-            found = {name: text for name, text in texts.items() if text}
-            alone = [one.name for one in items if one.name not in found and one.name not in decided.needless]
+            values = {name: text for name, text in texts.items() if text}
+            alone = [one.name for one in items if one.name not in values and one.name not in decided.needless]
         for name, other in zip(alone, without([{name} for name in alone]) if alone else (), strict=True):
             variable = self._variable(name)
             first = min(use.step for use in variable.uses)
             if what := difference(variable, first, self.recorded.labels(), self.full, other, self.sent[name]):
-                found[name] = what
-        return {one.name: found[one.name] for one in self.variables if one.name in found}
+                values[name] = what
+        return {one.name: values[one.name] for one in self.variables if one.name in values}
 
     def _variable(self, name: str) -> Variable:
         return next(one for one in self.variables if one.name == name)

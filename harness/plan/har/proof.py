@@ -109,18 +109,18 @@ def differences(number: int, full: Sequence[Answers], other: Answers) -> list[st
     `number` is the first step that sends another value: before it only other codes and paths count, and after it, too,
     if another page was shown before.
     """
-    found, has_other_data = list[str](), False
+    texts, has_other_data = list[str](), False
     for at, answer in enumerate(other):
         known = [one for user in full if (one := user[at])]
         if len(known) < len(full):
-            found.append("")
+            texts.append("")
             continue
         old = [signature_of(one) for one in known]
         plain = _refused(old, answer)
         page = "" if plain or answer is None or has_other_data else _other_page(old, signature_of(answer))
         has_other_data = has_other_data or (at < number and bool(page))
-        found.append(plain or (page if at >= number else ""))
-    return found
+        texts.append(plain or (page if at >= number else ""))
+    return texts
 
 
 def is_for_recorded(value: str, at: int, full: Sequence[Answers], other: Answers, sent: Sequence[str]) -> bool:

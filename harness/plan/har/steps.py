@@ -161,10 +161,10 @@ def _chain(calls: Sequence[RecordedCall], origin: str) -> tuple[RecordedCall, ..
     chain = [calls[0]]
     while chain[-1].redirect:
         goal = joined_url(chain[-1].url, chain[-1].redirect).partition("#")[0]
-        found = next((call for call in calls if call.url == goal and call.start_s >= chain[-1].start_s), None)
-        if not goal.startswith(f"{origin}/") or found is None or found in chain or found.method == "POST":
+        following = next((call for call in calls if call.url == goal and call.start_s >= chain[-1].start_s), None)
+        if not goal.startswith(f"{origin}/") or following is None or following in chain or following.method == "POST":
             break
-        chain.append(found)
+        chain.append(following)
     return tuple(chain)
 
 

@@ -77,20 +77,20 @@ def _classes(items: Sequence[Item]) -> list[list[Item]]:
 
 def decide(items: Sequence[Item], passes: Passes) -> Decided:
     """Return what the passes show, as passes that leave out one item each would show it."""
-    found = Decided()
+    decided = Decided()
     if not passes.differs:
-        found.still_open = [one.name for one in items]
-        return found
+        decided.still_open = [one.name for one in items]
+        return decided
     causes = [_possible(items, passes, step) for step in range(len(passes.differs[0]))]
     for item in items:
         step = next((at for at in range(item.first, len(causes)) if item.name in causes[at]), None)
         if step is None:
-            found.needless.append(item.name)
+            decided.needless.append(item.name)
         elif (number := _only(item.name, passes, causes[step], step)) is not None:
-            found.shown[item.name] = (number, step)
+            decided.shown[item.name] = (number, step)
         else:
-            found.still_open.append(item.name)
-    return found
+            decided.still_open.append(item.name)
+    return decided
 
 
 def _possible(items: Sequence[Item], passes: Passes, step: int) -> set[str]:

@@ -78,18 +78,18 @@ def changes_of(old: Path, new: Path) -> tuple[PlanChange, ...]:
     """
     try:
         trees = plan_tree(old), plan_tree(new)
-        found = changes(*trees)
+        found_changes = changes(*trees)
     except RecursionError:
         raise UsageError(f"{new.name}: nested too deeply", "save it from JMeter again") from None
-    nodes = (node for tree in trees for node in (tree, *tree.walk_all())) if found else ()
+    nodes = (node for tree in trees for node in (tree, *tree.walk_all())) if found_changes else ()
     secrets = tuple(
         dict.fromkeys(s for node in nodes for part in node.element.iter() for s in secrets_of_element(part))
     )
     if not secrets:
-        return found
+        return found_changes
     return tuple(
         replace(one, subject=masked(one.subject, secrets), old=masked(one.old, secrets), new=masked(one.new, secrets))
-        for one in found
+        for one in found_changes
     )
 
 

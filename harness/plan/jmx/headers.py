@@ -126,15 +126,15 @@ def secret_header_names(jmx: bytes, secret_properties: Collection[str]) -> tuple
     They are the name of a secret, or their value reads an environment variable, or a property or variable that is one.
     """
     root: ElementTree.Element = fromstring(jmx, forbid_dtd=True)
-    found = []
+    names = []
     for table in root.iter("collectionProp"):
         for header in table if table.get("name") == "HeaderManager.headers" else ():
             name = (header.findtext("stringProp[@name='Header.name']") or header.get("name") or "").strip()
             value = header.findtext("stringProp[@name='Header.value']") or ""
             is_read = any(one in secret_properties or is_secret_name(one) for one in _READ.findall(value))
             if _NAME.fullmatch(name) and (is_secret_header(name) or is_read or "System.getenv" in value):
-                found.append(name)
-    return tuple(dict.fromkeys(found))
+                names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
 def with_headers(jmx: bytes, headers: Mapping[str, str]) -> bytes:

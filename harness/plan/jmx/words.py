@@ -155,10 +155,14 @@ def _listed(element: ElementTree.Element) -> str:
 def _unique(properties: Iterator[Property]) -> Iterator[Property]:
     """Yield properties, those with a key that was there before with a number."""
     seen: Counter[str] = Counter()
-    for one in properties:
-        seen[one.key] += 1
-        again = f"{one.key} ({seen[one.key]})"
-        yield one if seen[one.key] == 1 else Property(again, one.label, one.text, one.parts, one.is_list, one.name_key)
+    for item in properties:
+        seen[item.key] += 1
+        again = f"{item.key} ({seen[item.key]})"
+        yield (
+            item
+            if seen[item.key] == 1
+            else Property(again, item.label, item.text, item.parts, item.is_list, item.name_key)
+        )
 
 
 def _label(name: str) -> str:

@@ -142,13 +142,15 @@ def _heaps(source: ChartSource) -> Iterator[Plotted]:
 def _database_loads(source: ChartSource) -> Iterator[Plotted]:
     """Yield the active sessions of each database by what they waited for."""
     databases = source.services.databases if source.services else ()
-    for number, one in enumerate(databases, 1):
+    for number, database in enumerate(databases, 1):
         lines = []
-        for wait in one.waits:
-            points = [(one.from_s + (at + 0.5) * one.period_s, value) for at, value in enumerate(wait.sessions)]
+        for wait in database.waits:
+            points = [
+                (database.from_s + (at + 0.5) * database.period_s, value) for at, value in enumerate(wait.sessions)
+            ]
             lines.append(Series(wait.wait, tuple(point for point in points if 0 <= point[0] <= source.window.run_s)))
         if any(value is not None for line in lines for _, value in line.points):
-            yield Plotted(lines, one.name, number if len(databases) > 1 else 0)
+            yield Plotted(lines, database.name, number if len(databases) > 1 else 0)
 
 
 def _draw_lines(source: ChartSource, chart: ChartData) -> str:

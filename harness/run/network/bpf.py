@@ -40,11 +40,11 @@ class Map:
             try:
                 self._element(_NEXT_KEY, None, following)
                 self._element(_LOOKUP, following, value)
-                found = (following.raw, value.raw)
+                entry = (following.raw, value.raw)
                 self._element(_DELETE, following, None)
             except FileNotFoundError:
                 return
-            yield found
+            yield entry
 
     def _element(self, command: int, key: ctypes.Array[ctypes.c_char] | None, other: object) -> None:
         addresses = [0 if one is None else ctypes.addressof(one) for one in (key, other)]  # type: ignore[arg-type]

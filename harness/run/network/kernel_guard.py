@@ -106,11 +106,11 @@ class KernelGuard:
     def allow(self, addresses: Iterable[Allowed]) -> bool:
         """Allow addresses from now on; return whether one of them is new."""
         new = set(addresses) - self._known
-        for one in new:
-            port = socket.htons(one.port) if one.port else ANY_PORT
+        for address in new:
+            port = socket.htons(address.port) if address.port else ANY_PORT
             for key in (port, NO_PORT):
-                self._allowed.put(ALLOWED_KEY.pack(one.address, key), b"\1")
-            self._known.add(one)
+                self._allowed.put(ALLOWED_KEY.pack(address.address, key), b"\1")
+            self._known.add(address)
         return bool(new)
 
     def refused(self) -> Iterator[Refused]:

@@ -56,17 +56,17 @@ def _is_marked(pid: int, marker: str) -> bool:
 def owners(inodes: Collection[int], pids: Collection[int]) -> dict[int, int]:
     """Return a process that has it for each socket that one of the processes has."""
     names = {f"{_SOCKET}{inode}]": inode for inode in inodes}
-    found: dict[int, int] = {}
+    holders: dict[int, int] = {}
     for pid in pids:
         with contextlib.suppress(OSError), os.scandir(_PROC / str(pid) / "fd") as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
                     inode = names.get(str(Path(entry.path).readlink()))
                     if inode is not None:
-                        found[inode] = pid
-        if len(found) == len(names):
+                        holders[inode] = pid
+        if len(holders) == len(names):
             break
-    return found
+    return holders
 
 
 def program(pid: int) -> str:

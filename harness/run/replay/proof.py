@@ -145,7 +145,7 @@ def _replays(
 ) -> _Replayed:
     """Run thread groups one after the other, in one JMeter process unless there are many."""
     names, size = list(groups), max(1, _MOST_SAMPLES // max(1, len(recorded.steps)))
-    found = _Replayed()
+    replayed = _Replayed()
     for start in range(0, len(names), size):
         batch = {name: groups[name] for name in names[start : start + size]}
         rows = varied_rows(recorded, len(batch)) if is_varied else ""
@@ -154,13 +154,13 @@ def _replays(
         for name in batch:
             own = [one for one in exchanges if one.thread.startswith(f"{name} ")]
             last = {one.label: one for one in own if one.method}
-            found.answers[name] = [
+            replayed.answers[name] = [
                 ReplayAnswer(one.code, one.url, one.response_body or "") if (one := last.get(label)) else None
                 for label in recorded.labels()
             ]
             changes = (pair for one in own for pair in (one.variables or {}).items())
-            found.values[name] = {key: change.after for key, change in changes}
-    return found
+            replayed.values[name] = {key: change.after for key, change in changes}
+    return replayed
 
 
 def varied_rows(recorded: Recorded, count: int) -> str:

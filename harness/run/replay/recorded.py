@@ -102,10 +102,10 @@ def _check_allowed(target: str, home: Path) -> None:
 def _recorded(name: str, all_steps: Sequence[Steps], *, with_static: bool) -> Recorded:
     recordings = [one.steps for one in all_steps]
     pauses_s = [median(step.pause_s for step in steps) for steps in aligned(recordings)]
-    found = correlate(recordings)
-    hidden = [re.sub(r"[^\w ./&+'-]+", " ", one.value) for one in found.typed if one.is_secret]
+    correlation = correlate(recordings)
+    hidden = [re.sub(r"[^\w ./&+'-]+", " ", one.value) for one in correlation.typed if one.is_secret]
     steps = [replace(step, title=masked(step.title, hidden)) for step in recordings[0]]
-    return Recorded(name, steps, found, pauses_s, with_static)
+    return Recorded(name, steps, correlation, pauses_s, with_static)
 
 
 def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[HarRecording]) -> list[str]:

@@ -167,6 +167,7 @@ def test_a_check_out_that_was_killed_is_done_again_and_leaves_no_worktree_behind
     assert str(folder) not in git(repository, "worktree", "list", "--porcelain")
 
 
+@pytest.mark.real
 def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
     jmx = repository / "plans" / "tiny.jmx"
     jmx.write_text(jmx.read_text().replace('testname="Users"', 'testname="People"'))

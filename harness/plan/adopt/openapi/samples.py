@@ -172,12 +172,14 @@ class Samples:
         required = schema.get("required", ())
         properties = {key: {} for key in required} | schema.get("properties", {})
         value: dict[str, Any] = {}
-        for key, one in properties.items():
+        for key, schema_of_key in properties.items():
             is_left_out = key not in required and len(above) > _DEPTH
-            if is_left_out or (isinstance(one, Mapping) and one.get("readOnly") and key not in required):
+            if is_left_out or (
+                isinstance(schema_of_key, Mapping) and schema_of_key.get("readOnly") and key not in required
+            ):
                 continue
             try:
-                value[key] = self._first([self._made(one, key, above)], one, key)
+                value[key] = self._first([self._made(schema_of_key, key, above)], schema_of_key, key)
             except NotMadeError:
                 if key in required:
                     raise
@@ -188,10 +190,10 @@ class Samples:
         if least > _ITEMS_MOST:
             raise NotMadeError(f"{name} has at least {least} items, more than {_ITEMS_MOST}")
         try:
-            one = self._made(schema.get("items", {}), name, above)
-            if least * _size(one) > _SIZE_MOST:
+            item = self._made(schema.get("items", {}), name, above)
+            if least * _size(item) > _SIZE_MOST:
                 raise NotMadeError(f"{name} would be larger than {_SIZE_MOST} characters")
-            made = [one] * max(1, least)
+            made = [item] * max(1, least)
         except NotMadeError:
             if least:
                 raise
