@@ -380,6 +380,9 @@ _USER_PARAMETERS = element(
         jmx(request(path="/${__eval(${__FileToString(rows.csv)})}")),
         jmx(_EXTRACTED + request(path="/${__evalVar(next)}")),
         jmx(_EXTRACTED + request(path="/${__eval(${next})}")),
+        jmx(_EXTRACTED.replace("</RegexExtractor>", f"{text('RegexExtractor.default', _RUNS)}</RegexExtractor>")
+            + request(path="/${__groovy(${next})}")),
+        jmx(_EXTRACTED + request(path="/${__groovy('touch x'.${next}())}")),
         jmx(_USER_PARAMETERS + request(path="/${__groovy(${next})}")),
         jmx(_CODE.replace(" testname", ' enabled="TRUE" testname')),
         jmx(_CODE.replace(" testname", ' enabled="false" testname').replace(

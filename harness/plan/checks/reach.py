@@ -28,7 +28,7 @@ _STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _STRING = "\xa7"
 # Strings that are names of methods ('a'.'execute'()), and texts that begin otherwise than with one quotation mark.
 _NOT_SIMPLE = re.compile(
-    rf"[`$\[\]{{}}\\;@#\"']|::|\.\s*&?\s*{_STRING}|{_STRING}\s*\(|/[*/]|(?<![\d) ])\s*/|(?<![\d)]) +/"
+    rf"[`$\[\]{{}}\\;@#\"']|::|\.\s*&?\s*{_STRING}|{_STRING}\s*\(|\d\s*\(|/[*/]|(?<![\d) ])\s*/|(?<![\d)]) +/"
 )
 _TRIPLE = re.compile("\"{3}|'{3}")
 _MAIN_CONTROLLERS = ("LoopController", "VirtualUserController", "OpenModelThreadGroupController", "GenericController")

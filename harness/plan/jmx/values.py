@@ -18,6 +18,7 @@ _FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
 # A part of a text: an escaped sign, the begin of a reference, or anything else.
 _PART = re.compile(r"\\([$,\\])|\$\{|[^\\$]+|.", re.DOTALL)
 _DEPTH_MOST = 50
+_DEFAULT = re.compile(r"(?i)\.?default(_?values?)?$")
 _ANY = "*"
 # The properties in which elements name the variables that they set during the run.
 _SETS = re.compile(
@@ -112,12 +113,14 @@ class Values:
         return self.column(variable) if has_setters else self.variables.get(variable)
 
     def rows(self, variable: str) -> list[str]:
-        """Return the texts that tables of User Parameters and CSV Data Sets give a variable."""
+        """Return the texts that User Parameters, CSV Data Sets and the defaults of extractors give a variable."""
         found = self.column(variable) or []
         for node in self.setters.get(variable, ()):
             if node.kind == "UserParameters":
                 values = node.element.find("collectionProp[@name='UserParameters.thread_values']")
                 found += [prop.text or "" for prop in (values.iter("stringProp") if values is not None else ())]
+            defaults = (prop for prop in node.element if _DEFAULT.search(prop.get("name", "")))
+            found += [text for prop in defaults if not (text := prop.text or "").isidentifier()]
         return found
 
     def _text(self, raw: str, depth: int) -> str:
