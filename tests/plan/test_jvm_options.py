@@ -12,6 +12,8 @@ DOORS = (
     "-agentlib:jdwp=x", "-Xbootclasspath/a:/a.jar", "-cp /a.jar", "--patch-module=java.base=/a.jar", "@options",
     "-XX:Flags=/a", "-XX:OnOutOfMemoryError=curl", "-Djdk.net.hosts.file=/a", "-Dcom.sun.management.jmxremote",
     "-Dcom.sun.management.jmxremote.port=9010", "-Dcom.sun.management.config.file=a", "-XX:+ManagementServer",
+    "-XX:VMOptionsFile=1", "-XX:Flags=1", "-XX:OnOutOfMemoryError=1", "-XX:OnError=1", "-XX:SharedArchiveFile=1",
+    "-XX:CompileCommandFile=1", "-XX:JVMCILibPath=1", "-XX:AOTLibrary=1", "-XX:CRaCRestoreFrom=1", "-XX:LogFile=1",
     "-XX:+ReadVMOptionsFile", "-XX:VMOptionsFile=a", "-Dlog4j2.configurationFile=a.xml",
     "-Dlog4j.configurationFile=a.xml", "-Dlog4j2.contextSelector=a", "-Djava.security.properties=a",
     "-Djava.security.manager=a", "-Djava.security.policy=a", "-Djava.security.auth.login.config=a",

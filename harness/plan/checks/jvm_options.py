@@ -28,12 +28,17 @@ _SWITCHES = (
     r"|Unlock(Experimental|Diagnostic)VMOptions|IgnoreUnrecognizedVMOptions|UseBiasedLocking|UseSpinning"
     r"|BytecodeVerification(Remote|Local)|UseOnStackReplacement|UseFastUnorderedTimeStamps|VMContinuations"
 )
+# Flags whose value is a text: 1 is the name of a file in the run's folder, or of a program.
+_NAMES_A_FILE = (
+    r"(On\w*Error|Flags|\w*Options\w*|\w*File|\w*Path|\w*Library|\w*Lib|\w*List|\w*Cache|\w*Config|\w*AtExit"
+    r"|AllocateHeapAt|CompileCommand|CompileOnly|AOT\w*|CRaC\w*|AbortVM\w*|TraceJVMTI|\w*Agent\w*)"
+)
 _OPTIONS = (
     rf"-X(ms|mx|mn|ss)({_SIZE})|-X(int|comp|mixed|batch|rs|future)|-Xshare:(auto|on|off)|-Xnoclassgc|-server|-client",
     r"-(ea|enableassertions|da|disableassertions|esa|dsa)(:[\w.]+)?|-verbose:(gc|class|module|jni)|-showversion",
     rf"-XX:[+-]({_SWITCHES})",
-    # A flag whose value is a number is a size, a time, a count or a percentage.
-    r"-XX:[A-Za-z]\w*=-?\d+(\.\d+)?[kKmMgGtT%]?",
+    # A flag whose value is a number is a size, a time, a count or a percentage, unless it names a file or a program.
+    rf"-XX:(?!{_NAMES_A_FILE}=)[A-Za-z]\w*=-?\d+(\.\d+)?[kKmMgGtT%]?",
     r"-XX:NativeMemoryTracking=(off|summary|detail)|-XX:ShenandoahGCHeuristics=\w+|-XX:ShenandoahGCMode=\w+",
     rf"-XX:(HeapDumpPath|ErrorFile|JVMLogFile)=({_FILE}|\.)|-Xloggc:(file=)?{_FILE}",
     # Tags, where to (the console, or a file in the run's folder), decorations, and the rotation of the file.

@@ -13,11 +13,9 @@ from urllib.parse import urlsplit
 
 from harness.plan.checks.allowances import Allowances
 from harness.plan.checks.finding import Finding, Rule
-from harness.plan.jmx.csv_data import KIND as CSV
-from harness.plan.jmx.csv_data import column
 from harness.plan.jmx.elements import Effect, effect_of
 from harness.plan.jmx.tree import VARIABLE, Node
-from harness.plan.jmx.values import UnknownValueError, Values, functions_in
+from harness.plan.jmx.values import FunctionCall, UnknownValueError, Values, functions_in, functions_of
 from harness.plan.spec import Target
 
 _SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
@@ -26,6 +24,21 @@ _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
 _ABSOLUTE = ("http://", "https://")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STRINGS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+# What stands for a string in an expression that is judged.
+_STRING = "\xa7"
+# Strings that are names of methods ('a'.'execute'()), and texts that begin otherwise than with one quotation mark.
+_NOT_SIMPLE = re.compile(
+    rf"[`$\[\]{{}}\\;@#\"']|::|\.\s*&?\s*{_STRING}|{_STRING}\s*\(|\d\s*\(|/[*/]|(?<![\d) ])\s*/|(?<![\d)]) +/"
+)
+_TRIPLE = re.compile("\"{3}|'{3}")
+_MAIN_CONTROLLERS = ("LoopController", "VirtualUserController", "OpenModelThreadGroupController", "GenericController")
+# Functions that evaluate a text as if it were one of the plan.
+_EVALUATES = ("__eval", "__evalVar")
+# Functions whose results are numbers, names of threads and flags, whatever their parameters are.
+_RESULT_IS_NO_CODE = re.compile(
+    "__(Random|threadNum|counter|intSum|longSum|isVarDefined|isPropDefined|UUID|machineIP|iterationNum|"
+    "threadGroupName|time)"
+)
 # How a plan reads its secrets, after the name was replaced by 0.
 _SECRET = re.compile(r"\bSystem\.getenv\(0\)")
 # How a recorded plan converts a value in base64.
@@ -83,6 +96,11 @@ class Reach:
             todo = f"tick “Interpret Condition as Variable Expression”, or {_opt_in('scripts = true')}"
             what, attribute = "its condition is JavaScript, which can reach any host", "IfController.condition"
             yield Finding.at(node, Rule.SCRIPT, what, todo, attribute)
+        for prop in node.element.iter("elementProp"):
+            kind = prop.get("elementType", "").rpartition(".")[2]
+            if prop.get("name") == "ThreadGroup.main_controller" and kind not in _MAIN_CONTROLLERS:
+                what = f"has the main controller {kind}, which JMeter's editor never writes"
+                yield Finding.at(node, Rule.SCRIPT, what, "save the plan from JMeter again")
         if node.value("TestPlan.user_define_classpath"):
             what, attribute = "adds classes to the class path", "TestPlan.user_define_classpath"
             yield Finding.at(node, Rule.SCRIPT, what, _opt_in("scripts = true"), attribute)
@@ -140,7 +158,7 @@ class Reach:
             may_be_url = any(start.startswith(scheme) or scheme.startswith(start) for scheme in _ABSOLUTE)
             if self.allow.hosts or not may_be_url:
                 return
-            columns = None if start else self._column(error.variable)
+            columns = None if start else self.values.column(error.variable)
             if columns is None:
                 what = f"its path {raw} may be a complete URL ({error})"
                 yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo, "HTTPSampler.path")
@@ -199,26 +217,48 @@ class Reach:
         host = self.values.known(_http(node, "domain"))
         return bool(self.allow.hosts) if host is None else bool(host.strip()) and self._is_allowed(host.strip())
 
-    def _column(self, variable: str) -> list[str] | None:
-        """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
-        setters = self.values.setters.get(variable, ())
-        columns = [
-            column(setter, self.values.csv_file(setter), variable) if setter.kind == CSV else None for setter in setters
-        ]
-        return None if None in columns or not setters else [text for rows in columns for text in rows or ()]
-
 
 def functions_with_code(node: Node, values: Values) -> Iterator[str]:
     """Yield the function of each call in an element that may run arbitrary code."""
     for call in functions_in(node):
-        if call.name in _SCRIPT_FUNCTIONS and not is_simple(call.parameters[0], values.variables):
+        if call.name in _SCRIPT_FUNCTIONS and not _is_simple(call.parameters[0], values):
             yield call.name
+        if call.name in _EVALUATES and _may_be_code(call, values):
+            yield call.name
+
+
+def _may_be_code(call: FunctionCall, values: Values) -> bool:
+    """Return whether a text that is evaluated may have functions: one of an answer or a file, or a hidden one.
+
+    A text of the plan, or of a column, that only reads variables has none.
+    """
+    text = call.parameters[0] if call.name == "__eval" else f"${{{call.parameters[0].strip()}}}"
+    if values.known(f"${{__eval({text})}}") is not None:
+        return False
+    names = set(VARIABLE.findall(text))
+    if len(names) > 1 or "${" in VARIABLE.sub("", text):
+        return True
+    if any("${__" in one for one in values.properties.values()):
+        return True
+    for name in names:
+        for one in values.constants(name) or ("${__",):
+            expanded = text.replace(f"${{{name}}}", values.known(one) or one)
+            found = [call.name for call in functions_of(expanded)]
+            if expanded.count("${__") > len(found) or not all(map(_is_no_code, found)):
+                return True
+    return False
+
+
+def _is_no_code(function: str) -> bool:
+    return function in ("__P", "__property") or bool(_RESULT_IS_NO_CODE.fullmatch(function))
 
 
 def has_code_as_condition(node: Node, values: Values) -> bool:
     """Return whether an element is an If Controller whose condition may run arbitrary code."""
-    is_javascript = node.kind == "IfController" and node.value("IfController.useExpression") != "true"
-    return is_javascript and not is_simple(node.value("IfController.condition"), values.variables)
+    # JMeter takes the last of several, and only the element's own.
+    uses = [prop.text for prop in node.element if prop.get("name") == "IfController.useExpression"]
+    is_javascript = node.kind == "IfController" and set(uses) != {"true"}
+    return is_javascript and not _is_simple(node.value("IfController.condition"), values)
 
 
 def _http(node: Node, name: str) -> str:
@@ -245,18 +285,34 @@ def _opt_in(line: str) -> str:
     return f"add {line} under [allow] in the plan's TOML"
 
 
-def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool:
+def _is_simple(expression: str, values: Values) -> bool:
+    """Return whether an expression is simple with all texts of the plan and its data files that JMeter puts into it."""
+    texts = dict(values.variables)
+    for name in {
+        *VARIABLE.findall(expression),
+        *(one for text in texts.values() for one in VARIABLE.findall(str(text))),
+    }:
+        if found := values.rows(name):
+            texts[name] = (*texts.get(name, ()), *dict.fromkeys(found))
+    return is_simple(expression, texts, values.properties)
+
+
+def is_simple(
+    expression: str, variables: Mapping[str, tuple[str, ...]], properties: Mapping[str, str] | None = None
+) -> bool:
     """Return whether a JEXL, Groovy or JavaScript expression can only compare, count and read the environment.
 
-    `variables` are the plan's User Defined Variables, which may contain code. Functions in it are checked separately.
+    `variables` are the plan's User Defined Variables, which may contain code, as the defaults of properties and
+    `properties` themselves may: JMeter puts their texts into the expression.
     """
-    for _ in range(_DEPTH_MOST):
-        expression = VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), expression)
-    text = _without_functions(expression)
+    text = _with_texts(expression, variables, properties or {})
     strings = _STRINGS.findall(text)
-    text = _NEW_TEXT.sub("", _SECRET.sub("0", _STRINGS.sub("0", text)))
-    if re.search(r"[`$\[\]{}\\;@#\"']", text) or any("$" in string for string in strings):
+    if _TRIPLE.search(text) or _STRING in text or any("$" in string for string in strings):
         return False  # a Groovy text with $ in it is code
+    text = _SECRET.sub("0", _STRINGS.sub(lambda match: "0" if _is_secret(text, match) else _STRING, text))
+    text = _NEW_TEXT.sub("", text)
+    if _NOT_SIMPLE.search(text):
+        return False
     for match in re.finditer(r"([A-Za-z_]\w*)\s*(\(?)", text):
         name, is_call = match[1], bool(match[2])
         if is_call and name == "get" and text[: match.start()].endswith("vars."):
@@ -266,11 +322,30 @@ def is_simple(expression: str, variables: Mapping[str, tuple[str, ...]]) -> bool
     return True
 
 
-def _without_functions(text: str) -> str:
-    """Return the text with each function replaced by 0."""
+def _is_secret(text: str, match: re.Match[str]) -> bool:
+    return text[: match.start()].endswith("System.getenv(")
+
+
+def _with_texts(text: str, variables: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -> str:
+    """Return the text with what each reference may put into it; @ for what is not known to be no code."""
+    for _ in range(_DEPTH_MOST):
+        text = VARIABLE.sub(lambda match: " ".join(variables.get(match[1], ("0",))), text)
     while (start := text.rfind("${__")) >= 0:
         end = text.find("}", start)
         if end < 0:
             return text
-        text = f"{text[:start]}0{text[end + 1 :]}"
+        inner = next(functions_of(text[start : end + 1]), None)
+        text = f"{text[:start]}{_text_of(inner, variables, properties) if inner else '@'}{text[end + 1 :]}"
     return text
+
+
+def _text_of(call: FunctionCall, variables: Mapping[str, tuple[str, ...]], properties: Mapping[str, str]) -> str:
+    """Return what a function without others in it may put into an expression."""
+    first = call.parameters[0].strip()
+    if call.name in ("__P", "__property"):
+        default = call.parameters[1 if call.name == "__P" else 2 :]
+        return properties.get(first, default[0] if default else "0") or "0"
+    if call.name == "__V":
+        return " ".join(variables.get(first, ("0",)))
+    is_number = call.name in _SCRIPT_FUNCTIONS and not _STRINGS.search(first)  # it is judged by itself
+    return "0" if is_number or _RESULT_IS_NO_CODE.fullmatch(call.name) else "@"

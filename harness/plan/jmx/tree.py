@@ -26,6 +26,8 @@ _DEPTH_MOST, _SIZE_MOST_BYTES = 400, 100_000_000
 # The signs of a function's parameters, one by one; an escaped comma is one of them.
 _SIGNS = re.compile(r"\\,|[(),]|[^(),\\]+|\\")
 READS = re.compile(r"\$\{__(P|property)\(")
+# Objects that JMeter and its plugins keep in a JMX: what a listener saves.
+_SAVED = re.compile(r"([\w.]+\.)?SampleSaveConfiguration")
 _COMMENT = re.compile("<!--(.*?)-->", re.DOTALL)
 _EXPRESSIONS = re.compile("Extractor|Assertion|PostProcessor")
 VARIABLE_TABLES = ("TestPlan", "Arguments")
@@ -62,7 +64,7 @@ class Node:
     @property
     def is_enabled(self) -> bool:
         """Return False for an element that is disabled, or that has a disabled ancestor."""
-        return self.element.get("enabled", "true") == "true" and (self.parent is None or self.parent.is_enabled)
+        return is_own_enabled(self.element) and (self.parent is None or self.parent.is_enabled)
 
     @property
     def is_thread_group(self) -> bool:
@@ -97,6 +99,12 @@ class Node:
         for child in self.children:
             yield child
             yield from child.walk_all()
+
+
+def is_own_enabled(element: ElementTree.Element) -> bool:
+    """Return whether JMeter enables an element whose ancestors are: a property of that name wins over the attribute."""
+    own = [prop.text or "" for prop in element if prop.get("name") == "TestElement.enabled"]
+    return own[-1].strip().lower() != "false" if own else element.get("enabled", "true").lower() == "true"
 
 
 class PropertyRead(NamedTuple):
@@ -168,7 +176,29 @@ def parse(
     root = tree.getroot()
     if root.tag != "jmeterTestPlan" or root.find("hashTree/TestPlan") is None:
         raise UsageError(f"{where}: XML, but not a JMeter test plan", todo)
+    for element, what in _hidden(root):
+        line = f":{lines[element]}" if lines and element in lines else ""
+        raise UsageError(f"{where}{line}: {what}, which JMeter never writes", todo)
     return tree
+
+
+def _hidden(root: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, str]]:
+    """Yield elements that JMeter would read otherwise than they look: of another class, or beside the Test Plan."""
+    for element in root.iter():
+        kind = element.get("class")
+        if kind is not None and not (element.tag == "value" and _SAVED.fullmatch(kind)):
+            yield element, f"{element.tag} has the class {kind}"
+    trees = root.findall("hashTree")
+    top = [element for element in trees[0] if element.tag != "hashTree"]
+    for element in top[1:] if top[0].tag == "TestPlan" and len(trees) == 1 else top:
+        if element.tag != "WorkBench":
+            yield element, f"{element.tag} is not within the only Test Plan"
+    is_bench = False
+    for tree in trees[0]:
+        is_bench = tree.tag == "WorkBench" or (is_bench and tree.tag == "hashTree")
+        for element in tree.iter() if is_bench else ():
+            if element.tag.endswith("ThreadGroup"):  # JMeter runs it
+                yield element, f"{element.tag} is within the WorkBench"
 
 
 def plan_tree(jmx: Path) -> Node:
@@ -203,7 +233,7 @@ def enabled_nodes(tree: Node) -> list[Node]:
     """
     nodes = [tree, *tree.walk()]
     if any(node.kind == "ModuleController" for node in nodes):
-        return [tree, *(node for node in tree.walk_all() if node.element.get("enabled", "true") == "true")]
+        return [tree, *(node for node in tree.walk_all() if is_own_enabled(node.element))]
     return nodes
 
 

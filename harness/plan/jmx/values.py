@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.plan.jmx.csv_data import KIND as CSV
-from harness.plan.jmx.csv_data import variable_names
+from harness.plan.jmx.csv_data import column, variable_names
 from harness.plan.jmx.tree import VARIABLE, VARIABLE_TABLES, Node, function_parameters, texts_of, user_defined
 
 _READS_A_PROPERTY = ("__P", "__property", "__isPropDefined")
@@ -18,6 +18,7 @@ _FUNCTION = re.compile(r"\$\{\s*(__\w+)\s*([(}])")
 # A part of a text: an escaped sign, the begin of a reference, or anything else.
 _PART = re.compile(r"\\([$,\\])|\$\{|[^\\$]+|.", re.DOTALL)
 _DEPTH_MOST = 50
+_DEFAULT = re.compile(r"(?i)\.?default(_?values?)?$")
 _ANY = "*"
 # The properties in which elements name the variables that they set during the run.
 _SETS = re.compile(
@@ -98,6 +99,30 @@ class Values:
         name = self.known(node.value("filename"))
         return None if name is None else self.folder / name
 
+    def column(self, variable: str) -> list[str] | None:
+        """Return all values of a variable that only CSV Data Sets set; None when they are not known."""
+        setters = self.setters.get(variable, ())
+        columns = [
+            column(setter, self.csv_file(setter), variable) if setter.kind == CSV else None for setter in setters
+        ]
+        return None if None in columns or not setters else [text for rows in columns for text in rows or ()]
+
+    def constants(self, variable: str) -> Sequence[str] | None:
+        """Return all texts of a variable that only User Defined Variables or CSV Data Sets set; None for another."""
+        has_setters = variable in self.setters or _ANY in self.setters
+        return self.column(variable) if has_setters else self.variables.get(variable)
+
+    def rows(self, variable: str) -> list[str]:
+        """Return the texts that User Parameters, CSV Data Sets and the defaults of extractors give a variable."""
+        found = self.column(variable) or []
+        for node in self.setters.get(variable, ()):
+            if node.kind == "UserParameters":
+                values = node.element.find("collectionProp[@name='UserParameters.thread_values']")
+                found += [prop.text or "" for prop in (values.iter("stringProp") if values is not None else ())]
+            defaults = (prop for prop in node.element if _DEFAULT.search(prop.get("name", "")))
+            found += [text for prop in defaults if not (text := prop.text or "").isidentifier()]
+        return found
+
     def _text(self, raw: str, depth: int) -> str:
         if depth > _DEPTH_MOST:
             raise UnknownValueError("it refers to itself")
@@ -143,7 +168,8 @@ class Values:
                 return self._text(parameters[default_at], depth)
             return "1" if name == "__P" else key
         if name in ("__V", "__evalVar"):
-            return self._variable(self._text(parameters[0], depth).strip(), depth)
+            value = self._variable(self._text(parameters[0], depth).strip(), depth)
+            return value if name == "__V" else self._text(value, depth)
         if name == "__char" and all(re.fullmatch(r"\d{1,6}", one) for one in parameters):
             return "".join(chr(int(one)) for one in parameters)
         if name == "__eval":
@@ -166,7 +192,7 @@ class Values:
         """Return the names of the properties that a text reads, directly or through variables."""
         if depth > _DEPTH_MOST:
             return set()
-        properties = {call.parameters[0].strip() for call in _functions(raw) if call.name in _READS_A_PROPERTY}
+        properties = {call.parameters[0].strip() for call in functions_of(raw) if call.name in _READS_A_PROPERTY}
         for name in VARIABLE.findall(raw):
             for value in self.variables.get(name, ()):
                 properties |= self.properties_in(value, depth + 1)
@@ -176,10 +202,11 @@ class Values:
 def functions_in(node: Node) -> Iterator[FunctionCall]:
     """Yield each call of a function in the texts of an element."""
     for text in texts_of(node.element):
-        yield from _functions(text)
+        yield from functions_of(text)
 
 
-def _functions(text: str) -> Iterator[FunctionCall]:
+def functions_of(text: str) -> Iterator[FunctionCall]:
+    """Yield each call of a function in a text."""
     for match in _FUNCTION.finditer(text):
         yield FunctionCall(match[1], function_parameters(text, match.end()).texts if match[2] == "(" else [""])
 
