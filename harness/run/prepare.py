@@ -50,7 +50,6 @@ from harness.run.jmeter.connections import (
     agent_option,
     allowed_connections,
     credentials_option,
-    credentials_properties,
     sampler_option,
 )
 from harness.run.jmeter.exchanges import STORE_FAILURES
@@ -105,8 +104,8 @@ def prepare(
     if context.parts:
         context.parts.begin(spec, target, directory, properties["run_id"])
     secret_headers = secret_header_names(effective, spec.plan.secret_properties)
-    credentials = credentials_properties(secret_headers, goes_across=spec.plan.allow.credentials_across)
-    command = _command(spec, target, properties, context, credentials_option(credentials))
+    credentials = credentials_option(secret_headers, goes_across=spec.plan.allow.credentials_across)
+    command = _command(spec, target, properties, context, credentials)
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)

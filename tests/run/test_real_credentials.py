@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from harness.base.install import toolchain
-from harness.run.jmeter.connections import credentials_option, credentials_properties, sampler_option
+from harness.run.jmeter.connections import credentials_option, sampler_option
 from tests.support.agent_runs import Agent, group, tree
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, host, jmx, request, text
@@ -93,7 +93,7 @@ def run(folder, java):
 
 def options(*, is_lean, goes_across=False):
     sampler = sampler_option(toolchain.ensure_sampler(toolchain.ensure_jmeter()), is_lean=is_lean)
-    return f"{sampler} {credentials_option(credentials_properties(('x-api-KEY',), goes_across=goes_across))}"
+    return f"{sampler} {credentials_option(('x-api-KEY',), goes_across=goes_across)}"
 
 
 @pytest.fixture(scope="module")

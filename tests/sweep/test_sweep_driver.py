@@ -258,3 +258,36 @@ def test_a_search_needs_a_goal(home, tmp_path):
     folders = ["--home", str(home), "--reports", str(tmp_path / "reports")]
     with pytest.raises(UsageError, match="PLAN=tiny has no goal for the search; give P90=1000 or AVERAGE=500"):
         main(["--plan", "tiny", *folders], "scripts/capacity")
+
+
+JOB = """
+[[job]]
+name = "import"
+start = {method = "POST", path = "/imports", id = "$.id"}
+poll = {path = "/imports/{id}", state = "$.status"}
+done = "DONE"
+"""
+
+
+def test_a_warm_up_in_parts_does_not_send_the_jobs_of_the_plan(home, tmp_path, target):
+    with (home / "plans" / "tiny.toml").open("a") as plan:
+        plan.write(JOB)
+    folders = ("--home", str(home), "--reports", str(tmp_path / "reports"), "--target", target)
+    with pytest.raises(UsageError, match=r"the parts would send the jobs of tiny in the warm-up, too; leave .* out: "):
+        main(["sweep", "tiny", *folders, "--on=local:2", "-d", "20", "-u", "2,4"], "lth")
+    assert not (tmp_path / "reports").exists()
+
+
+@pytest.mark.parametrize("verb", [("sweep", "-u", "1,5"), ("trust", "-u", "5")])
+def test_parts_that_cannot_each_have_rows_are_refused_before_anything_starts(home, tmp_path, target, verb):
+    rows = (
+        '<CSVDataSet testclass="CSVDataSet" testname="Rows"><stringProp name="filename">rows.csv</stringProp>'
+        '<stringProp name="variableNames">row</stringProp></CSVDataSet><hashTree/>'
+    )
+    jmx = home / "plans" / "tiny.jmx"
+    jmx.write_text(jmx.read_text().replace("<hashTree>", f"<hashTree>{rows}", 2).replace(rows, "", 1))
+    (home / "plans" / "rows.csv").write_text("a\n")
+    folders = ("--home", str(home), "--reports", str(tmp_path / "reports"), "--target", target)
+    with pytest.raises(UsageError, match=r"rows\.csv has 1 row for 2 parts, so one would have none"):
+        main([verb[0], "tiny", *folders, "--on=local:2", "-d", "20", *verb[1:]], "lth")
+    assert not (tmp_path / "reports").exists()

@@ -72,13 +72,11 @@ def _rows(node: Node, file: Path | None) -> list[list[str]] | None:
 class DataSet:
     """A data set of CSV: the file `name`, or the value of the property `property_name` instead.
 
-    With `is_used_up` each line is used by one user once; with `has_head` the first line is a header. Unless it
-    `is_shared`, each user reads all lines.
+    With `has_head` the first line is a header. Unless it `is_shared`, each user reads all lines.
     """
 
     property_name: str | None
     name: str
-    is_used_up: bool
     has_head: bool
     is_shared: bool = True
 
@@ -96,11 +94,7 @@ def data_sets(tree: Node) -> tuple[DataSet, ...]:
             name = node.value("filename")
             read = next(reads_in(name), None)
             name = (read.default or "") if read else name
-            is_shared = has_shared_lines(node)
-            # A property that is not set is false.
-            is_again = node.value("rewindOnTheEndOfList") == "true"
-            is_once = not is_again if node.kind == RANDOM_KIND else node.value("recycle") == "false"
-            sets.append(DataSet(read.name if read else None, name, is_once and is_shared, has_head(node), is_shared))
+            sets.append(DataSet(read.name if read else None, name, has_head(node), has_shared_lines(node)))
     return tuple(sets)
 
 

@@ -29,7 +29,7 @@ public final class ResultFlush {
     private static final String WRITER = "Ljava/io/PrintWriter;";
     private static final Map<PrintWriter, Rows> WRITERS = new ConcurrentHashMap<>();
     private static final Ticker.Kept OUT = new Ticker.Kept(FILE);
-    private static int userCount; // a controller of load generators has none, and writes no file
+    private static int userCount;
     private static Rows latest = new Rows(null); // a stale one costs a look into WRITERS only
     private static long earlierCount;
     private static boolean hasEnded;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -74,15 +74,10 @@ def sampler_option(classes: Path | None, *, is_lean: bool = True) -> str:
     return _quoted(f"-Dharness.sampler={classes}", classes) + ("" if is_lean else " -Dharness.lean=false")
 
 
-def credentials_properties(secret_headers: Sequence[str], *, goes_across: bool) -> dict[str, str]:
-    """Return the properties about credentials: further headers that stay at their origin, or that none stays."""
-    across = "true" if goes_across else ""
-    return {"harness.secret_headers": ",".join(secret_headers), "harness.credentials_across": across}
-
-
-def credentials_option(properties: Mapping[str, str]) -> str:
-    """Return `credentials_properties` as options of JDK_JAVA_OPTIONS."""
-    return " ".join(f'"-D{name}={value}"' for name, value in properties.items() if value)
+def credentials_option(secret_headers: Sequence[str], *, goes_across: bool) -> str:
+    """Return the options of Java about credentials: further headers that stay at their origin, or that none stays."""
+    headers = f'"-Dharness.secret_headers={",".join(secret_headers)}"' if secret_headers else ""
+    return f"{headers} {'-Dharness.credentials_across=true' if goes_across else ''}".strip()
 
 
 def _quoted(argument: str, folder: Path) -> str:

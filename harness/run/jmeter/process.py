@@ -86,7 +86,7 @@ class StopLimits:
 
 
 class TearDown:
-    """Notices the start of tearDown: in jmeter.log, or by its first row where a load generator runs it.
+    """Notices the start of tearDown: in jmeter.log, or by its first row where a part runs it.
 
     `began_s` is when it was noticed, by the monotonic clock; None before.
     """
@@ -139,7 +139,7 @@ class JMeter:
         return self._process.pid
 
     def active_users(self) -> int | None:
-        """Return how many users are active now; None when only the rows say it, as with load generators."""
+        """Return how many users are active now; None when only the rows say it."""
         with contextlib.suppress(OSError, ValueError):  # it does not exist yet, or the agent is about to write it
             self._active_users = int(self._command.connections.with_name(ACTIVE_USERS_NAME).read_text())
         return self._active_users

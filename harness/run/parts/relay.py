@@ -26,13 +26,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-_TICK_S = 0.5
+_TICK_S, _POLL_S = 0.5, 0.02
 # Without a message for so long the launcher is lost: it sends one every second.
 _SILENCE_S = 15.0
 # A load that was asked to end finishes its samples; then it is asked again, and killed.
 _END_S = (60.0, 20.0)
 # The same before its start, when there is no sample to finish.
 _UNSTARTED_S = (2.0, 20.0)
+# What arrived before the launcher went is done within this time.
+_LAST_S = 5.0
 _CHUNK_BYTES = 1024 * 1024
 _UNUSED_S = 14 * 86400.0
 _PDEATHSIG = 1
@@ -50,6 +52,7 @@ class Relay:
         self.folders: dict[str, str] = {}
         self.waiting: list[tuple[dict[str, Any], bytes]] = []
         self.arrived = threading.Condition()
+        self.doing = threading.Lock()
         self.reset()
 
     def reset(self) -> None:
@@ -88,6 +91,10 @@ class Relay:
         while time.monotonic() - self.heard_s < _SILENCE_S or (self.heard_s > 0 and not self.has_begun):
             time.sleep(_TICK_S)
         self.end_load()
+        until_s = time.monotonic() + _LAST_S  # its last words, such as to remove a part
+        while self.waiting and time.monotonic() < until_s:
+            time.sleep(_POLL_S)
+        self.doing.acquire(timeout=_LAST_S)
         os._exit(0)
 
     def end_load(self) -> None:
@@ -122,10 +129,8 @@ class Relay:
             return False
 
     def messages(self) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield the messages that arrived, and wait a moment for one."""
+        """Yield the messages that arrived."""
         with self.arrived:
-            if not self.waiting:
-                self.arrived.wait(_TICK_S)
             arrived, self.waiting = self.waiting, []
         yield from arrived
 
@@ -141,8 +146,12 @@ class Relay:
             "resume": self.resume, "end": self.end, "beat": lambda _message, _payload: None,
         }  # fmt: skip
         while True:
-            for message, payload in self.messages():
-                commands[message["is"]](message, payload)
+            with self.arrived:
+                if not self.waiting:
+                    self.arrived.wait(_TICK_S)
+            with self.doing:
+                for message, payload in self.messages():
+                    commands[message["is"]](message, payload)
             if not self.pid:
                 continue
             is_running = self.is_running()

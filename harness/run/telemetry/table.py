@@ -33,7 +33,7 @@ HOST = "host"
 HARNESS = "harness"
 # CPU time that the hypervisor gave to other virtual machines while this one needed it; it has no memory.
 STOLEN = "stolen"
-# JMeter, which controls the load generators if there are any; a local one is "generator <host>:<port>".
+# JMeter; that of a part is "generator <name>".
 GENERATOR = "jmeter"
 GENERATOR_PREFIX = "generator "
 Row = list[str]

@@ -7,13 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
+from harness.cli import verbs
+from harness.experiment.warm import WarmLevel, WarmUp
 from harness.plan.data_rows import read_data
 from harness.plan.division import check_users, count_of_parts, part_of
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
 from harness.run.parts.launchers import parse_places
-from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
+from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start, part_arguments
+from harness.run.request import resolve_request
 
 JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
 <CSVDataSet testclass="CSVDataSet" testname="Customers"><stringProp name="filename">customers.csv</stringProp>
@@ -186,3 +189,34 @@ def test_parts_have_the_same_jmeter_and_java_release():
 def test_what_is_no_place_is_refused(text, message):
     with pytest.raises(UsageError, match=message):
         parse_places(text)
+
+
+@pytest.fixture
+def level_of(home):
+    """Return the request and the options of a command with the tiny plan."""
+
+    def of(*words):
+        folders = (f"--home={home}", "--target=http://127.0.0.1:9")
+        options = verbs._parsed((words[0], "tiny", *folders, "--on=local:2", *words[1:]), "lth").options
+        return resolve_request(options), options
+
+    return of
+
+
+def test_the_parts_of_a_level_get_its_users_and_the_other_options_of_the_load(level_of):
+    request, options = level_of("sweep", "-u", "1,5", "-d", "20", "--ramp=3", "-H", "A: b", "--goal=p90<1s", "--max=1h")
+    level = WarmLevel(request, ClosedLoad(5, 3.0, 20.0, None), "", 5)
+    found = part_arguments(options, request, level.load_options)
+    assert set(found) == {"--header=A: b", "--ramp=3", "--duration=20", "--users=5"}
+
+
+def test_a_warm_up_has_its_own_length_whatever_that_of_the_levels_is(level_of):
+    request, options = level_of("sweep", "-u", "2,5", "--requests=500", "--ramp=3", "-d", "20")
+    found = part_arguments(options, request, WarmUp(2, 30.0).load_options)
+    assert set(found) == {"--users=2", "--duration=30"}
+
+
+def test_the_runs_of_an_open_trust_test_have_its_rate_alone(level_of):
+    request, options = level_of("trust", "--rate=4", "-d", "20")
+    level = WarmLevel(request, OpenLoad(4.0, 0.0, 20.0), "", None)
+    assert set(part_arguments(options, request, level.load_options)) == {"--rate=4", "--duration=20"}

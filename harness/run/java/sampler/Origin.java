@@ -15,14 +15,13 @@ import org.apache.jmeter.protocol.http.control.Header;
 import org.apache.jmeter.protocol.http.control.HeaderManager;
 import org.apache.jmeter.protocol.http.sampler.HTTPSamplerBase;
 import org.apache.jmeter.testelement.property.JMeterProperty;
-import org.apache.jmeter.util.JMeterUtils;
 
 /**
  * Keeps credentials at their origin: redirects and embedded resources of another scheme, host or port do not get them.
  *
  * The origin is that of the sampler's own request, as with curl: a redirect back to it has the credentials again.
- * They are the headers of {@link #STANDARD}, and those of {@code -Dharness.secret_headers=NAME,…}; a load generator has
- * this as a property of JMeter for each run. JMeter's managers of cookies and authorizations have rules of their own.
+ * They are the headers of {@link #STANDARD}, and those of {@code -Dharness.secret_headers=NAME,…}. JMeter's managers of
+ * cookies and authorizations have rules of their own.
  */
 public final class Origin {
     private static final Set<String> STANDARD = Set.of("authorization", "proxy-authorization", "cookie", "cookie2");
@@ -80,7 +79,7 @@ public final class Origin {
     }
 
     private static String setting(String name) {
-        return System.getProperty(name, JMeterUtils.getPropDefault(name, ""));
+        return System.getProperty(name, "");
     }
 
     /** Called before HttpClient sends a request and follows its redirects. */
