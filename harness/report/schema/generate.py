@@ -18,7 +18,7 @@ from typing import Any
 from harness.base.records import key_of, plain_types, types_of
 from harness.cloudwatch.queries import KIND_TITLES, METRICS
 from harness.judge.summary import FORMAT_VERSION, RunSummary
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import warning_kinds
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
 from harness.plan.load.groups import TRANSACTION
@@ -42,7 +42,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "Resource.kind": {"enum": _KINDS},
     "CloudMetric.kind": {"enum": _KINDS},
     "CloudMetric.metric": {"enum": list(dict.fromkeys(_METRICS))},
-    "RunWarning.code": {"enum": [str(code) for code in WarningCode]},
+    "RunWarning.code": {"enum": list(warning_kinds())},
 }
 
 
