@@ -1,4 +1,4 @@
-"""Writes summary.schema.json from the types of a run's JSON: `python -m harness.report.schema.generate`.
+"""Makes summary.schema.json from the types of a run's JSON; `make generated` writes it.
 
 The types define the keys and what may be null; fields.toml describes each key and narrows its values.
 """
@@ -42,7 +42,6 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "Resource.kind": {"enum": _KINDS},
     "CloudMetric.kind": {"enum": _KINDS},
     "CloudMetric.metric": {"enum": list(dict.fromkeys(_METRICS))},
-    "RunWarning.code": {"enum": list(warning_kinds())},
 }
 
 
@@ -75,6 +74,7 @@ class _Schema:
 
     def __init__(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
         self._fields = fields
+        self._constants = {**_CONSTANTS, "RunWarning.code": {"enum": list(warning_kinds())}}
         self.definitions: dict[str, Any] = {}
 
     def of(self, hint: Any, without: Sequence[str] = ()) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class _Schema:
         if not {"$ref", "description"} & {*schema, *about}:
             raise KeyError(f"{kind}.{key} has no description in {FIELDS.name}")
         about = {key: value for key, value in about.items() if key != "without"}
-        return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{key}", {})})
+        return _merged(_merged(about, schema), {**about, **self._constants.get(f"{kind}.{key}", {})})
 
 
 def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
@@ -156,7 +156,3 @@ def _merged(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     """Return both, what is in `other` over `base`, objects in them likewise."""
     both = {key: _merged(base[key], other[key]) for key in base if isinstance(base[key], dict) and key in other}
     return {**base, **other, **both}
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(schema_text(), encoding="utf-8", newline="\n")
