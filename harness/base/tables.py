@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 import types
 import typing
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from harness.base.config import check_keys, texts, within
@@ -43,7 +44,8 @@ def read_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
     table in it, a tuple of dataclasses a list of tables. A whole number stays one where any number may be. In messages
     the tables of a class with `is_file` are [table], those of any other class are words behind its own name.
     """
-    keys = _keys(kind)
+    of_kind: Any = kind
+    keys: Mapping[str, _Key] = _keys(of_kind)
     check_keys(table, {name: key.accepted for name, key in keys.items()}, where)
     for name, key in keys.items():
         if key.is_needed and name not in table:
@@ -55,6 +57,13 @@ def read_table(kind: type[T], table: Mapping[str, Any], where: str) -> T:
 
 
 _Reader = Callable[[Any, str, str], Any]
+
+
+class _Values(NamedTuple):
+    """The types of TOML that the values of a key may have, and their reader."""
+
+    accepted: tuple[type, ...]
+    read: _Reader
 
 
 class _Key(NamedTuple):
@@ -69,12 +78,12 @@ class _Key(NamedTuple):
     most: float | None
 
 
-@cache
+@functools.cache
 def _keys(kind: Any) -> Mapping[str, _Key]:
     hints, is_file = types_of(kind), getattr(kind, "is_file", False)
     keys = {}
     for field in dataclasses.fields(kind):
-        accepted, read = _reading(_without_none(hints[field.name]), is_file, field.metadata.get("each", ""))
+        accepted, read = _values(_without_none(hints[field.name]), is_file, field.metadata.get("each", ""))
         is_needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         limits = field.metadata.get("least"), field.metadata.get("most")
         keys[key_of(kind, field.name)] = _Key(
@@ -87,27 +96,27 @@ def _without_none(hint: Any) -> Any:
     """Return a type without None: TOML has no such value."""
     if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint
-    return typing.Union[tuple(one for one in typing.get_args(hint) if one is not types.NoneType)]
+    return functools.reduce(operator.or_, (one for one in typing.get_args(hint) if one is not types.NoneType))
 
 
-def _reading(hint: Any, is_file: bool, each: str) -> tuple[tuple[type, ...], _Reader]:
-    """Return the types of TOML that a field may have, and the reader of its values."""
+def _values(hint: Any, is_file: bool, each: str) -> _Values:
+    """Return which values a field of this type may have."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
-        return _ANY, _as_it_is
+        return _Values(_ANY, _as_it_is)
     if plain := plain_types(hint):
-        return tuple(plain), _as_it_is
+        return _Values(tuple(plain), _as_it_is)
     if origin in (typing.Union, types.UnionType):  # of plain values, lists and tables: who has it reads these
-        kinds = {kind for one in arguments for kind in _reading(one, is_file, each)[0]}
-        return tuple(kinds), _as_it_is
+        kinds = {kind for one in arguments for kind in _values(one, is_file, each).accepted}
+        return _Values(tuple(kinds), _as_it_is)
     if origin is tuple:
-        return (list,), _list_of(arguments[0], is_file, each)
+        return _Values((list,), _list_of(arguments[0], is_file, each))
     if origin is Mapping:
-        return (dict,), _mapping_of(arguments[1], is_file)
+        return _Values((dict,), _mapping_of(arguments[1], is_file))
     if dataclasses.is_dataclass(hint):
         table: Any = hint
-        return (dict,), lambda value, where, name: read_table(table, value, _at(where, name, is_file))
-    return (hint,), _as_it_is  # list or dict: who has it reads what is in it
+        return _Values((dict,), lambda value, where, name: read_table(table, value, _at(where, name, is_file)))
+    return _Values((hint,), _as_it_is)  # list or dict: who has it reads what is in it
 
 
 def _as_it_is(value: Any, _where: str, _name: str) -> Any:
@@ -134,7 +143,7 @@ def _list_of(hint: Any, is_file: bool, each: str) -> _Reader:
 
 
 def _mapping_of(hint: Any, is_file: bool) -> _Reader:
-    accepted, _ = _reading(hint, is_file, "")
+    accepted = _values(hint, is_file, "").accepted
 
     def read(value: Any, where: str, name: str) -> Any:
         check_keys(value, dict.fromkeys(value, accepted), _at(where, name, is_file))
