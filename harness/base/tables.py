@@ -116,7 +116,7 @@ def _values(hint: Any, is_file: bool, each: str) -> _Values:
     if dataclasses.is_dataclass(hint):
         table: Any = hint
         return _Values((dict,), lambda value, where, name: read_table(table, value, _at(where, name, is_file)))
-    return _Values((hint,), _as_it_is)  # list or dict: who has it reads what is in it
+    return _Values((origin or hint,), _as_it_is)  # list or dict: who has it reads what is in it
 
 
 def _as_it_is(value: Any, _where: str, _name: str) -> Any:
