@@ -36,7 +36,6 @@ examples:
   scripts/bench memory --users 1000,20000                       memory per user of JMeter, by plan
   scripts/bench one-user                                        what JMeter adds to response times, next to wrk
   scripts/bench tools --gatling DIR                             k6, wrk and other tools on the same back-end (12 min)
-  scripts/bench generators                                      two load generators next to one: lost samples, rates
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench api --rows 10000000                             the Python interface: tables, seconds, samples in chunks
   scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
@@ -84,7 +83,6 @@ _PARTS = {
     "memory": ("runs.memory", "heap and resident memory of JMeter per user, by plan"),
     "one-user": ("runs.one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
     "tools": ("runs.tools", "load test tools on one back-end: throughput, CPU, memory, error of the p99 (12 min)"),
-    "generators": ("runs.remote", "two load generators next to one on this machine: lost samples, rates"),
     "failures": ("runs.failures", "runs that watch for failed requests next to runs that do not; none fails"),
     "live": ("runs.live", "CPU time that a live page costs, by samples per second"),
     "api": ("readers.api", "time and memory of the Python interface: tables, seconds, samples in chunks"),

@@ -41,7 +41,6 @@ LONGEST = (
     "sweep/test_sweep_driver.py",
     "run/test_run.py",
     "kinds/trust/test_trust_real.py",
-    "run/remote/test_generators.py",
     "site/test_every_width.py",
     "kinds/bisect/test_real_bisect.py",
     "storage/test_s3.py",

@@ -17,7 +17,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 import psutil
 
@@ -100,11 +100,18 @@ def _send(write: int, kind: bytes, data: bytes) -> None:
         left = left[os.write(write, left) :]
 
 
-def _message(read: int) -> tuple[bytes, bytes]:
+class _Message(NamedTuple):
+    """What the child sends: its kind, and the data that belong to it."""
+
+    kind: bytes
+    data: bytes
+
+
+def _message(read: int) -> _Message:
     """Return the next message of the child. TimeoutError without one, EOFError when the child is gone."""
     deadline_s = time.monotonic() + PART_MOST_S
     kind, size = _HEAD.unpack(_bytes(read, _HEAD.size, deadline_s))
-    return kind, _bytes(read, size, deadline_s)
+    return _Message(kind, _bytes(read, size, deadline_s))
 
 
 def _bytes(read: int, count: int, deadline_s: float) -> bytes:

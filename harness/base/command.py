@@ -8,10 +8,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 LTH, MAKE = "lth", "make"
 # The value of an option that is on.
 ON = "1"
+
+
+class CommandOption(NamedTuple):
+    """A name and its value; the value of an option that is on is None."""
+
+    name: str
+    value: str | None
 
 
 @dataclass(frozen=True)
@@ -96,12 +104,12 @@ def _word(name: str, value: str | None) -> str:
     return f"--{name}" if value is None else f"--{name}={value}" if name else value
 
 
-def _option(word: str) -> tuple[str, str | None]:
-    """Return name and value of an option; an argument without a name has an empty one."""
+def _option(word: str) -> CommandOption:
+    """Return an option of a command line; an argument without a name has an empty one."""
     if not word.startswith("-"):
-        return "", word
+        return CommandOption("", word)
     name, equals, value = word.lstrip("-").partition("=")
-    return name, value if equals else None
+    return CommandOption(name, value if equals else None)
 
 
 def _variable(name: str) -> str:

@@ -18,10 +18,10 @@ FLAGS = frozenset(
 VERBS = """
     init record check run sweep overload soak compare ab tune bisect trust baseline nightly accept report experiment
     site summary history release table tally sweeps mcp export profile heap metrics comment notify push pull ls diff gui
-    system generator generator-keys setup doctor completion capacity merge pin
+    system setup doctor completion capacity merge pin
 """.split()  # noqa: SIM905
 # Words of messages that are options where they are written alone, without a value.
-_ALONE = "PLAN|TARGET|PORT|USERS|RATE|DURATION|LOOPS|REQUESTS|PROPERTIES|GOAL|REMOTES|LEVEL_DURATION|WARMUP|REPEAT"
+_ALONE = "PLAN|TARGET|PORT|USERS|RATE|DURATION|LOOPS|REQUESTS|PROPERTIES|GOAL|LEVEL_DURATION|WARMUP|REPEAT"
 # Variables of the environment.
 _ENVIRONMENT = re.compile(
     "PYTHON|CHROME|DISPLAY|NO_COLOR|TMPDIR|.*_HOME|HARNESS_.*|AWS_.*|MAVEN_.*|LIVE_TOKEN|LTH_TRUST|J.*_OPTIONS"

@@ -21,7 +21,6 @@ from harness.plan.goal import option_metrics
 from harness.run.arguments import OptionScope, Taken
 from harness.run.kinds import LAST
 
-KEYS_FOLDER = "generator-keys"
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
 _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
@@ -121,7 +120,6 @@ OPTIONS = {
         default=list, is_repeated=True,
     ),
     "port": Option("port of the system that is started (a free one)", "PORT", of=RUN),
-    "port/generator": Option("its port; it also uses the next one (1099)", "PORT", default="1099"),
     "set": Option(
         "settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE", of=RUN,
     ),
@@ -137,15 +135,6 @@ OPTIONS = {
     ),
     "part": Option("drive only this part of the load, such as 3/8", "K/N", of=RUN),
     "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME", of=FOLLOW),
-    "remotes": Option("JMeter servers that share the load by RMI; make generator starts one", "HOST:PORT,…", of=RUN),
-    "keys": Option(
-        f"folder of the load generators' keys ({KEYS_FOLDER}/)", "DIR", type=Path,
-        default=lambda: current_project().folder / KEYS_FOLDER, of=PLACE,
-    ),
-    "host": Option(
-        "name or IPv4 address of this machine for the other machines (127.0.0.1: this machine only)", "HOST",
-        default="127.0.0.1",
-    ),
     "a": Option(f"the baseline: {_SIDE}", "SIDE"),
     "b": Option("the contender, likewise", "SIDE"),
     "good": Option("the last commit that is known to be good, such as v1.4", "COMMIT"),
@@ -362,12 +351,12 @@ def kinds_of_runs() -> dict[str, Kind]:
 
 def of_equal_runs() -> str:
     """Return the keys for experiments whose runs have one length and no goal; each run has its value of --set."""
-    return of_runs(f"set target loops curl port {GOALS} stop part remotes soak base jfr")
+    return of_runs(f"set target loops curl port {GOALS} stop part soak base jfr")
 
 
 def of_sweeps() -> str:
     """Return the keys for sweeps, whose levels are numbers of users or values of --set."""
-    return f"{of_runs('set users rate curl on part soak base')} set/levels warmup fresh max sure note html"
+    return f"{of_runs('set users rate curl part soak base')} set/levels warmup fresh max sure note html"
 
 
 # Arguments without a name; the variable of make is the name.

@@ -90,8 +90,6 @@ VERBS = {
     "diff": Verb("diff", "what changed between two versions of a JMX, in words", "rest"),
     "gui": Verb("gui", "open a plan in the JMeter GUI", "rest"),
     "system": Verb("system", "start a plan's system and keep it running", "rest"),
-    "generator": Verb("generator", "start a load generator for other machines", "rest"),
-    "generator-keys": Verb("generator_keys", "create the keys of the load generators", "rest"),
     "setup": Verb("setup", "download what runs need; --all: what any command needs", "rest"),
     "doctor": Verb("doctor", "what is installed, is it intact, is this machine fit?", "rest"),
     "completion": Verb("harness.cli.completion", "print the completion of bash, zsh or fish", "rest"),
@@ -111,6 +109,8 @@ DEVELOPMENT = {
     "bench": Verb("bench.command", "benchmark the harness itself", ""),
     "check-otava": Verb("bench.statistics.check_otava", "compare our change points with Apache Otava's", ""),
 }
+# Of JMeter's distributed mode by RMI.
+_GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--keys")
 # They check everything before they get JMeter ready.
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
@@ -192,6 +192,7 @@ def called_verb(arguments: Sequence[str], program: str) -> Call:
 def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
     called = called_verb(arguments, program)
+    _refuse_gone(called, program)
     name = _known(called.verb, called.arguments, program)
     target, first = _target(name, called.arguments, program)
     verb = VERBS.get(target) or DEVELOPMENT[target]
@@ -280,6 +281,18 @@ def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentP
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser
+
+
+def _refuse_gone(called: Call, program: str) -> None:
+    """Raise a UsageError for what an earlier version had."""
+    named = [word.partition("=")[0] for word in called.arguments]
+    if program == MAKE:
+        from harness.cli.make_variables import given_variables
+
+        named += [f"--{name.lower()}" for name in given_variables()]
+    gone = [one for one in (called.verb,) if one in _GONE_VERBS] + [one for one in named if one in _GONE_OPTIONS]
+    if gone:
+        raise UsageError(f"{gone[0]} went in 1.2.0", "use --on ssh:gen1,gen2; see docs/generators.md")
 
 
 def _refuse_other_text(arguments: Sequence[str], program: str) -> None:

@@ -219,7 +219,7 @@ def _run_parser() -> argparse.ArgumentParser:
     """Return the parser of the options of a run that a suite may set."""
     parser = argparse.ArgumentParser()
     parser.set_defaults(verb="run")
-    take(parser, f"{of_runs('curl part remotes soak base jfr')} home build")
+    take(parser, f"{of_runs('curl part soak base jfr')} home build")
     return parser
 
 

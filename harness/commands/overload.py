@@ -49,7 +49,7 @@ from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
 
 _LEVEL_S = 30
-_WITHOUT = f"users rate ramp duration loops requests {LIMITS} curl port stop part remotes soak base jfr"
+_WITHOUT = f"users rate ramp duration loops requests {LIMITS} curl port stop part soak base jfr"
 _EPILOG = """\
 examples:
   scripts/overload --plan thruzero --set 'page_count=1 max_connections=20 accept_count=10,1000'

@@ -39,9 +39,9 @@ from harness.judge.verdict import headline
 from harness.kinds.overload.levels import load_of
 from harness.live.watchers import watcher_options
 from harness.plan import spec as specs
-from harness.plan.data_rows import read_data
 from harness.plan.division import check_users, part_of
 from harness.plan.goal_input import resolve_goal
+from harness.plan.job import latest_end_s
 from harness.plan.load.model import Load, LoadArguments, OpenLoad, Part, load_record, parse_load, resolve_load
 from harness.plan.spec import RunSpec
 from harness.plan.stop import parse_stop
@@ -49,12 +49,12 @@ from harness.report.cloudwatch import metrics_after
 from harness.report.files import add_comparisons, summary_of_run, write_report
 from harness.report.screen import show_closing, show_interim
 from harness.report.setup import load_text
-from harness.run.arguments import SOAK_DURATION, OptionScope, command_of, goal_arguments, refuse_empty, run_arguments
-from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_generators, with_parts
+from harness.run.arguments import SOAK_DURATION, command_of, goal_arguments, refuse_empty
+from harness.run.context import RunContext, fetched_runs, ready_jmeter, warn_of, with_parts
 from harness.run.directory import RunDirectory, reserve
 from harness.run.measure import measure_with_system
 from harness.run.other_runs import OtherRuns
-from harness.run.parts.share import check_rows, check_start
+from harness.run.parts.share import check_places, check_start, part_arguments
 from harness.run.preflight import check_request, log_warnings
 from harness.run.request import Request, resolve_request
 from harness.run.result_file import ResultFile
@@ -77,7 +77,7 @@ examples:
   lth run --env staging --target http://10.0.0.5:8080 --jfr shop.jfr        (its heap, pauses and CPU)
   lth run killbill-stripe --goal 'p95<1500, errors<1%, Capture.*: p99<3s, throughput>20/s'
   lth run killbill-stripe --stop 'errors>50% for 10s, p90>5s for 30s, throughput<1/s for 1m'
-  lth run killbill-stripe --target http://10.0.0.5:8080 --remotes 10.0.0.7:1099,10.0.0.8:1099
+  lth run killbill-stripe --target http://10.0.0.5:8080 --on ssh:gen1,gen2
   lth run killbill-stripe --duration 10m --live 1                     (a page with the current values)
   lth run killbill-stripe --duration 10m --metrics 1                  (for Prometheus: http://127.0.0.1:9464/metrics)
   lth run killbill-stripe --users 50 --base run-07_1                 (its report compares it with run-07_1)
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `scripts/run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"{of_runs()} max sure compare series note html start-at keys {FOLLOWED} s3 {FOLDERS} result overload")
+    take(parser, f"{of_runs()} max sure compare series note html start-at {FOLLOWED} s3 {FOLDERS} result overload")
     take_argument(parser, "plan/address", "?")
 
 
@@ -107,7 +107,7 @@ def resolve(options: argparse.Namespace, request: Request) -> RunSpec:
         load: Load = load_of(request.plan.load, float(capacity_per_s), int(level_s))
     else:
         load, command = _load(options, request), str(command_of(options, request.hidden, request.properties))
-    check_users(load, len(request.remotes) or len(request.places))
+    check_users(load, len(request.places))
     load = part_of(load, request.part) if request.part else load
     series = specs.parse_series(options.series) if options.series else None
     spec = request.run_spec(load, note=options.note, command=command, series=series)
@@ -158,13 +158,15 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
         interim = partial(show_interim, console)
-        context = RunContext(jmeter, interrupts, console, guardian, None, interim, watchers.watch)
+        context = RunContext(jmeter, interrupts, console, guardian, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
-        context = stack.enter_context(with_generators(request, options.keys, context))
         arguments = _part_arguments(options, request)
         for left in fetched_runs(request, spec, options.reports / spec.plan.name, arguments, context):
             show_closing(context.console, write_report(left), shown(left.report), "")
-        context = stack.enter_context(with_parts(request, spec, arguments, context))
+        longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
+        context = stack.enter_context(with_parts(request, longest_s, context))
+        if context.parts:
+            context.parts.take(request, arguments)
         log_warnings(request, context.log)
         directory = reserve(options.reports, spec.plan.name, spec.series)
         result.begin(directory)
@@ -218,22 +220,13 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
     if options.start_at and not request.part:
         what = f"START_AT={options.start_at} is for a part of a run"
         raise UsageError(what, "give PART=1/2 as well, or leave it out: ON=local:2 starts all parts at once")
-    if request.places:
-        plan = request.plan
-        properties = plan.own_properties(is_embedded=request.target is None)
-        files = read_data(plan.jmx_path.parent, plan.jmx_path, plan.load.loads, properties)
-        check_rows(files, len(request.places))
+    check_places(request)
 
 
 def _part_arguments(options: argparse.Namespace, request: Request) -> tuple[str, ...]:
     """Return the options of each part of a run, which takes its share of this load."""
-    plan = request.plan
-    embedded = plan.embedded_properties if request.target is None else {}
-    properties = shlex.join(f"{name}={value}" for name, value in {**embedded, **plan.given}.items())
-    headers = [f"{name}: {value}" for name, value in plan.headers.items()]
-    own = {"duration": _duration(options), "properties": properties, "header": headers, "trace": request.is_traced}
-    more = [f"--{name}={value}" for name in ("max", "overload") if (value := getattr(options, name))]
-    return (*run_arguments(options, (OptionScope.LOAD,), changes=own), *more)
+    load = {"duration": _duration(options), "max": options.max, "overload": options.overload}
+    return part_arguments(options, request, load)
 
 
 def reported(directory: RunDirectory, log: Log) -> RunSummary:

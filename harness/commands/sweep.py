@@ -10,20 +10,21 @@ from functools import partial
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 from harness.cli.options import FOLDERS, FOLLOWED, of_sweeps, take, take_argument
+from harness.experiment.arguments import default_users
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import RUNNING
 from harness.experiment.runner import Written, rewritten
+from harness.experiment.warm import NextRun
 from harness.live.watchers import watcher_options
 from harness.plan.goal_input import resolve_goal
 from harness.plan.load.model import USERS_MAX
 from harness.run.arguments import goal_arguments, refuse_empty
 from harness.run.request import Request
 from harness.site.html_option import publish
-from harness.sweep.arguments import default_users, new_record
+from harness.sweep.arguments import new_record
 from harness.sweep.capacity import CapacitySearch, search_record
-from harness.sweep.driver import NextRun, SweepDesign, planned_s, run_sweep
+from harness.sweep.design import SweepDesign, level_load, run_sweep
 from harness.sweep.files import SweepSoFar
-from harness.sweep.level_runner import level_load
 from harness.sweep.record import CAPACITY, SWEEP, SweepRecord
 from harness.sweep.search import MOST_RUNS, UNSURE_RUNS
 from harness.sweep.swept_set import requests_of
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one report of all of them."
     )
     parser.epilog = _EPILOG.format(most_runs=MOST_RUNS, unsure_runs=UNSURE_RUNS)
-    take(parser, f"users/levels repeat keys find from most {of_sweeps()} {FOLLOWED} {FOLDERS}")
+    take(parser, f"users/levels repeat find from most {of_sweeps()} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -131,7 +132,7 @@ class LevelSweep(SweepDesign):
 
     def left_s(self, so_far: SweepSoFar) -> Sequence[float | None]:
         """Return the planned durations of all runs that are left."""
-        return [planned_s(self.request, so_far.record, run.users) for run in so_far.record.steps_left]
+        return [self.runs.planned_s(so_far.record, run) for run in so_far.record.steps_left]
 
 
 def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.cli.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
+from harness.experiment.arguments import LENGTH, default_users, new_fields
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Written, rewritten
+from harness.experiment.warm_runner import run_warm
 from harness.kinds.trust.design import starts_within
 from harness.kinds.trust.record import TrustRecord
-from harness.kinds.trust.steps import TrustTest
+from harness.kinds.trust.steps import TrustTest, trust_runs
 from harness.live.watchers import watcher_options
-from harness.plan.goal_input import goal_names
 from harness.plan.load.model import LoadArguments, parse_load
 from harness.run.arguments import refuse_empty
-from harness.run.request import Request
+from harness.run.request import Request, resolve_request
 from harness.site.html_option import publish
-from harness.sweep.arguments import default_users, new_record
-from harness.sweep.driver import run_sweep, starting_s
-from harness.sweep.level_runner import level_load
-from harness.sweep.swept_set import requests_of
 
 _DETECT_MOST = 1.0
-_WITHOUT = f"loops curl port {GOALS} stop profile on part remotes soak base jfr"
+_WITHOUT = f"loops curl port {GOALS} stop profile part soak base jfr"
 _EPILOG = """\
 examples:
   scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
@@ -51,9 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take(parser, f"{of_runs(_WITHOUT)} detect max all/trust note html {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
-    # A sweep's settings that a trust test does not have.
-    without = dict.fromkeys((*goal_names(), "loops", "stop", "remotes", "keys", "jfr"))
-    parser.set_defaults(**without, warmup="0", fresh=False, profile=False, sure=False)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,39 +58,47 @@ def run(options: argparse.Namespace) -> int:
 
         return write_overview(options.reports)
     followed = watcher_options(options, "the whole trust test")
-    requests = requests_of(options, is_split=False)
-    record = _record(options, next(iter(requests.values())))
-    return run_sweep(options, record, requests, TrustTest, followed.open, partial(publish, is_html=options.html))
+    request = resolve_request(options)
+    record = _record(options, request)
+    runs, pages = trust_runs(record, request), partial(publish, is_html=options.html)
+    if not options.resume:  # the stored test has its starts
+        run_s = (runs.extremes[0].duration_s or 0.0) + Experiments(TrustRecord, options.reports).guess_s(record.plan)
+        record = replace(record, starts=starts_within(record.budget_s, run_s, runs.warm_up.starting_s(request)))
+    return run_warm(options, record, runs, TrustTest, followed.open, pages)
 
 
 def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
-    """Return the record of a new test, without a name."""
+    """Return the record of a new test, without a name and the number of its starts."""
     detect_ratio = units.parse_percent_ratio(options.detect, "DETECT")
     if not 0 < detect_ratio <= _DETECT_MOST:
         raise UsageError(f"DETECT={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
-    sweep = new_record(options, request, "trust")
-    values = {one.name: getattr(sweep, one.name) for one in fields(sweep)}
-    record = TrustRecord(**values, detect_ratio=detect_ratio, thresholds=request.plan.thresholds)
-    load = parse_load(LoadArguments(users=options.users, rate=options.rate))
+    load = parse_load(LoadArguments(**{name: getattr(options, name) for name in LENGTH}))
+    if load.is_auto:
+        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
     if load.users and load.rate_per_s:
         raise UsageError(f"USERS={options.users} and RATE={options.rate}: a trust test has one of them", "give one")
-    users = 1 if load.rate_per_s else load.users or default_users(request)
-    record = replace(record, users=(users,), rate_per_s=load.rate_per_s)
-    load_s = level_load(request, record, users).duration_s
-    if load_s is None:
-        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
-    if options.resume:  # the stored test has its starts
-        return record
-    run_s = load_s + Experiments(TrustRecord, options.reports).guess_s(request.plan.name)
-    return replace(record, repeat=starts_within(record.budget_s, run_s, starting_s(record)))
+    return TrustRecord(
+        **new_fields(options, request),
+        plan=request.plan.name,
+        runs=(),
+        profile=request.profile.name,
+        users=1 if load.rate_per_s else load.users or default_users(request),
+        starts=0,
+        ramp_s=load.ramp_s,
+        duration_s=load.duration_s,
+        target=request.target.url if request.target else None,
+        requests=load.requests,
+        given={"set": options.set} if options.set else {},
+        rate_per_s=load.rate_per_s,
+        detect_ratio=detect_ratio,
+        thresholds=request.plan.thresholds,
+    )
 
 
 def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
     """Write the report of a stored experiment again, and return what is said about it."""
-    from harness.kinds.trust.outcome import TrustOutcome, headline
+    from harness.kinds.trust.outcome import headline
     from harness.kinds.trust.steps import StoredTrust
-    from harness.sweep.record import SweepRecord
 
-    outcome = rewritten(StoredTrust(files), Experiments[SweepRecord](TrustRecord, options.reports))
-    assert isinstance(outcome, TrustOutcome)
+    outcome = rewritten(StoredTrust(files), Experiments(TrustRecord, options.reports))
     return Written((headline(outcome),), outcome.exit_code)

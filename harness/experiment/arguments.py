@@ -13,6 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.experiment.record import RUNNING
 from harness.plan.job import latest_end_s
+from harness.plan.load.groups import total_users
 from harness.plan.load.model import Load, LoadArguments, load_record, parse_load, resolve_load
 from harness.plan.plan import Plan
 from harness.run.arguments import command_of, run_arguments
@@ -33,6 +34,15 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
     if load.duration_s is None:
         raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
     return load
+
+
+def default_users(request: Request) -> int:
+    """Return the users of the plan; UsageError for a plan whose loads are all open."""
+    load = request.plan.load
+    users = total_users(load.loads) if load.loads else load.users
+    if not users:
+        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
+    return users
 
 
 def record_fields(

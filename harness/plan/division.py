@@ -25,6 +25,12 @@ def check_users(load: Load, count: int) -> None:
         part_of(load, Part(count, count))
 
 
+def count_of_parts(load: Load, most: int) -> int:
+    """Return how many of `most` parts there are of a load, so that each has a user of each load with users."""
+    loads = load.loads if isinstance(load, SeveralLoads) else (load,)
+    return min([most, *(load.users for load in loads if not isinstance(load, OpenLoad) and load.users)])
+
+
 def part_of(load: Load, part: Part) -> Load:
     """Return the load of one part of a run: its share of users and rates, for the whole time.
 

@@ -49,7 +49,7 @@ SET_BY_THE_RUN = {
     "port": "TARGET",
     "base_path": "TARGET",
     "run_id": "the run's name",
-    "generator": "REMOTES",
+    "generator": "PART",
     "dump_dir": "the run directory",
 }
 

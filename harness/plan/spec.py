@@ -95,9 +95,10 @@ class RunSpec:
     """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
-    `is_profiled` requests a profile of the system's JVMs, `is_traced` a traceparent in each HTTP request, `is_soak`
-    heap histograms. `set_values` are the parts of SET, name=value. With `part` the load is that part of a run's, and
-    begins at `start_at`: a time, or a file that gets one; at once without it.
+    `is_profiled` requests a profile of the system's JVMs, `is_traced` a traceparent in each HTTP request. `options` are
+    those of the command by name, with ••• for secrets: an option of a run is read from them where it acts. `set_values`
+    are the parts of SET, name=value. With `part` the load is that part of a run's, and begins at `start_at`: a time, or
+    a file that gets one; at once without it.
     """
 
     plan: Plan
@@ -113,9 +114,14 @@ class RunSpec:
     is_profiled: bool = False
     set_values: tuple[str, ...] = ()
     is_traced: bool = False
-    is_soak: bool = False
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     part: Part | None = None
     start_at: str = ""
+
+    @property
+    def is_soak(self) -> bool:
+        """Whether heap histograms are taken."""
+        return "soak" in self.options
 
     @property
     def is_long(self) -> bool:

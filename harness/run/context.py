@@ -1,4 +1,4 @@
-"""Provides what the runs of one command share, such as JMeter, the console and the load generators."""
+"""Provides what the runs of one command share, such as JMeter, the console and the parts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.checks.jvm_options import check_jvm_options
-from harness.plan.job import latest_end_s
 from harness.plan.spec import LEAN, RunSpec, Target
 from harness.run.directory import RunDirectory, check_space
 from harness.run.jmeter.connections import agent_option
@@ -41,9 +40,7 @@ from harness.run.jmeter.process import JMeterHome
 from harness.run.jmeter.progress import Watch
 from harness.run.other_runs import OtherRun
 from harness.run.parts.drive import PartMachines
-from harness.run.parts.kubernetes import former_pods, new_pods
 from harness.run.parts.left import left_runs
-from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.system.supervisor import Supervisor
 
@@ -56,7 +53,7 @@ DEADLINE_S = 8.0
 
 @dataclass(frozen=True)
 class RunContext:
-    """The shared state of the runs; `generators` or `parts`, if any, produce the load instead of this machine's JMeter.
+    """The shared state of the runs; `parts`, if any, produce the load instead of this machine's JMeter.
 
     `show_interim` prints an interim table in the first minute of a run; None prints none. `watch` gets every sample.
     """
@@ -65,7 +62,6 @@ class RunContext:
     interrupts: Interrupts
     console: Console
     guardian: Guardian
-    generators: Generators | None = None
     show_interim: ShowInterim | None = None
     watch: Watch | None = None
     parts: PartMachines | None = None
@@ -86,9 +82,6 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     where = f"plans/{plan.name}.toml [jmeter] plugins"
-    if plan.plugins and request.remotes:
-        what = f"{where}: REMOTES cannot be used with them"
-        raise UsageError(what, "install them on the generators, and remove them")
     plugins = toolchain.ensure_plugins(plan.plugins, where)
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
@@ -98,11 +91,9 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
     agent_option(agent, Path(tempfile.gettempdir()), ())  # a UsageError, before anything starts
-    if not request.remotes and all(place.has_tool for place in request.places):  # load generators start without them
+    if all(place.has_tool for place in request.places):  # other machines start without them
         want_class_data(home, agent, java)
-    # Load generators elsewhere use JMeter's own sampler.
-    is_lean = request.sampler == LEAN and not request.remotes
-    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), is_lean)
+    return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), request.sampler == LEAN)
 
 
 def check_target(target: Target) -> None:
@@ -148,35 +139,19 @@ def warn_of(others: Sequence[OtherRun], log: Log) -> None:
 
 
 @contextmanager
-def with_generators(request: Request, keys: Path, context: RunContext) -> Iterator[RunContext]:
-    """Yield the context with the load generators of the request; they are claimed until the block ends.
+def with_parts(request: Request, longest_s: float | None, context: RunContext) -> Iterator[RunContext]:
+    """Yield the context with the machines of the parts; they are connected until the block ends.
 
-    StartError when one of them cannot be used.
-    """
-    if not request.remotes:
-        yield context
-        return
-    with Generators(request.remotes, keys, context.jmeter.path, context.guardian) as generators:
-        names = ", ".join(remote.name for remote in request.remotes)
-        context.log(f"{units.plural(len(request.remotes), 'generator')} ready: {names}")
-        yield replace(context, generators=generators)
-
-
-@contextmanager
-def with_parts(request: Request, spec: RunSpec, arguments: Sequence[str], context: RunContext) -> Iterator[RunContext]:
-    """Yield the context with the parts of a run, which get these arguments; they are connected until the block ends.
-
-    UsageError when one of them cannot be used.
+    Their load takes at most `longest_s`, None when nobody knows. UsageError when one of them cannot be used.
     """
     if not request.places:
         yield context
         return
     with ExitStack() as stack:
         places = request.places
-        if places[0].namespace:
-            longest_s = spec.load.duration_s and max(spec.load.duration_s, latest_end_s(spec.plan.jobs))
-            places = stack.enter_context(new_pods(places, request.profile, longest_s, context.log))
-        parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
+        if start := places[0].start:
+            places = stack.enter_context(start(places, request.profile, longest_s, context.log))
+        parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
         yield replace(context, parts=parts)
 
 
@@ -187,9 +162,10 @@ def fetched_runs(
     for directory, run in left_runs(request.places, folder, spec.command):
         with ExitStack() as stack:
             places, pods = request.places, [one.pod for one in run.generators if one.pod]
-            if pods:
-                places = stack.enter_context(former_pods(places, pods, context.log))
-            parts = stack.enter_context(PartMachines(request, places, arguments, context.jmeter, context.log))
+            if pods and (find := places[0].find):
+                places = stack.enter_context(find(places, pods, context.log))
+            parts = stack.enter_context(PartMachines(places, context.jmeter, context.log))
+            parts.take(request, arguments)
             parts.fetch(directory, run)
         yield directory
 

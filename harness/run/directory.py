@@ -316,5 +316,5 @@ def _series(names: Sequence[str], *patterns: re.Pattern[str]) -> list[str]:
 
 
 def generator_log(number: object) -> str:
-    """Return the file name of a generator's log in a run directory; the first generator in REMOTES is 1."""
+    """Return the file name of a generator's log in a run directory; the first part is 1."""
     return f"generator-{number}.log"

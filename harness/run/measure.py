@@ -22,7 +22,7 @@ from harness.plan.load.model import OpenLoad
 from harness.plan.plan import Dump
 from harness.plan.spec import JMETERS, LEAN, RunSpec
 from harness.run.context import RunContext, start, system_of, warn_of
-from harness.run.directory import RunDirectory, generator_log
+from harness.run.directory import RunDirectory
 from harness.run.jmeter import exchanges
 from harness.run.jmeter import process as jmeter
 from harness.run.jmeter.command import LOG_NAME
@@ -39,7 +39,6 @@ from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
 from harness.run.record import FINISHED, RunRecord
 from harness.run.recorders import finished, recording, stored
-from harness.run.remote.drive import Generators
 from harness.run.request import Request
 from harness.run.reserve import reserved
 from harness.run.telemetry.table import GENERATOR
@@ -54,7 +53,6 @@ _FULL_BYTES = 64 * 1024
 _PART_BYTES = 1024 * 1024
 _TIME = slice(11, 19)  # of 2026-11-28T19:16:10Z
 _COUNTS_NAME = ".http-requests.json"
-_RAW_OF_GENERATORS = exchanges.generator_exchanges(0).replace("0", "*")
 
 
 def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> RunRecord:
@@ -110,13 +108,9 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
-    reasons, ended = outcome.reasons, driven.ended
+    ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
-    if ended is None:
-        generator_count = 0 if outcome.reasons else len(record.generators)
-        reasons += connection_reasons(directory, run.command.allowed_connections, generator_count)
-        known = bool(deaths)
-        reasons += () if driven.was_full else _reasons_from_log(directory, outcome, are_deaths_known=known)
+    reasons = outcome.reasons if ended else _reasons(run, driven, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,
@@ -141,6 +135,15 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     )
     directory.write_run(record)
     return record
+
+
+def _reasons(run: PreparedRun, driven: _Driven, *, are_deaths_known: bool) -> tuple[str, ...]:
+    """Return why a run of this process is INVALID: what JMeter says, connections, and errors of its log."""
+    outcome, directory = driven.outcome, run.directory
+    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections)
+    if driven.was_full:
+        return reasons
+    return reasons + _reasons_from_log(directory, outcome, are_deaths_known=are_deaths_known)
 
 
 def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
@@ -175,29 +178,26 @@ def _drive(
     free: Callable[[], None],
 ) -> _Driven:
     """Run JMeter until it ends, and show progress; then `free` the disk for what is written afterwards."""
-    spec, directory, system, generators = run.spec, run.directory, run.system, context.generators
+    spec, directory, system = run.spec, run.directory, run.system
     parts, command = context.parts, run.command
     request_count = None if isinstance(spec.load, OpenLoad) else spec.load.requests
     jobs_s = latest_end_s(spec.plan.jobs)
     early_stop = EarlyStop(spec.plan.stop, spec.load, spec.plan.once_labels) if spec.plan.stop else None
     end = EndOfLoad(spec.load.duration_s, spec.profile.overrun_s, request_count, auto_end, early_stop, jobs_s)
     with ExitStack() as stack:
-        if generators:
-            stack.enter_context(generators.keys_in(directory))
         if spec.start_at:
             command = starting_at(command, spec.start_at, JAVA_OPTIONS)
         process = parts.launch(context.interrupts) if parts else JMeter(command, directory.path)
         # This does nothing unless an error of the harness left JMeter running.
         stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
         pids = {GENERATOR: process.pid} if isinstance(process, JMeter) else {}
-        pids |= generators.local_processes if generators else {}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
 
         def failures() -> tuple[str, ...]:
             warn_of(others.new(), progress.log)
             problems = [one.problem() for one in started.values()]
-            return folder.failures(problems) or _failures(system, parts or generators, context.guardian)
+            return folder.failures(problems) or _failures(system, parts, context.guardian)
 
         warn_of(others.new(), progress.log)
         folder = FolderWatch(directory.path, progress.log)
@@ -210,10 +210,6 @@ def _drive(
     full = folder.reasons(directory.samples)
     if full:  # whatever else went wrong follows from it
         outcome = replace(outcome, reasons=full)
-    if generators:
-        reasons = generators.end(directory)
-        if not outcome.interrupted and not outcome.reasons:
-            outcome = replace(outcome, reasons=reasons)
     ended = parts.end(directory) if parts else None
     if ended and ended.reasons and not outcome.interrupted:
         outcome = replace(outcome, reasons=tuple(dict.fromkeys((*outcome.reasons, *ended.reasons))))
@@ -238,14 +234,12 @@ def _auto_end(spec: RunSpec) -> AutoEnd | None:
     return AutoEnd(spec.load, spec.plan.once_labels)
 
 
-def _failures(
-    system: Supervisor | None, generators: Generators | PartMachines | None, guardian: Guardian
-) -> tuple[str, ...]:
+def _failures(system: Supervisor | None, parts: PartMachines | None, guardian: Guardian) -> tuple[str, ...]:
     """Return a line for each process that died since the last call; restart a guardian that died."""
     guardian.keep_up()
     ended = system.check() if system else ()
     died = tuple(f"{process.name} died during the run: it {jmeter.ending_text(process.exit_code)}" for process in ended)
-    return died + (generators.failures() if generators else ())
+    return died + (parts.failures() if parts else ())
 
 
 def _reasons_from_log(directory: RunDirectory, outcome: DriveOutcome, *, are_deaths_known: bool) -> tuple[str, ...]:
@@ -256,23 +250,16 @@ def _reasons_from_log(directory: RunDirectory, outcome: DriveOutcome, *, are_dea
     """
     if outcome.interrupted:
         return ()
-    path = directory.path
-    logs = [LOG_NAME, *sorted(log.name for log in path.glob(generator_log("*")))]
-    messages = dict.fromkeys(text for log in logs for text in jmeter.plan_messages(path, log))
-    if messages:
+    path, log = directory.path, LOG_NAME
+    if messages := dict.fromkeys(jmeter.plan_messages(path, log)):
         return tuple(f"the plan says: {text}" for text in messages)
     has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
-    relevant = [
-        log
-        for log in logs
-        if not has_samples
-        or (not are_deaths_known and jmeter.has_dead_thread(path, log))
-        or (log == LOG_NAME and has_failed)
-    ]
+    if has_samples and not has_failed and (are_deaths_known or not jmeter.has_dead_thread(path, log)):
+        return ()
     with_console = jmeter.signal_of(outcome.exit_code) is None
-    reasons = ((log, jmeter.reason_from_logs(path, log, with_console=with_console)) for log in relevant)
-    return tuple(f"{log}: {reason}" for log, reason in reasons if reason)
+    reason = jmeter.reason_from_logs(path, log, with_console=with_console)
+    return (f"{log}: {reason}",) if reason else ()
 
 
 def read_figures(directory: Path, dumps: Sequence[Dump]) -> tuple[tuple[str, str], ...]:
@@ -335,16 +322,11 @@ def remove_if_killed(folder: Path, guardian: Guardian) -> None:
 
 
 def store_failures(directory: RunDirectory, hidden: Iterable[str]) -> None:
-    """Write the masked exchanges of JMeter and of its load generators; remove the unmasked files.
-
-    A run without failures has neither.
-    """
-    raw = [directory.path / exchanges.RAW_NAME, *sorted(directory.path.glob(_RAW_OF_GENERATORS))]
-    files = [path for path in raw if path.is_file()]
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in files)
-    found = [one for text in texts for one in exchanges.parse_exchanges(text)]
-    if found:
+    """Write the masked exchanges of JMeter; remove the unmasked file. A run without failures has neither."""
+    raw = directory.path / exchanges.RAW_NAME
+    if not raw.is_file():
+        return
+    if found := exchanges.parse_exchanges(raw.read_text(encoding="utf-8", errors="replace")):
         text = exchanges.exchanges_text(exchanges.masked_exchanges(exchanges.first_of_each_cause(found), hidden))
         directory.failures.write_text(text, encoding="utf-8")
-    for path in files:
-        path.unlink()
+    raw.unlink()

@@ -16,14 +16,13 @@ from harness.plan.checks.lint import lint
 from harness.plan.jmx.trace import check_traceable
 from harness.plan.job import check_starts
 from harness.plan.load.memory import check_memory, user_kb
-from harness.plan.load.model import Load
+from harness.plan.load.model import PARTS_MAX, Load
 from harness.plan.spec import Target
 from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
-from harness.run.jmeter.exchanges import RAW_NAME, generator_exchanges
+from harness.run.jmeter.exchanges import RAW_NAME
 from harness.run.recorders import RECORDERS
-from harness.run.remote.load import KEY_PROPERTIES, KEY_STORE, REMOTES_MAX
 from harness.run.request import Request
 
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.
@@ -36,11 +35,8 @@ def check_request(request: Request, load: Load) -> None:
     if request.is_traced:
         check_traceable(request.plan.jmx_path)
     check_starts(request.plan.jobs, load.duration_s)
-    if request.plan.jobs and request.remotes:
-        todo = "give ON instead: the first part of the run sends the jobs"
-        raise UsageError("REMOTES cannot be used with a plan that has [[job]]", todo)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
-    if not request.remotes and not request.places:  # each part looks at its own share
+    if not request.places:  # each part looks at its own share
         check_memory(load, user_kb(request.plan.jmx_path, request.target), request.profile.generator_heap_mb)
 
 
@@ -66,9 +62,9 @@ def run_files() -> frozenset[str]:
     own = (run.run_json, run.samples, packed_path(run.samples), index_path(run.samples), run.effective_plan)
     paths = (*own, run.compared, run.system_logs, run.failures, run.failures_page)
     recorded = filter(None, (recorder.file for recorder in RECORDERS))
-    names = (FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME, KEY_STORE, KEY_PROPERTIES)
-    makers = (generator_connections, generator_exchanges, generator_log)
-    numbered = (name(number) for name in makers for number in range(1, REMOTES_MAX + 1))
+    names = (FOREIGN_NAME, RAW_NAME, LOG_NAME, CONSOLE_NAME)
+    makers = (generator_connections, generator_log)
+    numbered = (name(number) for name in makers for number in range(1, PARTS_MAX + 1))
     return frozenset((*(path.name for path in paths), *recorded, *names, *numbered))
 
 

@@ -58,7 +58,6 @@ from harness.run.jmeter.process import free_udp_port
 from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
-from harness.run.remote.load import plan_of_all
 from harness.system.supervisor import Supervisor
 from harness.system.system import Manifest
 
@@ -96,9 +95,8 @@ def prepare(
     """
     target = spec.target or specs.parse_target(system.target_url if system else "")
     properties = _properties(spec, target, directory.name, is_embedded=system is not None)
-    jmx_path, load, generators = spec.plan.jmx_path, spec.load, context.generators
-    shared = plan_of_all(jmx_path, load, len(generators.remotes)) if generators else None
-    effective = shared.jmx if shared else effective_jmx(jmx_path, load)
+    jmx_path = spec.plan.jmx_path
+    effective = effective_jmx(jmx_path, spec.load)
     effective = with_jobs(with_headers(effective, spec.plan.headers), _jobs(spec))
     directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path, spec.plan.own_files)
     if spec.part:
@@ -108,10 +106,6 @@ def prepare(
         context.parts.begin(spec, target, directory, properties["run_id"])
     secret_headers = secret_header_names(effective, spec.plan.secret_properties)
     credentials = credentials_properties(secret_headers, goes_across=spec.plan.allow.credentials_across)
-    if generators and shared:
-        allowed = allowed_connections(target, spec.plan.allow.hosts)
-        each = [{**part, **credentials} for part in shared.properties]
-        generators.begin(directory, spec.plan, properties, each, tuple(spec.secrets), allowed)
     command = _command(spec, target, properties, context, credentials_option(credentials))
     record = _record(spec, directory, system, command, context)
     record = replace(record, system_facts=record.system_facts + start_facts)
@@ -138,27 +132,20 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
 def _command(
     spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext, credentials: str
 ) -> JMeterCommand:
-    """Return JMeter's command for the spec; with load generators JMeter is their controller.
-
-    `credentials` is the option about them.
-    """
-    generators, port = context.generators, free_udp_port()
-    remotes = generators.remotes if generators else ()
-    allowed = allowed_connections(target, spec.plan.allow.hosts, [remote.host for remote in remotes])
+    """Return JMeter's command for the spec; `credentials` is the option about them."""
+    port = free_udp_port()
+    allowed = allowed_connections(target, spec.plan.allow.hosts)
     settings = SHIPPED / "jmeter" / "jmeter.properties"
     columns = trace_columns(properties) if spec.is_traced else {}
-    given, more = {**properties, **columns}, context.jmeter.options
-    if generators:
-        given, more = columns, tuple(generators.controller_options(properties, spec.plan.jmx_path))
     connections = Path(tempfile.mkdtemp(prefix=LIST_FOLDER)) / FOREIGN_NAME
     context.guardian.remove_at_end(connections.parent)
     group = group_path(f"lth-{connections.parent.name}")
     if group:
         context.guardian.remove_at_end(group)
-    more = (*settings_options(context.jmeter.path, connections.parent), *more)
-    arguments = jmeter_arguments(context.jmeter.path, settings, given, port, more)
+    more = (*settings_options(context.jmeter.path, connections.parent), *context.jmeter.options)
+    arguments = jmeter_arguments(context.jmeter.path, settings, {**properties, **columns}, port, more)
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES} {NO_NATIVE}"
-    if most := _users_most(spec, context):
+    if most := _users_most(spec):
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
     own += f" {credentials}".rstrip()
@@ -183,11 +170,11 @@ def _command(
     )
 
 
-def _users_most(spec: RunSpec, context: RunContext) -> int | None:
+def _users_most(spec: RunSpec) -> int | None:
     """Return how many users of an open load may be active in this JMeter; None for other loads."""
     load = spec.load
     is_open = isinstance(load, OpenLoad) or (isinstance(load, SeveralLoads) and load.has_open)
-    if context.generators or not is_open:
+    if not is_open:
         return None
     return users_most(spec.profile.generator_heap_mb, user_kb(spec.plan.jmx_path, spec.target))
 
@@ -196,9 +183,8 @@ def _record(
     spec: RunSpec, directory: RunDirectory, system: Supervisor | None, command: JMeterCommand, context: RunContext
 ) -> RunRecord:
     """Return the record of a run that starts; secrets are masked."""
-    plan, profile, generators = spec.plan, spec.profile, context.generators
+    plan, profile = spec.plan, spec.profile
     checkout = git.facts(current_project().folder)
-    shared = context.parts or generators
     return RunRecord(
         format_version=FORMAT_VERSION,
         name=directory.name,
@@ -227,7 +213,7 @@ def _record(
         started_at=now(),
         exception_logs=system.exception_logs if system else (),
         cloudwatch=requested(profile.cloudwatch, profile.name),
-        generators=shared.records(spec.load) if shared else (),
+        generators=context.parts.records(spec.load) if context.parts else (),
         allowances=plan.allow.lines,
         source_hashes=source_hashes(plan, profile, system.manifest.folder if system else None),
         given_properties=tuple(plan.given),
@@ -237,7 +223,7 @@ def _record(
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
-        users_most=_users_most(spec, context),
+        users_most=_users_most(spec),
         jobs=tuple(job.record for job in _jobs(spec)),
     ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
 

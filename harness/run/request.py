@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.base import units
 from harness.base.command import Command
 from harness.base.errors import UsageError
-from harness.base.project import FILE_NAME, folder_with, read_project
+from harness.base.project import FILE_NAME, Project, folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
 from harness.cloudwatch.queries import requested
@@ -27,9 +27,9 @@ from harness.plan.properties import properties_text, with_properties
 from harness.plan.spec import Profile, RunSpec, Target
 from harness.run.arguments import run_command_of
 from harness.run.consent import check_consent
-from harness.run.parts.places import Place, parse_places
+from harness.run.parts.launchers import parse_places
+from harness.run.parts.places import Place
 from harness.run.powers import Subject
-from harness.run.remote.load import Remote, parse_remotes
 from harness.run.set_values import SetValues, sorted_values, with_settings
 from harness.system.manifest import ConfiguredSystem, load_configured, system_names
 from harness.system.system import Manifest, Settings
@@ -52,13 +52,11 @@ class Request:
     build: Path
     secrets: Mapping[str, str] = field(repr=False)
     hidden: tuple[str, ...] = field(repr=False)
-    remotes: tuple[Remote, ...] = ()
     places: tuple[Place, ...] = ()
     part: Part | None = None
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
-    is_soak: bool = False
     sampler: str = specs.LEAN
     # The command of one run with these options; its level, set by an experiment, is not in it.
     command: Command = field(default_factory=lambda: Command("run"))
@@ -84,7 +82,7 @@ class Request:
             is_profiled=self.is_profiled,
             set_values=self.set_values.shown,
             is_traced=self.is_traced,
-            is_soak=self.is_soak,
+            options=self.command.values,
             part=self.part,
         )
 
@@ -102,35 +100,21 @@ def resolve_request(options: argparse.Namespace) -> Request:
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plan, target_text, moved_secrets = _found_plan(names, profile)
     names.target = target_text
-    if names.properties:
-        plan = with_properties(plan, names.properties)
-    if names.think:
-        plan = replace(plan, load=plan.load.with_think_time(units.parse_duration_s(names.think, "--think")))
-    is_traced = bool(names.trace) or profile.is_traced
+    plan = _with_options(plan, names)
     _check_exclusions(names)
     if project.target and not names.target and not plan.system:
         names.target = project.target
     is_target_only = names.target and (names.part or not plan.system)
     check_hosts(plan.allow.hosts, plan.name, profile)
-    target = specs.parse_target(project.target_url(names.target)) if names.target else None
-    if target:
-        check_allowed(target, profile)
+    target = _target(names, project, profile)
     part = parse_part(names.part) if names.part else None
     # Of a system that several parts load only the launcher records more than response times.
     profile = _with_password(replace(profile, database=None) if part else profile, home)
-    remotes = parse_remotes(names.remotes) if names.remotes else ()
     places = parse_places(names.on) if names.on else ()
-    others = [one.name for one in remotes if not one.is_local] + [one.name for one in places if not one.is_here]
-    check_reach(others, target)
+    check_reach([one.name for one in places if not one.is_here], target)
     system = None if is_target_only else configured_system(home, plan, profile)
-    manifest, settings = (system.manifest, system.settings) if system else (None, {})
-    given = SetValues()
-    if names.set:
-        systems = system_names(home)
-        given = sorted_values(names.set, plan, manifest, systems, is_target=target is not None)
-        plan = with_properties(plan, shlex.join(given.properties), where="")
-    if manifest and given.settings:
-        settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
+    manifest = system.manifest if system else None
+    plan, settings, given = _with_set(names, plan, system, is_target=target is not None)
     own_secrets = {} if target else plan.embedded_secrets
     secrets = find_secrets(plan.secrets, {**own_secrets, **moved_secrets}, home)
     public = manifest.settings if manifest else {}
@@ -145,17 +129,51 @@ def resolve_request(options: argparse.Namespace) -> Request:
         build=build,
         secrets=secrets,
         hidden=(*_hidden(plan, secrets, profile), *secret_values(own_settings)),
-        remotes=remotes,
         places=places,
         part=part,
         is_profiled=bool(names.profile) or (profile.is_profiled and target is None),
         set_values=given,
-        is_traced=is_traced,
+        is_traced=bool(names.trace) or profile.is_traced,
         sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
-        is_soak=bool(names.soak),
     )
     check_consent(_subject(request, names))
     return replace(request, command=run_command_of(options, request.hidden, request.properties))
+
+
+class _WithSet(NamedTuple):
+    """The plan and the settings of its system with the values of --set."""
+
+    plan: Plan
+    settings: Settings
+    given: SetValues
+
+
+def _with_set(names: _Given, plan: Plan, system: ConfiguredSystem | None, *, is_target: bool) -> _WithSet:
+    manifest, settings = (system.manifest, system.settings) if system else (None, {})
+    if not names.set:
+        return _WithSet(plan, settings, SetValues())
+    given = sorted_values(names.set, plan, manifest, system_names(names.home), is_target=is_target)
+    plan = with_properties(plan, shlex.join(given.properties), where="")
+    if manifest and given.settings:
+        settings = with_settings(manifest, settings, given.settings, plan.embedded_settings)
+    return _WithSet(plan, settings, given)
+
+
+def _target(names: _Given, project: Project, profile: Profile) -> Target | None:
+    """Return the target that is named, which must be allowed; None to start a system."""
+    target = specs.parse_target(project.target_url(names.target)) if names.target else None
+    if target:
+        check_allowed(target, profile)
+    return target
+
+
+def _with_options(plan: Plan, names: _Given) -> Plan:
+    """Return the plan with the options that change what it sends."""
+    if names.properties:
+        plan = with_properties(plan, names.properties)
+    if names.think:
+        plan = replace(plan, load=plan.load.with_think_time(units.parse_duration_s(names.think, "--think")))
+    return plan
 
 
 def _subject(request: Request, names: _Given) -> Subject:
@@ -232,11 +250,8 @@ def _check_exclusions(names: _Given) -> None:
         raise UsageError(
             "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
         )
-    shared = [
-        f"{name}={text}" for name, text in (("ON", names.on), ("REMOTES", names.remotes), ("PART", names.part)) if text
-    ]
-    if len(shared) > 1:
-        raise UsageError(f"{' and '.join(shared)} cannot be used together", "give one")
+    if names.on and names.part:
+        raise UsageError(f"ON={names.on} and PART={names.part} cannot be used together", "give one")
     if names.part and not names.target:
         raise UsageError(f"PART={names.part}: the parts of a run load one system", "give its TARGET=http://host:port")
 

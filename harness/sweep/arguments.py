@@ -8,7 +8,6 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.experiment.arguments import new_fields
 from harness.plan.goal_input import goal_names
-from harness.plan.load.groups import total_users
 from harness.plan.load.model import LoadArguments, parse_load
 from harness.plan.stop import parse_stop
 from harness.run.request import Request
@@ -47,18 +46,8 @@ def new_record(options: argparse.Namespace, request: Request, kind: str) -> Swee
         runs=(),
         **fields,
         requests=length.requests,
-        remotes=options.remotes,
         given=given,
     )
-
-
-def default_users(request: Request) -> int:
-    """Return the users of the plan; UsageError for a plan whose loads are all open."""
-    load = request.plan.load
-    users = total_users(load.loads) if load.loads else load.users
-    if not users:
-        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
-    return users
 
 
 def _given(options: argparse.Namespace) -> dict[str, str]:

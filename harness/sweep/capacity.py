@@ -10,6 +10,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.errors import EXIT_OK, UsageError
 from harness.experiment.counting import Needs
+from harness.experiment.warm import NextRun
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal
 from harness.plan.goal_input import resolve_goal
@@ -17,9 +18,8 @@ from harness.plan.load.model import USERS_MAX, LoadRecord, load_record
 from harness.run.arguments import goal_arguments
 from harness.run.request import Request
 from harness.sweep.arguments import new_record
-from harness.sweep.driver import NextRun, SweepDesign
+from harness.sweep.design import SweepDesign, level_load
 from harness.sweep.files import SweepSoFar
-from harness.sweep.level_runner import level_load
 from harness.sweep.levels import level_run, levels_of
 from harness.sweep.record import CAPACITY, SweepRecord, SweepRun
 from harness.sweep.search import Probe, capacity, next_users
@@ -29,7 +29,7 @@ _MOST = "400"
 
 def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) -> SweepRecord:
     """Return the record of a new search. UsageError for options of levels, and without a goal."""
-    if given := next((name for name in ("users", "repeat", "remotes") if getattr(options, name)), None):
+    if given := next((name for name in ("users", "repeat") if getattr(options, name)), None):
         raise UsageError(f"--find chooses the levels itself: --{given} has no effect", f"leave --{given} out")
     request = next(iter(requests.values()))
     goal = resolve_goal(goal_arguments(options), request.plan.goal)

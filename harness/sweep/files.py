@@ -10,6 +10,7 @@ from harness.base.errors import UsageError
 from harness.experiment.execute import Step
 from harness.experiment.files import ExperimentFiles, recorded_in
 from harness.experiment.runner import Design
+from harness.experiment.warm import SoFar
 from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import RunDirectory, load_record
@@ -28,12 +29,7 @@ def sweeps_with(runs: Sequence[RunDirectory]) -> list[ExperimentFiles]:
     return sweeps
 
 
-@dataclass(frozen=True)
-class SweepSoFar:
-    """A sweep so far: its record, and the results of its completed runs in order."""
-
-    record: SweepRecord
-    results: tuple[RunResult, ...]
+SweepSoFar = SoFar[SweepRecord]
 
 
 @dataclass

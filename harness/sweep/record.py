@@ -61,9 +61,8 @@ class SweepRecord(PlanExperiment):
 
     `users` are the levels of a sweep in order, measured `repeat` times in rounds. A capacity search has no list: it
     starts at `first_users` and ends at `most_users`, within `goal`. A ramp, duration, loops, requests or goal of None
-    is the plan's. `remotes` are the load generators as given; so are the texts in `given`, by option: goals, stop
-    conditions and SET. `values` are the levels of a sweep over a setting, as in SET: delay_ms=20, all with the same
-    users; without them the levels are `users`. With `rate_per_s` the load is open, and the users of the level are 1.
+    is the plan's. `given` has goals, stop conditions and SET as given, by option. `values` are the levels of a sweep
+    over a setting, as in SET: delay_ms=20, all with the same users; without them the levels are `users`.
     """
 
     runs: tuple[SweepRun, ...]
@@ -81,16 +80,13 @@ class SweepRecord(PlanExperiment):
     first_users: int | None
     most_users: int | None
     requests: int | None = None
-    remotes: str | None = None
     given: Mapping[str, str] = field(default_factory=dict)
     values: tuple[str, ...] = ()
-    rate_per_s: float | None = None
-    optional: ClassVar[tuple[str, ...]] = ("rate_per_s",)
     runs_have_names: ClassVar = True
     report_kind: ClassVar = kinds.SWEEP
     what: ClassVar = "a sweep"
     # What the file contains beside the record: the result of the report.
-    not_read: ClassVar[tuple[str, ...]] = ("verdict", "headline", "result")
+    not_read: ClassVar[tuple[str, ...]] = ("verdict", "headline", "result", "remotes", "rate_per_s")
 
     def __post_init__(self) -> None:
         """Raise ValueError for a run's name that leads to another folder, and for numbers out of range."""
@@ -139,14 +135,6 @@ class SweepRecord(PlanExperiment):
         if self.first_users is None or self.most_users is None:
             return sorted(self.users)[len(self.users) // 2]
         return min(max(self.first_users, _WARM_UP_USERS), self.most_users)
-
-    def restarts_before(self, run: ExperimentRun) -> bool:  # noqa: ARG002
-        """Whether the system is restarted before a run."""
-        return self.fresh
-
-    def run_note(self) -> str:
-        """Return the note of each run."""
-        return kinds.level_note(self.name)
 
     @property
     def steps(self) -> tuple[SweepRun, ...]:

@@ -273,8 +273,8 @@ def test_note_properties_and_headers_are_those_of_each_run_and_no_secret_is_stor
     if more:
         assert record["properties"] == f"httpclient4.retrycount=1 api_password={MASK}"
         assert record["headers"] == [f"X-Api-Key: {MASK}"]
-        assert f"HEADER='X-Api-Key: {MASK}'" in record["command"]
-        assert "PROPERTIES='httpclient4.retrycount=1 api_password=" in record["command"]
+        assert f"'--header=X-Api-Key: {MASK}'" in record["command"]
+        assert "'--properties=httpclient4.retrycount=1 api_password=" in record["command"]
 
 
 @KINDS

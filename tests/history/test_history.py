@@ -242,7 +242,7 @@ def test_lasting_changes_are_in_table_chart_and_data(tmp_path):
     assert row in first_screen(text)
     assert text.count(row) == 1
     assert "\n**16 runs; average: 1 lasting change, the newest since run-07_9: +49.9 %.**\n" in text
-    assert text.count("`make compare BASE=tiny/run-07_8 NEW=tiny/run-07_9`") == 1
+    assert text.count("`lth compare --base=tiny/run-07_8 --new=tiny/run-07_9`") == 1
     assert "+49.9 %, accepted" in history_chart(line, "TOTAL", metric_of("average"))
     marked = [line for line in history_csv(found).splitlines() if line.endswith(",checked twice")]
     assert len(marked) == 1

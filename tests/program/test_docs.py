@@ -54,3 +54,17 @@ def test_readme_and_documentation_stay_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
     words = [word for page in DOCS for word in page.read_text(encoding="utf-8").split()]
     assert sum(re.search(r"\w", word) is not None for word in words) <= WORDS_MOST
+
+
+def test_the_changes_of_a_version_fit_on_two_screens() -> None:
+    """The newest section may be unreleased; no other one is, and each has what users see and the methodology."""
+    _, *versions = re.split(r"^(?=## )", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    headings = [version.splitlines()[0] for version in versions]
+    assert [line for line in headings if not re.fullmatch(r"## \d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", line)] in (
+        [],
+        [line for line in headings[:1] if re.fullmatch(r"## \d+\.\d+\.\d+ \(unreleased\)", line)],
+    )
+    for heading, version in zip(headings, versions, strict=True):
+        assert re.findall(r"^### (.*)$", version, flags=re.MULTILINE) == ["Tool", "Methodology"], heading
+        lines = version.splitlines()
+        assert (len(lines) <= 120, len(version.split()) <= 1500, max(map(len, lines)) <= 200) == (True,) * 3, heading

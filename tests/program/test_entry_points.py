@@ -151,7 +151,7 @@ def test_where_python_may_not_write_bytecode_it_is_kept_in_build_and_not_in_the_
     (tmp_path / "samples.jtl").write_text(JTL)
     variables = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": ""}
     assert outside_venv(tmp_path / "aggregate.py", "table", tmp_path / "samples.jtl", **variables).returncode == 0
-    assert {"cli", "program", "tally"} <= {path.name.split(".")[0] for path in (tmp_path / "build").rglob("*.pyc")}
+    assert {"verbs", "program", "tally"} <= {path.name.split(".")[0] for path in (tmp_path / "build").rglob("*.pyc")}
     assert not [*tmp_path.glob("harness/**/__pycache__")]
 
 

@@ -21,7 +21,6 @@ OF_JMX = {
     "harness.plan.jmx.job_threads",
     "harness.plan.jmx.thread_groups",
     "harness.run.replay.one_pass",
-    "harness.run.remote.load",
 }
 
 

@@ -64,7 +64,6 @@ EDGES = (
     "harness.live",
     "harness.run.network",
     "harness.run.parts",
-    "harness.run.remote",
 )
 # Elsewhere the last word of a module's name says that it acts: jcmd, telemetry's writer, merge_files. A new module that
 # acts has such a name; who needs another word says in review why.
@@ -83,7 +82,6 @@ WORDS = {
     "delivery",
     "directory",
     "drive",
-    "driver",
     "execute",
     "files",
     "inputs",

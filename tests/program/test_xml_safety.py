@@ -147,7 +147,6 @@ def test_nothing_else_parses_xml():
         "harness.plan.jmx.data_files": {"xml"},  # types, as the next one
         "harness.plan.checks.runnable": {"xml"},
         "harness.plan.jmx.words": {"xml"},
-        "harness.run.remote.load": {"xml"},
         "harness.plan.jmx_writer": {"xml"},  # builds and writes it, for the others
         "harness.plan.adopt.data": {"xml"},
         "harness.plan.adopt.draft": {

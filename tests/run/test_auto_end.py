@@ -186,5 +186,5 @@ def test_a_run_with_duration_auto_ends_by_itself_and_reports_when(home, target, 
     assert facts["load"]["is_auto"] is True
     assert facts["auto_end"]["is_met"] is True
     assert 6 < facts["took_s"] < 60
-    assert "DURATION=auto MAX=5m" in facts["command"]
+    assert "--duration=auto --max=5m" in facts["command"]
     assert "- auto: ended after " in report(tmp_path / "reports")

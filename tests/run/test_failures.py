@@ -33,10 +33,9 @@ def test_failures_are_masked_and_the_unmasked_file_is_removed(tmp_path):
     assert found == replace(one, request_headers="Authorization: Bearer •••", request_body="from •••")
 
 
-def test_those_of_all_load_generators_are_limited_together(tmp_path):
-    for number in (1, 2):
-        many = [replace(ONE, start_ms=10 * start + number) for start in (1, 2, 3)]
-        (tmp_path / f".exchanges-{number}.jsonl").write_text(exchanges_text(many))
+def test_the_first_three_of_a_cause_are_stored(tmp_path):
+    many = [replace(ONE, start_ms=start) for start in (21, 31, 12, 22, 11)]
+    (tmp_path / ".exchanges.jsonl").write_text(exchanges_text(many))
     store_failures(RunDirectory(tmp_path), ())
     found = parse_exchanges((tmp_path / "failures.jsonl").read_text())
     assert [one.start_ms for one in found] == [11, 12, 21]

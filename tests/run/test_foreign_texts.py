@@ -68,8 +68,8 @@ def poisoned_visit(origin: str, bomb: str) -> tuple[list[dict[str, Any]], int]:
 @pytest.fixture
 def trap(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """The file that a script would write, and the bombs."""
-    (tmp_path / "secret.txt").write_text(SECRET)
-    return tmp_path / "marker", bombs(str(tmp_path / "marker"), str(tmp_path / "secret.txt"))
+    (tmp_path / "hidden.txt").write_text(SECRET)
+    return tmp_path / "marker", bombs(str(tmp_path / "marker"), str(tmp_path / "hidden.txt"))
 
 
 class Echo(BaseHTTPRequestHandler):
@@ -121,13 +121,13 @@ def home(folder: Path) -> tuple[object, ...]:
 def test_a_recording_is_replayed_and_checked_with_the_very_texts_that_it_has(tmp_path, trap):
     marker, found = trap
     bomb = "|".join(found.values())
-    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "FOREIGN_SECRET": SECRET}
+    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "FOREIGN_VALUE": SECRET}
     entries: list[dict[str, Any]] = []
     with serving(Replaying, entries=entries, got=(got := [])) as port:
         made, _ = poisoned_visit(f"http://127.0.0.1:{port}", bomb)
         entries += made
         har = write(tmp_path / "v.har", *entries)
-        done = command("lth", "init", "shop", "--har", har, *home(tmp_path), **environment)
+        done = command("lth", "init", "shop", "--har", har, "--replay", *home(tmp_path), **environment)
         assert done.returncode == 0, done.stdout + done.stderr
         replayed = len(got)
         check = command("lth", "check", "shop", "-t", f"http://127.0.0.1:{port}", *home(tmp_path), **environment)
@@ -195,7 +195,7 @@ def poisoned_openapi(node: Any, poisoner: Poisoner, key: str = "") -> Any:
 def test_requests_of_an_openapi_file_and_of_a_curl_command_arrive_with_the_very_texts(tmp_path, trap):
     marker, found = trap
     bomb = "|".join(found.values())
-    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "FOREIGN_SECRET": SECRET}
+    environment = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "FOREIGN_VALUE": SECRET}
     poisoner = Poisoner(bomb)
     with serving(Echo, got=(got := []), found=bomb) as port:
         origin = f"http://127.0.0.1:{port}"

@@ -22,7 +22,6 @@ import pytest
 from harness.base.install import toolchain
 from harness.run.jmeter.connections import agent_argument
 from tests.support.java_program import java_command
-from tests.support.load_generator import generator
 from tests.support.local_server import serving
 from tests.support.off_host import ALIAS, element, flag, host, jmx, request, script, text
 from tests.support.paths import FAKE_JMETER
@@ -204,23 +203,6 @@ def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_t
     assert code in (0, 1, 3)  # a server that does not speak the protocol fails some of the samples
     with (directory / "samples.jtl").open(newline="") as lines:
         assert [row["success"] for row in csv.DictReader(lines) if row["label"] == "Answer"] == ["true"], output
-
-
-def test_a_remote_load_generator_reaches_no_other_host(drive, foreign, tmp_path):
-    port = foreign.server_address[1]
-    with generator(tmp_path / "keys", tmp_path / "generator.log") as (address, _):
-        names = ("foreign-connections.txt", "foreign-connections-1.txt")
-        erase = "".join(script("JSR223Sampler", name, f'new File("{name}").text = ""') for name in names)
-        plan = everything(port, "${there}", "${start}", erase)
-        hosts = EVERY_OPT_IN.format(hosts='"127.0.0.2:1"')
-        code, output, directory = drive(plan, hosts, "", "--remotes", address, "--keys", str(tmp_path / "keys"))
-    assert foreign.paths == []
-    assert code == 3, output
-    attempts = (directory / "foreign-connections-1.txt").read_text().splitlines()
-    assert {line.split(" (")[0] for line in attempts[1:]} == {f"{ALIAS}:{port}", f"{ALIAS} ping"}
-    assert len(attempts) > 15
-    reasons = json.loads(directory.with_suffix(".json").read_text())["verdict"]["reasons"]
-    assert any(f"hosts that are not allowed were refused: {ALIAS}:{port} (" in reason for reason in reasons)
 
 
 SOCKETS = """

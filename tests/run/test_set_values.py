@@ -157,6 +157,6 @@ def test_a_sweep_sets_each_of_its_levels_and_resumes_with_what_was_set(
     assert "--set=size=4" in (folder / "run-01_2.md").read_text()
     assert "- SET: tiny.size=4\n" in (folder / "sweep-01.md").read_text()
     again = [*arguments_of_run(home, tmp_path, ()), "--resume=01", "--set=size=5"]
-    why = r"tiny/sweep-01 has other settings .*; leave out what differs, or repeat its command: lth sweep "
+    why = r"tiny/sweep-01 has other settings: --set; leave out what differs, or repeat its command: lth sweep "
     with pytest.raises(UsageError, match=why):
         main(again, "scripts/sweep")

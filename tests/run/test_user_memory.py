@@ -25,8 +25,8 @@ def test_a_user_keeps_two_buffers_of_a_connection_and_none_of_the_log(tmp_path: 
     kept = []
     with hostile_server() as server:
         target = "http://{}:{}".format(*server.address)
-        write_requests([OneRequest(f"{target}/wait/7000/late")], tmp_path / "plans", "late", "late")
-        load = ("-u", 300, "--loops", 1, "--ramp", 3, "--target", target)
+        write_requests([OneRequest(f"{target}/wait/12000/late")], tmp_path / "plans", "late", "late")
+        load = ("-u", 300, "--loops", 1, "--ramp", 8, "--target", target)
         folders = ("--home", tmp_path, "--reports", tmp_path / "reports")
         with meanwhile(lambda: kept.extend(_counted(tmp_path, server, users) for users in (30, 300))):
             done = command("scripts/run", "late", *load, *folders, JMETER_HOME=str(toolchain.ensure_jmeter()))

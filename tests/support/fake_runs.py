@@ -16,11 +16,11 @@ from harness.base import guardian
 from harness.base.interrupts import Interrupts
 from harness.base.process import Launch
 from harness.cli.verbs import main
+from harness.experiment import warm_runner
 from harness.experiment.execute import MeasuredRun
 from harness.run import child
 from harness.run.directory import reserve
 from harness.run.limited_run import IN_TIME, INTERRUPTED, ProcessEnd
-from harness.sweep import level_runner
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import wait_for
 from tests.support.report_folder import add_run, add_samples
@@ -105,7 +105,7 @@ def use_fake_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_samples(reports, name, samples=400, seconds=100, interrupted=behaviour == "wait", **failed)
         return MeasuredRun(directory, behaviour == "wait")
 
-    monkeypatch.setattr(level_runner.Levels, "measured", measured)
+    monkeypatch.setattr(warm_runner.Levels, "measured", measured)
 
 
 def tiny_command(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reports: str) -> Callable[..., int]:

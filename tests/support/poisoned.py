@@ -24,7 +24,7 @@ def bombs(marker: str, secret: str) -> dict[str, str]:
         "a script": f"${{__groovy(['touch'].plus('{marker}').execute().waitFor())}}",
         "a file": f"${{__FileToString({secret})}}",
         "a property": "${__P(user.home,gone)}",
-        "a variable of the environment": "$FOREIGN_SECRET|${FOREIGN_SECRET}|${__env(FOREIGN_SECRET)}|$$FOREIGN_SECRET",
+        "a variable of the environment": "$FOREIGN_VALUE|${FOREIGN_VALUE}|${__env(FOREIGN_VALUE)}|$$FOREIGN_VALUE",
         "escapes": "\\${__P(a)}|\\\\|\\,|\\$|\\",
         "an open reference": "${${${__P(",
         "a hidden sign": "$\u200b{__P(a)}|$\u00ad{__P(a)}|$\x01{__P(a)}",

@@ -188,5 +188,5 @@ def test_27_samples_near_the_goal_are_measured_again_and_then_undecided():
         SWEEP_RECORD, kind=CAPACITY, first_users=1, most_users=400, runs=(measured_level(1, 1, "run-07_1"),)
     )
     request = SimpleNamespace(plan=SimpleNamespace(goal=Goal(p90_ms=300), load=SimpleNamespace(loads=())))
-    search, so_far = CapacitySearch(None, request), SweepSoFar(record, (result,))
+    search, so_far = CapacitySearch(None, SimpleNamespace(requests=[request])), SweepSoFar(record, (result,))
     assert search.next_run(so_far).run == SweepRun(1, 2)

@@ -11,10 +11,10 @@ from harness.base.errors import UsageError
 from harness.cli import verbs as cli
 from harness.experiment.files import ExperimentFiles, Experiments, last_unfinished
 from harness.experiment.record import FINISHED, RunTime, time_left_s
+from harness.experiment.warm_runner import copy_new_lines, log_ends
 from harness.run import kinds
 from harness.run.directory import RunDirectory, reserve
 from harness.sweep.files import sweeps_with
-from harness.sweep.level_runner import copy_new_lines, log_ends
 from harness.sweep.record import SweepRecord
 from harness.system.heap import read_heaps
 from harness.system.jcmd import dump_recordings

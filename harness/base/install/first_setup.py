@@ -94,7 +94,6 @@ def set_up_tools(*, everything: bool) -> None:
         return
     if CHECKOUT:
         ensure_optional_packages()
-    toolchain.ensure_generators(home)
     store_class_data(home, toolchain.ensure_agent(), jmeter_java_version())
     toolchain.ensure_profiler()
     toolchain.ensure_charts()

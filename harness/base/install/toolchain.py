@@ -246,15 +246,6 @@ def ensure_profiler() -> None:
     ensure_flame_graphs()
 
 
-def ensure_generators(jmeter_home: Path) -> Path:
-    """Return the folder with the classes that control remote load generators. UsageError without a JDK."""
-    sources = PACKAGE / "run" / "remote" / "java"
-    classes = _compiled("generators", sources, "the control program of load generators", jmeter_classpath(jmeter_home))
-    if classes is None:
-        raise UsageError("javac is missing next to Java", f"install a JDK of Java {JAVA_LEAST} or newer")
-    return classes
-
-
 def jmeter_classpath(home: Path) -> str:
     """Return the class path with all jars of a JMeter home."""
     return os.pathsep.join(

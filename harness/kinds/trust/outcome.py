@@ -15,6 +15,7 @@ from harness.compare.conditions import Conditions
 from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
+from harness.experiment.warm import SoFar
 from harness.history.catalogue import Entry
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
@@ -26,7 +27,6 @@ from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
 from harness.report.run_result import RunResult, samples_least
-from harness.sweep.files import SweepSoFar
 
 METRICS = (AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT)
 # The metric of the answer is the first that may gate. The throughput is none: think times can decide it alone.
@@ -79,10 +79,9 @@ class MetricTrust:
 
 
 @dataclass(frozen=True)
-class TrustOutcome(SweepSoFar):
+class TrustOutcome(SoFar[TrustRecord]):
     """The record with the results of its runs in order, and of each metric what they show."""
 
-    record: TrustRecord
     starts: tuple[tuple[RunResult, ...], ...] = ()
     metrics: tuple[MetricTrust, ...] = ()
     costs: Costs | None = None
@@ -149,7 +148,7 @@ def outcome_of(record: TrustRecord, results: Mapping[str, RunResult], entries: S
         for run, result in ended
         if (problem := problem_of(result, run.problem)).text
     )
-    starts = tuple(tuple(runs) for runs in record.starts(results))
+    starts = tuple(tuple(runs) for runs in record.complete_starts(results))
     if len(starts) < STARTS_LEAST:
         return TrustOutcome(record, known, starts, problems=problems, by_name=results)
     costs = _costs(record, starts)
@@ -170,7 +169,7 @@ def headline(outcome: TrustOutcome) -> str:
     if verdict == INVALID:
         return brief(f"{before}{verdict}: {outcome.problems[-1]}")
     if len(outcome.starts) < STARTS_LEAST:
-        count = f"{len(outcome.starts)} of {units.plural(record.repeat, 'start')}"
+        count = f"{len(outcome.starts)} of {units.plural(record.starts, 'start')}"
         return brief(f"{before}{verdict}: {count} {'is' if len(outcome.starts) == 1 else 'are'} complete.")
     answers = [one for one in outcome.metrics if one.metric in _ANSWERS and not one.job]
     answers.sort(key=lambda one: _ANSWERS.index(one.metric))

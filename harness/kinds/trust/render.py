@@ -52,7 +52,7 @@ def trust_report(outcome: TrustOutcome, notes: str) -> str:
             if one.alarm_ratio is not None
         ],
         run_table=_run_table(outcome),
-        starts=units.plural(record.repeat, "start"),
+        starts=units.plural(record.starts, "start"),
         runs=RUNS_PER_START,
         warnings=warnings[WEAKENED_BY_MOST:],
         notes=notes,
@@ -103,5 +103,5 @@ def _run_table(outcome: TrustOutcome) -> str:
     for run in outcome.record.measured:
         result = outcome.by_name.get(run.name)
         counts = "yes" if result and result.name in counted else "no"
-        rows.append([run_link(result), str(run.repeat), str(run.index + 1), counts])
+        rows.append([run_link(result), str(run.start), str(run.index + 1), counts])
     return table(_RUN_HEADS, rows) if rows else ""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from harness.base import units
 from harness.base.command import Command, changed_command
 from harness.base.errors import UsageError
+from harness.base.project import DEFAULT_PROFILE
 from harness.experiment.record import FINISHED
 from harness.judge.result import NO_EFFECT, NextStep
 from harness.judge.stored_comparisons import CANNOT_TELL
@@ -58,6 +59,7 @@ def _of_best(outcome: TuneOutcome, best: Best) -> Iterator[NextStep]:
         sides = (tuple(None if level is None else 0 for level in best.choice), best.choice)
         a, b = (set_text(record.factors, side) for side in sides)
         given = Command.parse(shlex.join(["lth", "ab", *record.arguments])).options
+        given = tuple(pair for pair in given if pair != ("env", DEFAULT_PROFILE))
         given += (("properties", record.properties),) if record.properties else ()
         own = (("a", a), ("b", b), *given, *(("header", text) for text in record.headers))
         yield NextStep("Confirm the best values", str(Command("ab", own)))

@@ -30,7 +30,6 @@ site/
 # Values of secrets, and settings of one machine.
 secrets.toml
 *.local.toml
-generator-keys/
 """
 _ATTRIBUTE = "*.jmx diff=jmx"
 _KINDS = ("plans", "env", "systems")
@@ -115,7 +114,7 @@ def copy_of_clone(clone: Path, folder: Path) -> list[str]:
         for path in sorted((clone / kind).iterdir())
         if path.name != "README.md" and not _is_shipped(path, SHIPPED / kind / path.name)
     ]
-    own += [Path(name) for name in ("reports", "secrets.toml", "generator-keys") if (clone / name).exists()]
+    own += [Path(name) for name in ("reports", "secrets.toml") if (clone / name).exists()]
     for path in own:
         if (folder / path).exists():
             raise UsageError(f"{path} exists here", "choose another folder")

@@ -19,8 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * The agent's argument is {@code file=host:port,host:0,…}: port 0 is any port, IPv6 addresses are in brackets. An attempt
  * to reach another address throws a ConnectException and adds a line to the file, up to {@link #MOST_LINES}. The agent
- * writes the file's first line when it starts. A load generator starts with an empty list: {@link #allow} sets the list
- * of each run. Every TCP connection of Java, of sockets, channels and asynchronous channels, passes
+ * writes the file's first line when it starts. Every TCP connection of Java, of sockets, channels and asynchronous channels, passes
  * {@code sun.nio.ch.Net.connect}, and every datagram that or its channel's {@code send}. A connection through a proxy also
  * passes {@code SocksSocketImpl}, with the address behind the proxy. Pings pass {@code isReachable}. Native code and
  * processes that the JVM starts are restricted from outside: harness/run/network.
@@ -80,16 +79,6 @@ public final class AllowedConnections {
     /** Returns the file with the refused attempts. */
     public static Path list() {
         return file;
-    }
-
-    /** Replaces the list of allowed hosts and the file. */
-    public static synchronized void allow(String entries) throws IOException {
-        names = entries;
-        allowed = parsed(entries);
-        lineCount = 0;
-        Exchanges.reset();
-        DeadUsers.reset();
-        Files.writeString(file, "allowed: this machine, " + names + "\n");
     }
 
     private static List<Allowed> parsed(String entries) {

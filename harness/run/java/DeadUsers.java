@@ -188,12 +188,4 @@ public final class DeadUsers {
         text = text.lines().findFirst().orElse("").replace('\t', ' ');
         return text.length() > MOST_CAUSE ? text.substring(0, MOST_CAUSE) + "…" : text;
     }
-
-    /** Forgets the previous run of a load generator. */
-    static synchronized void reset() throws IOException {
-        doneCount = 0;
-        SEEN.set(0);
-        CAUSES.clear();
-        OUT.clear();
-    }
 }

@@ -87,14 +87,6 @@ public final class Exchanges {
         });
     }
 
-    /** Forgets the previous run of a load generator. */
-    static synchronized void reset() {
-        COUNTS.clear();
-        DONE.clear();
-        writtenBytes = 0;
-        isFull = false;
-    }
-
     /**
      * The getters of an event and of its result. As constants of a class they are compiled like direct calls: a successful
      * sample of a load at full speed costs nanoseconds.

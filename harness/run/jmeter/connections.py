@@ -37,12 +37,12 @@ _ADDRESSES_SHOWN = 3
 _TODO = "move the checkout to another folder"
 
 
-def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequence[str] = ()) -> tuple[str, ...]:
+def allowed_connections(target: Target, hosts: Sequence[str]) -> tuple[str, ...]:
     """Return host:port of each allowed address except those of this machine; port 0 is any port.
 
-    `hosts` are those of the plan's [allow]; `generators` are allowed at every port.
+    `hosts` are those of the plan's [allow].
     """
-    entries = [_entry(target.host, target.port), *(_entry(host, 0) for host in generators)]
+    entries = [_entry(target.host, target.port)]
     for text in hosts:
         parts = urlsplit(text if "://" in text else f"//{text}")
         entries.append(_entry(plain_host(parts.hostname or ""), parts.port or 0))
@@ -50,7 +50,7 @@ def allowed_connections(target: Target, hosts: Sequence[str], generators: Sequen
 
 
 def agent_argument(agent: Path, listed: Path, allowed: Sequence[str] = ()) -> str:
-    """Return the JVM argument that restricts a JVM to these addresses; a load generator receives them with each run.
+    """Return the JVM argument that restricts a JVM to these addresses.
 
     The agent writes its list to `listed`.
     """
@@ -104,17 +104,17 @@ class Noted(NamedTuple):
 def take_list(listed: Path, directory: RunDirectory) -> Noted:
     """Move the agent's list into the run directory; one that cannot be stored is missing there.
 
-    Return what the other files beside the list say; those of load generators are in the run directory.
+    Return what the other files beside the list say.
     """
     copy = directory.path / FOREIGN_NAME
     left_out = listed.with_name(_LEFT_OUT_NAME)
     left_out_count = int(left_out.read_text() or 0) if left_out.is_file() else 0
-    dead = [listed.with_name(DEAD_NAME), *sorted(directory.path.glob(generator_dead("*")))]
-    deaths = tuple(death for path in dead for death in _deaths(_text(path)))
+    dead = listed.with_name(DEAD_NAME)
+    deaths = _deaths(_text(dead))
     rows = listed.with_name(ROWS_NAME)
     noted = Noted(left_out_count, deaths, _rows(_text(rows)))
     with contextlib.suppress(OSError):
-        for path in (left_out, rows, *dead, listed.with_name(ACTIVE_USERS_NAME), listed.with_name(SETTINGS_NAME), copy):
+        for path in (left_out, rows, dead, listed.with_name(ACTIVE_USERS_NAME), listed.with_name(SETTINGS_NAME), copy):
             path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():
@@ -161,24 +161,14 @@ def generator_connections(number: int) -> str:
     return FOREIGN_NAME.replace(".txt", f"-{number}.txt")
 
 
-def generator_dead(number: int | str) -> str:
-    """Return the name of a load generator's file of what died, in the run directory."""
-    return DEAD_NAME.replace(".txt", f"-{number}.txt")
-
-
-def connection_reasons(directory: RunDirectory, allowed: Sequence[str], generator_count: int) -> tuple[str, ...]:
-    """Return why the agents' files make a run invalid; a missing file counts only when there are samples.
-
-    `generator_count` is the number of load generators that finished the run: a lost one leaves no file.
-    """
-    names = [FOREIGN_NAME, *(generator_connections(number + 1) for number in range(generator_count))]
-    reasons: list[str] = []
-    for path in (directory.path / name for name in names):
-        if path.is_file():
-            reasons += foreign_reasons(path.read_text(errors="replace"), allowed)
-        elif directory.samples.is_file():
-            reasons.append(f"JMeter ran without the agent that watches its connections: {path.name} is missing")
-    return tuple(reasons)
+def connection_reasons(directory: RunDirectory, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return why the agent's file makes a run invalid; a missing file counts only when there are samples."""
+    path = directory.path / FOREIGN_NAME
+    if path.is_file():
+        return foreign_reasons(path.read_text(errors="replace"), allowed)
+    if directory.samples.is_file():
+        return (f"JMeter ran without the agent that watches its connections: {path.name} is missing",)
+    return ()
 
 
 def other_addresses(directory: RunDirectory) -> str:

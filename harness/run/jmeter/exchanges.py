@@ -36,11 +36,6 @@ _TRACE_ID = re.compile(r"^traceparent: *[0-9a-f]{2}-([0-9a-f]{32})-", re.IGNOREC
 Mask = Callable[[str], str]
 
 
-def generator_exchanges(number: int) -> str:
-    """Return the name of a load generator's file in the run directory, until secrets are masked."""
-    return RAW_NAME.replace(".jsonl", f"-{number}.jsonl")
-
-
 class Assertion(NamedTuple):
     """The result of an assertion; in JSON a list."""
 

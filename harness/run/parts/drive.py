@@ -89,15 +89,17 @@ class PartMachines:
     It has the methods of a JMeter that the harness drives. A UsageError names the part, before any load.
     """
 
-    def __init__(
-        self, request: Request, places: Sequence[Place], arguments: Sequence[str], jmeter: JMeterHome, log: Log
-    ) -> None:
-        self._request, self._arguments, self._log = request, arguments, log
+    def __init__(self, places: Sequence[Place], jmeter: JMeterHome, log: Log) -> None:
+        self._log = log
+        self._request: Request | None = None
+        self._arguments: Sequence[str] = ()
         self._stack = contextlib.ExitStack()
         self.teardown = TearDown(Path(os.devnull))
+        # Those of the next run, and all.
         self._parts: list[MachinePart] = []
+        self._all: list[MachinePart] = []
         try:
-            self._parts = [MachinePart(place, Channel(place)) for place in places]
+            self._parts = self._all = [MachinePart(place, Channel(place)) for place in places]
             self._each(self._greet)
             folders = {} if all(part.has_tool for part in self._parts) else bundle.folders(jmeter)
             stamps = {name: bundle.stamp(files) for name, files in folders.items()}
@@ -108,6 +110,17 @@ class PartMachines:
 
     def __len__(self) -> int:
         return len(self._parts)
+
+    def take(self, request: Request, arguments: Sequence[str], count: int | None = None) -> None:
+        """Set what the next run is: its request, the arguments of each part, and how many parts there are (all)."""
+        self._request, self._arguments, self._parts = request, arguments, self._all[:count]
+        for part in self._all:
+            part.record, part.moved_ms = None, None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a machine cannot be reached any more."""
+        return any(part.channel.check() for part in self._all)
 
     def _each(self, act: Callable[[MachinePart], object]) -> None:
         """Do something with all parts at once; the first error in their order is raised."""
@@ -141,6 +154,8 @@ class PartMachines:
             self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
             part.channel.send("folder", archive, name=name)
             self._answer(part, "has", _SEND_S)
+
+    def _measure_clock(self, part: MachinePart) -> None:
         part.ahead_ms = part.channel.measure_clock() or 0
 
     def _answer(self, part: MachinePart, kind: str, within_s: float) -> Mapping[str, Any]:
@@ -152,7 +167,10 @@ class PartMachines:
 
     def begin(self, spec: RunSpec, target: Target, directory: RunDirectory, run_id: str) -> None:
         """Start all parts; each checks plan and target, starts JMeter's command, and waits."""
+        assert self._request
+        self._stack.close()
         self._stack.enter_context(locked(directory.path))
+        self._each(self._measure_clock)
         project = bundle.archive(bundle.project(self._request, target.url))
         database = spec.profile.database
         secrets = {**spec.secrets, **({database.password_name: database.password} if database else {})}
@@ -202,7 +220,7 @@ class PartMachines:
         while self.poll() is None:
             self.wait(1.0)
         ended = self.end(directory)
-        mask_secrets(directory.path, self._request.hidden)
+        mask_secrets(directory.path, self._request.hidden if self._request else ())
         ends = [part.record.ended_at for part in self._parts if part.record and part.record.ended_at]
         run = replace(run, state=FINISHED, ended_at=max(ends, default=run.started_at), interrupted=True)
         directory.write_run(replace(run, exit_codes=ended.exit_codes, other_runs=ended.other_runs))
@@ -365,7 +383,7 @@ class PartMachines:
     def close(self) -> None:
         """Close all channels: what still runs there ends by itself."""
         self._stack.close()
-        for part in self._parts:
+        for part in self._all:
             part.channel.close()
 
     def __enter__(self) -> PartMachines:

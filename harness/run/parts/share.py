@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -15,7 +18,34 @@ from harness.plan.data_rows import read_data
 from harness.plan.jmx.csv_data import DataSet, divided
 from harness.plan.load.groups import GroupLoad
 from harness.plan.load.model import Part
+from harness.run.arguments import OptionScope, run_arguments
 from harness.run.jmeter.command import JMeterCommand
+
+if TYPE_CHECKING:
+    from harness.run.request import Request
+
+
+def part_arguments(options: argparse.Namespace, request: Request, load: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the options of each part of a run, which takes its share of the load.
+
+    `load` has options with other values than those of the command; None is the plan's.
+    """
+    plan = request.plan
+    embedded = plan.embedded_properties if request.target is None else {}
+    properties = shlex.join(f"{name}={value}" for name, value in {**embedded, **plan.given}.items())
+    headers = [f"{name}: {value}" for name, value in plan.headers.items()]
+    own = {"properties": properties, "header": headers, "trace": request.is_traced}
+    given = (f"--{name}={value}" for name, value in load.items() if value)
+    return (*run_arguments(options, (OptionScope.LOAD,), without=load, changes=own), *given)
+
+
+def check_places(request: Request) -> None:
+    """Raise UsageError for data files of which the parts cannot each have their rows."""
+    if request.places:
+        plan = request.plan
+        properties = plan.own_properties(is_embedded=request.target is None)
+        files = read_data(plan.jmx_path.parent, plan.jmx_path, plan.load.loads, properties)
+        check_rows(files, len(request.places))
 
 
 def check_rows(files: Iterable[tuple[DataSet, str, list[bytes]]], count: int) -> None:

@@ -59,17 +59,24 @@ def find_clock_step(
         if span_s > run.took_s + _SPAN_TOLERANCE_S:
             text = f"samples span {duration_text(span_s)}, and JMeter ran for {duration_text(run.took_s)}"
             steps.append((span_s - run.took_s, text))
-        if run.ended_at:
-            passed = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
-            step_s = passed.total_seconds() - run.took_s
+        if (passed_s := _passed_s(run)) is not None:
+            step_s = passed_s - run.took_s
             if abs(step_s) >= _WALL_TOLERANCE_S:
-                by_wall, by_monotonic = duration_text(passed.total_seconds()), duration_text(run.took_s)
+                by_wall, by_monotonic = duration_text(passed_s), duration_text(run.took_s)
                 text = f"by the wall clock the run took {by_wall}, by the monotonic clock {by_monotonic}"
                 steps.append((step_s, text))
     if not steps:
         return None
     step_s, evidence = max(steps, key=lambda one: abs(one[0]))
     return _step(step_s, evidence, run, span_ms)
+
+
+def _passed_s(run: RunRecord) -> float | None:
+    """Return how long a run took by the wall clock, in s; None when its record does not say."""
+    try:
+        return (datetime.fromisoformat(run.ended_at or "") - datetime.fromisoformat(run.started_at)).total_seconds()
+    except (ValueError, TypeError):
+        return None
 
 
 def _step(step_s: float, evidence: str, run: RunRecord | None, span_ms: IntervalMs | None) -> ClockStep:

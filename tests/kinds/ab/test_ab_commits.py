@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.base.git import Checkout, facts
 from harness.base.guardian import Guardian
 from harness.commands import ab as ab_command
-from harness.experiment.worktree import checked_out
+from harness.experiment.worktree import checked_out, files_of
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
 from tests.support.paths import ROOT
@@ -151,19 +151,20 @@ def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repositor
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_check_out_that_was_killed_is_done_again_and_leaves_no_worktree_behind(repository, tmp_path, is_there):
     commit_id = git(repository, "rev-parse", "HEAD").strip()
-    files = checked_out(repository, commit_id, tmp_path / "build", {})
-    tree = files.build.parent / "tree"
-    # What git leaves when it is killed: a lock, and a part of the files.
-    (repository / ".git" / "worktrees" / "tree" / "locked").write_text("initializing")
-    (files.build.parent / ".checked-out").unlink()
-    (tree / ".git").unlink()
+    folder = files_of(repository, commit_id, tmp_path / "build").build.parent
+    # What git leaves when it is killed: an entry with a lock, and a part of the files.
+    git(repository, "worktree", "add", "--detach", "--no-checkout", str(folder / "empty"), commit_id)
+    (repository / ".git" / "worktrees" / "empty" / "locked").write_text("initializing")
     if not is_there:
-        shutil.rmtree(files.build.parent)
-    checked_out(repository, commit_id, tmp_path / "build", {})
-    listed = git(repository, "worktree", "list", "--porcelain")
-    assert (tree / "plans" / "tiny.jmx").is_file()
-    assert listed.count(f"worktree {tree}\n") == listed.count("detached\n") == 1
-    assert "locked" not in listed
+        shutil.rmtree(folder)
+    tree = folder / "tree"
+    with Guardian() as guardian:
+        checked_out(repository, commit_id, tmp_path / "build", guardian)
+        listed = git(repository, "worktree", "list", "--porcelain")
+        assert (tree / "plans" / "tiny.jmx").is_file()
+        assert listed.count(f"worktree {tree}\n") == listed.count("detached\n") == 1
+        assert "locked" not in listed
+    assert str(folder) not in git(repository, "worktree", "list", "--porcelain")
 
 
 def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
@@ -226,7 +227,7 @@ def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, 
     with pytest.raises(UsageError) as refused:
         ab("--a=v1", "--b=HEAD delay_ms=20", "--resume")
     assert str(refused.value) == (
-        "--resume: tiny/ab-01 has other settings or another load, or a commit has moved; "
+        "--resume: tiny/ab-01 has another load, or a commit has moved; "
         "leave out what differs, or repeat its command: lth ab --a=v1 '--b=HEAD delay_ms=20' --plan=tiny"
     )
     assert len(calls(tmp_path)) == count

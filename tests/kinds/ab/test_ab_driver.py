@@ -186,7 +186,7 @@ def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     count = len(calls(tmp_path))
     assert ab("--resume") == 1  # with its settings
     assert all(call["profile"] for call in calls(tmp_path)[count:])
-    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings or another load"):
+    with pytest.raises(UsageError, match="--resume: tiny/ab-01 has other settings: --duration"):
         ab(*SIDES, "--profile", "--duration=3", "--resume")
 
 

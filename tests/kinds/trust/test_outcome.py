@@ -49,8 +49,7 @@ def outcome(values_ms: list[tuple[float, float]], within: float = 0.001, **given
     test = TrustRecord(
         name="trust-01", command="lth trust --plan=tiny", plan="tiny", budget_s=None, state="finished",
         runs=tuple(runs), started_at="2026-03-01T00:00:00Z", spent_s=1.0, git_commit=None, git_changed=None,
-        kind="trust", profile="local", users=(2,), repeat=len(values_ms), fresh=False, warm_up_s=0.0, ramp_s=None,
-        duration_s=None, loops=None, target=None, goal=None, first_users=None, most_users=None,
+        profile="local", users=2, starts=len(values_ms), ramp_s=None, duration_s=None, target=None,
         detect_ratio=detect, thresholds=Thresholds(),
     )  # type: ignore[arg-type]  # fmt: skip
     return outcome_of(test, results, entries)  # type: ignore[arg-type]

@@ -16,8 +16,8 @@ from harness.kinds.ab.outcome import outcome_of
 from harness.kinds.ab.record import AbRecord
 from harness.kinds.trust.overview import PAGE_NAME
 from harness.kinds.trust.record import TrustRecord
+from harness.kinds.trust.steps import trust_runs
 from harness.plan.load.model import OpenLoad
-from harness.sweep.level_runner import level_load
 from tests.support.fake_runs import tiny_command, use_fake_levels, with_delay
 from tests.support.first_screens import assert_first_screen
 from tests.support.report_folder import add_run
@@ -64,7 +64,7 @@ def test_the_system_is_restarted_before_every_other_run_and_the_page_has_the_ans
     assert metrics["average"]["parts"]["within"]["ratio"] < 0.001
     assert "| average | 101 ms | 0.0 (0.0 to 0.0) | 0.0 (0.0 to 0.0) | 6 pairs of 1 min (" in page
     assert "| unknown |" in page
-    assert "<!-- command: lth trust --plan=tiny --users=2 --detect=5% -->" in page
+    assert "<!-- command: lth trust --plan=tiny --users=2 -->" in page
     assert "](run-01_12.md) | 6 | 2 | yes |" in page
     assert str(tmp_path) not in page
     assert main(["report", "trust-01", f"--reports={tmp_path / 'reports'}"], "lth") == 0
@@ -156,8 +156,8 @@ def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
     assert run("trust", "--rate=2", "--duration=60") == 0
     tests = Experiments(TrustRecord, tmp_path / "reports")
     record, request = tests.read(tests.find("trust-01")), request_of(home, tmp_path, "tiny", "local")
-    assert level_load(request, record, record.users[0]) == OpenLoad(2.0, 0.0, 60.0)
-    assert " RATE=2 " in record.command
+    assert trust_runs(record, request).extremes == (OpenLoad(2.0, 0.0, 60.0),)
+    assert " --rate=2 " in record.command
     with pytest.raises(UsageError, match="USERS=2 and RATE=2: a trust test has one of them; give one"):
         run("trust", "--rate=2", "--users=2")
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from harness.jtl.inputs import Input
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.run.parts.channel import Channel, Rows
-from harness.run.parts.places import Place, parse_places
+from harness.run.parts.launchers import parse_places
+from harness.run.parts.places import Place
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes\n"
 AHEAD_MS = 700

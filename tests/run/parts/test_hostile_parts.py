@@ -13,8 +13,9 @@ from harness.base.plain_text import CONTROL
 from harness.run.parts import drive, messages, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.kubernetes import former_pods
+from harness.run.parts.launchers import parse_places
 from harness.run.parts.messages import KINDS
-from harness.run.parts.places import Place, parse_places
+from harness.run.parts.places import Place
 
 # Reads the relay's program as a real one does; then `say` sends a message.
 BEGIN = """\

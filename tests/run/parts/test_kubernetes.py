@@ -7,7 +7,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.spec import load_profile
 from harness.run.parts import kubernetes
-from harness.run.parts.places import parse_places
+from harness.run.parts.launchers import parse_places
 from tests.support.paths import ROOT
 
 IMAGE = "registry.example.org/load-test:1"

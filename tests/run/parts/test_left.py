@@ -2,8 +2,8 @@
 
 import pytest
 
+from harness.run.parts.launchers import parse_places
 from harness.run.parts.left import left_runs, locked
-from harness.run.parts.places import parse_places
 from harness.run.record import FINISHED, RUNNING, GeneratorRecord
 from tests.support.report_folder import run_folder
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
 from harness.plan.data_rows import read_data
-from harness.plan.division import check_users, part_of
-from harness.plan.load.groups import GroupLoad, Stage
+from harness.plan.division import check_users, count_of_parts, part_of
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import ClosedLoad, OpenLoad, Part, parse_part
 from harness.run.parts.drive import difference
-from harness.run.parts.places import parse_places
+from harness.run.parts.launchers import parse_places
 from harness.run.parts.share import check_rows, check_start, keep_rows, parse_start
 
 JMX = """<jmeterTestPlan version="1.2"><hashTree><TestPlan testclass="TestPlan" testname="Shop"/><hashTree>
@@ -46,6 +46,19 @@ def test_a_run_with_more_parts_than_users_is_refused():
     check_users(ClosedLoad(3, 0.0, 10.0, None), 3)
     with pytest.raises(UsageError, match="USERS=3 is less than the 4 generators"):
         check_users(ClosedLoad(3, 0.0, 10.0, None), 4)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(1, 12))
+def test_a_level_has_as_many_parts_as_can_each_have_a_user_of_each_load(users, most):
+    """A load without users has a rate, which any number of parts shares."""
+    stages = [Stage(one or None, None if one else 3.0, 0.0, 9.0) for one in users]
+    load = SeveralLoads(tuple(GroupLoad(f"load {n}", (stage,)) for n, stage in enumerate(stages)))
+    count = count_of_parts(load, most)
+    check_users(load, count)
+    assert 1 <= count <= most
+    assert count == min([most, *filter(None, users)])
+    assert count_of_parts(OpenLoad(5.0, 0.0, 60.0), most) == most
+    assert count_of_parts(ClosedLoad(2, 0.0, 60.0, None), most) == min(most, 2)
 
 
 @pytest.mark.parametrize("text", ["3", "0/2", "3/2", "1/101", "a/b", "1/2/3", "-1/2"])
