@@ -1,14 +1,16 @@
 """Warnings: when each is raised, when it is not, and that it names the remedy."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from string import Formatter
 
 import pytest
 
 from harness.jtl.sample import Dropped
 from harness.judge import warnings
+from harness.judge.evidence import Evidence
 from harness.judge.verdict import DOUBTFUL
+from harness.judge.warning_order import ORDER
 from harness.judge.warnings import ReportPart, RunWarning, Severity, distinct, explained, warning_kinds
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
@@ -93,6 +95,21 @@ def test_doubtful_warnings_are_explained_by_code_and_no_other_code_has_a_section
     assert list(texts) == [kind.code for kind in DOUBTFUL_KINDS]
     assert [code for code, text in texts.items() if not 40 <= len(text.split()) <= 90] == []
     assert [RunWarning(kind.code, "").page for kind in DOUBTFUL_KINDS] == [f"doubtful.md#{code}" for code in texts]
+
+
+def test_the_codes_that_a_warning_hides_and_those_with_a_weight_exist():
+    kinds = warning_kinds()
+    assert set(ORDER) <= set(kinds)
+    assert len(set(ORDER)) == len(ORDER)
+    assert {code for kind in kinds.values() for code in kind.hides} <= set(kinds)
+
+
+def test_a_warning_needs_fields_of_evidence_and_names_a_version_of_the_changelog():
+    versions = set(re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    names = {field.name for field in fields(Evidence)}
+    for kind in warning_kinds().values():
+        assert set(kind.needs) <= names, kind.code
+        assert kind.since in versions, kind.code
 
 
 def test_what_makes_the_numbers_most_wrong_is_named_first():

@@ -21,7 +21,7 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
 
 WARNING = WarningKind(
     code="heap-dump",
-    since="1.1.0",
+    since="1.2.0",
     concerns=(ReportPart.VERDICT, ReportPart.GENERATOR),
     needs=("run",),
     text="JMeter wrote a heap dump of {size}, which may contain secrets: {path}. Remove it after you have read it.",

@@ -20,7 +20,7 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
 
 WARNING = WarningKind(
     code="load-paused",
-    since="1.1.0",
+    since="1.2.0",
     concerns=(ReportPart.WINDOW,),
     needs=("run", "gaps"),
     text="The load paused: no sample ended for {length} ({gaps}), few requests waited, and no row is missing. Look "
