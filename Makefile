@@ -13,13 +13,13 @@ topics := $(filter-out help,$(MAKECMDGOALS))
 $(topics): help ; @:
 endif
 
-.PHONY: help setup test test-fast test-real lint bench clean $(MAKECMDGOALS)
+.PHONY: help setup test test-fast test-real lint generated bench clean $(MAKECMDGOALS)
 
 help:
 	@$(lth) help $(topics)
 
 # All verbs. The variables of the command line are in MAKEFLAGS, which the program reads.
-$(filter-out help setup test test-fast test-real lint bench clean $(topics),$(MAKECMDGOALS)):
+$(filter-out help setup test test-fast test-real lint generated bench clean $(topics),$(MAKECMDGOALS)):
 	@$(lth) $@
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
@@ -45,6 +45,10 @@ lint: ## run ruff, mypy, and zizmor on the workflows
 	@$(setup) --tests
 	@.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/mypy
 	@.venv/bin/zizmor --offline --quiet .github/workflows action.yml
+
+generated: ## write again what is generated from the code: reference, schema, pages of keys and warnings
+	@$(setup) --tests
+	@.venv/bin/python -m tests.support.generated
 
 bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@scripts/python scripts/bench $(BENCH)

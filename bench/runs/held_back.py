@@ -31,7 +31,7 @@ from harness.base.log import stderr_log
 from harness.base.ports import free_port
 from harness.base.project import SHIPPED
 from harness.base.units import clock_text, parse_whole_number, percent_text
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import throttled
 from harness.plan.jmx.tree import LOAD_GROUP
 from harness.report.tables import table
 
@@ -77,7 +77,7 @@ class HeldBackRun:
     @property
     def warning(self) -> str:
         """The report's warning about it; empty without one."""
-        texts = (one["text"] for one in self.summary["caveats"] if one["code"] == str(WarningCode.THROTTLED))
+        texts = (one["text"] for one in self.summary["caveats"] if one["code"] == str(throttled.WARNING.code))
         return next(texts, "")
 
     @property

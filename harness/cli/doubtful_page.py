@@ -21,6 +21,7 @@ def topic_text(topic: str, caller: str) -> str:
     It names options as the caller types them.
     """
     text = (SHIPPED / "docs" / "doubtful.md").read_text(encoding="utf-8")
+    text = text.partition("-->\n")[2]  # without the comment: it is generated
     sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}
     if topic != TOPIC and topic not in sections:
         return ""

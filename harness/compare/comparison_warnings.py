@@ -10,7 +10,7 @@ from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.preconditions import is_mixed, names_text
-from harness.judge.warnings import RunWarning, Severity, WarningCode
+from harness.judge.warnings import RunWarning, Severity, one_side_profiled, plan
 from harness.metrics.figures import TOTAL
 from harness.metrics.ranks import least_p_value
 from harness.report.run_result import RunResult
@@ -41,7 +41,7 @@ def profiling_warnings(baseline: Sequence[RunResult], contender: Sequence[RunRes
             names_text(one.name for one in (*baseline, *contender) if one.run and one.run.is_profiled is is_profiled)
             for is_profiled in (True, False)
         )
-        yield WarningCode.ONE_SIDE_PROFILED.text.format(profiled=profiled, others=others)
+        yield one_side_profiled.WARNING.full_text.format(profiled=profiled, others=others)
 
 
 def warnings_of(results: Sequence[RunResult]) -> list[str]:
@@ -51,12 +51,12 @@ def warnings_of(results: Sequence[RunResult]) -> list[str]:
     DOUBTFUL. A run may have a warning several times, such as one of each machine. Notes are left out: they apply to
     nearly all runs.
     """
-    of_plan = dict.fromkeys(one.text for run in results for one in run.warnings if one.code == WarningCode.PLAN)
+    of_plan = dict.fromkeys(one.text for run in results for one in run.warnings if one.code == plan.WARNING.code)
     lines: dict[tuple[RunWarning, int], dict[str, list[str]]] = {}
     for result in results:
         seen = Counter[RunWarning]()
         for warning in dict.fromkeys(result.warnings):
-            if warning.severity is not Severity.NOTE and warning.code != WarningCode.PLAN:
+            if warning.severity is not Severity.NOTE and warning.code != plan.WARNING.code:
                 kind = replace(warning, text="")
                 lines.setdefault((kind, seen[kind]), {}).setdefault(warning.text, []).append(result.name)
                 seen[kind] += 1

@@ -9,7 +9,17 @@ from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, ExperimentRecord
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
-from harness.judge.warnings import Severity, WarningCode, distinct
+from harness.judge.warnings import (
+    Severity,
+    distinct,
+    fast_warm_up,
+    not_steady,
+    other_cpu,
+    stall,
+    stolen_cpu,
+    too_few_samples,
+    too_short,
+)
 from harness.metrics.metric import Table, columns_of_runs
 from harness.report.files import write_missing_report
 from harness.report.run_result import RunResult
@@ -19,8 +29,8 @@ from harness.run.directory import RunDirectory
 # Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;
 # what they do not have in common is in their scatter, which the intervals contain.
 _OF_EVERY_RUN = frozenset((
-    WarningCode.OTHER_CPU, WarningCode.STOLEN_CPU, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY,
-    WarningCode.FAST_WARM_UP, WarningCode.TOO_FEW_SAMPLES, WarningCode.STALL,
+    other_cpu.WARNING.code, stolen_cpu.WARNING.code, too_short.WARNING.code, not_steady.WARNING.code,
+    fast_warm_up.WARNING.code, too_few_samples.WARNING.code, stall.WARNING.code,
 ))  # fmt: skip
 _METRICS = columns_of_runs(Table.BRIEF)
 

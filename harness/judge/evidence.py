@@ -6,7 +6,7 @@ Each function below the dataclass yields the values for one text per case found,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,9 @@ from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
-from harness.metrics.metric import metric_of
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
-from harness.metrics.timeline import SPAN_MAX_S
-from harness.metrics.window import STEADY_LEAST_S, Window
+from harness.metrics.window import Window
 from harness.plan.load.model import OPEN
 from harness.run.record import RunRecord
 from harness.run.telemetry.clock_steps import ClockStep, watches_clock
@@ -40,21 +38,12 @@ STALL_RATIO = 0.05
 GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
 COARSE_CLOCK_MS = 5
-# The 95 % interval of a p99 is 23 % of its value at 1,000 samples and 7 % at 20,000.
-P95_LEAST_SAMPLES = metric_of("p95").samples_least
-P99_LEAST_SAMPLES = metric_of("p99").samples_least
 # With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
 LEAST_SAMPLES = 100
-# Without a goal for errors: above this share, times of failures are too much of every figure.
-MANY_ERRORS_RATIO = 0.10
-EXPECTED_SUCCESS_CODES = ("200", "201", "204")
-ACCEPTED_CODE = "202"
 # A longer duration is proposed in these steps.
 _ROUND_S = 10
-_LABELS_NAMED = 5
+LABELS_NAMED = 5
 _GAPS_NAMED = 3
-# How JMeter names the first part of a sample: GET /-0 beside GET /.
-_FIRST_SUB_SAMPLE = "-0"
 
 # The values for the names in braces of a warning's text; `subject` is the response code that the warning concerns.
 Values = Mapping[str, str]
@@ -169,13 +158,7 @@ def named_length(gaps: Sequence[Gap]) -> str:
     return units.duration_text(sum(gap.to_s - gap.from_s for gap in gaps))
 
 
-def appended(evidence: Evidence) -> Iterator[Values]:
-    """Yield the lines of further headers, and how many runs they make."""
-    if lines := evidence.dropped.header_lines:
-        yield {"lines": ", ".join(map(str, lines)), "count": str(len(lines) + 1)}
-
-
-def _stall_values(evidence: Evidence) -> Values:
+def stall_values(evidence: Evidence) -> Values:
     longest = max(evidence.stalls, key=lambda gap: gap.length_s)
     # With an open load, the row before the gap does not count the requests that came later.
     is_known = longest.user_count is not None and not evidence.is_open
@@ -183,164 +166,16 @@ def _stall_values(evidence: Evidence) -> Values:
     return {"length": units.duration_text(longest.length_s), "users": users, "gaps": gaps_text(evidence.stalls)}
 
 
-def stall(evidence: Evidence) -> Iterator[Values]:
-    """Yield the stalls of a closed load that are long enough to hide slow samples."""
-    if evidence.long_stalls and not evidence.is_open:
-        yield _stall_values(evidence)
-
-
-def pause(evidence: Evidence) -> Iterator[Values]:
-    """Yield all other stalls."""
-    if evidence.stalls and (evidence.is_open or not evidence.long_stalls):
-        yield _stall_values(evidence)
-
-
-def stopped_early(evidence: Evidence) -> Iterator[Values]:
-    """Yield the stop condition that ended the run."""
-    if evidence.run and evidence.run.stopped_early:
-        yield {"why": evidence.run.stopped_early}
-
-
-def long_span(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many days the samples of one run may span, where they span more."""
-    if not evidence.is_span_known:
-        yield {"days": str(SPAN_MAX_S // (24 * 3600))}
-
-
-def too_short(evidence: Evidence) -> Iterator[Values]:
-    """Yield how long the load was between ramp-up and tail, how long it must be, and what to do."""
-    window = evidence.window
-    if evidence.is_span_known and window.is_too_short:
-        needed_s, why = STEADY_LEAST_S, ""
-        if (samples_s := _of_least_samples_s(evidence)) > needed_s:
-            needed_s, why = samples_s, f"{LEAST_SAMPLES} samples take so long. "
-        remedy = f"{why}{_longer(evidence, needed_s)}"
-        yield {"length": f"{window.length_s} s", "least": f"{needed_s} s", "remedy": remedy}
-
-
-def _of_least_samples_s(evidence: Evidence) -> int:
+def of_least_samples_s(evidence: Evidence) -> int:
     """Return how long (s) the window must be for enough samples; 0 if that is not known."""
     count = evidence.load.sample_count if evidence.load else 0
     return math.ceil(LEAST_SAMPLES * evidence.window.length_s / count) if count else 0
 
 
-def _longer(evidence: Evidence, window_s: int) -> str:
+def longer(evidence: Evidence, window_s: int) -> str:
     """Return the sentence with the duration of a run that has a window of `window_s`."""
     load = evidence.run.load if evidence.run else None
     if not load or not load.duration_s or load.loads:
         return "Run longer."
     longer_s = load.duration_s + window_s - evidence.window.length_s
     return f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
-
-
-def unsteady(evidence: Evidence) -> Iterator[Values]:
-    """Yield why the window is not steady, and the CPU that others used in just those seconds."""
-    if evidence.is_span_known and evidence.window.reason:
-        yield {"why": evidence.window.reason, "lost": _lost_cpu_text(evidence)}
-
-
-def _lost_cpu_text(evidence: Evidence) -> str:
-    """Return a sentence about the CPU that the run lost, and a blank; empty without one."""
-    lost = evidence.lost_cpu
-    if lost is None or evidence.run is None:
-        return ""
-    of = f"{lost.cores:.1f} of {units.plural(evidence.run.host.cpu_count, 'core')}"
-    what = f"The hypervisor took {of}" if lost.is_stolen else f"Other programs used {of}"
-    during, rest = (units.average_text(average) for average in (lost.during_ms, lost.else_ms))
-    when = f"from {lost.from_s} s to {lost.to_s} s, when the average was {during} ms instead of {rest} ms"
-    return f"{what} {when}; without these seconds the run is steady. "
-
-
-def fast_warm_up(evidence: Evidence) -> Iterator[Values]:
-    """Yield how the system became slower within the excluded warm-up."""
-    if evidence.window.slow_down:
-        yield {"seconds": str(evidence.window.warm_up_cut_s), "why": evidence.window.slow_down}
-
-
-def dropped_rows(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many records could not be used, and the first of them."""
-    dropped = evidence.dropped
-    if dropped.count:
-        more = " and more" if dropped.count > len(dropped.first) else ""
-        yield {"records": units.plural(dropped.count, "record"), "first": f"{dropped.first_text}{more}"}
-
-
-def unknown_in_file(evidence: Evidence) -> Iterator[Values]:
-    """Yield what the file of another tool does not say."""
-    yield from ({"what": what} for what in evidence.dropped.unknown)
-
-
-def sub_samples(evidence: Evidence) -> Iterator[Values]:
-    """Yield the labels whose parts have rows of their own."""
-    labels = dict.fromkeys(code.label for code in evidence.codes)
-    if doubled := [label for label in labels if f"{label}{_FIRST_SUB_SAMPLE}" in labels]:
-        yield {"labels": ", ".join(doubled[:_LABELS_NAMED]) + (", …" if len(doubled) > _LABELS_NAMED else "")}
-
-
-def failed_samples(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many samples of the window failed."""
-    if evidence.load and evidence.load.error_count:
-        yield {"samples": units.plural(evidence.load.error_count, "failed sample")}
-
-
-def many_errors(evidence: Evidence) -> Iterator[Values]:
-    """Yield the share of failed samples where it is large and no goal limits it."""
-    load, goal = evidence.load, evidence.run.goal.error_ratio if evidence.run else None
-    if load and goal is None and load.error_ratio > MANY_ERRORS_RATIO:
-        yield {"percent": units.percent_text(load.error_ratio)}
-
-
-def too_few_samples(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many samples there are where any average depends on chance, and what to do."""
-    if evidence.load and evidence.load.sample_count < LEAST_SAMPLES:
-        remedy = _longer(evidence, _of_least_samples_s(evidence))
-        yield {"count": str(evidence.load.sample_count), "least": str(LEAST_SAMPLES), "remedy": remedy}
-
-
-def few_samples(evidence: Evidence) -> Iterator[Values]:
-    """Yield how many samples there are, and the percentiles that need more."""
-    if evidence.load and evidence.load.sample_count < P99_LEAST_SAMPLES:
-        count = evidence.load.sample_count
-        p95 = f"p95 ({P95_LEAST_SAMPLES}) or " if count < P95_LEAST_SAMPLES else ""
-        yield {"samples": units.plural(count, "sample"), "least": f"{p95}p99 ({P99_LEAST_SAMPLES})"}
-
-
-def coarse_clock(evidence: Evidence) -> Iterator[Values]:
-    """Yield the median where a step of the clock is much of it."""
-    if evidence.load and evidence.load.median_ms < COARSE_CLOCK_MS:
-        yield {"median": f"{evidence.load.median_ms}"}
-
-
-def unexpected_codes(evidence: Evidence) -> Iterator[Values]:
-    """Yield each unusual response code that counts as success, and the labels that were answered with it."""
-    by_code: dict[str, list[CodeCount]] = {}
-    for code in evidence.codes:
-        is_unknown = not code.code and evidence.dropped.unknown
-        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES and not is_unknown:
-            by_code.setdefault(code.code, []).append(code)
-    for name, codes in by_code.items():
-        counts = [(code.label, code.sample_count - code.error_count) for code in codes[:_LABELS_NAMED]]
-        named = ", ".join(f"{label}: {units.plural(count, 'sample')}" for label, count in counts)
-        more = f" and {units.plural(len(codes) - _LABELS_NAMED, 'more label')}" if len(codes) > _LABELS_NAMED else ""
-        advice = "nothing checked that it is the expected answer. Assert on the code in the plan."
-        if name == ACCEPTED_CODE:
-            advice = "the work may not be complete when the answer comes."
-            advice += " Let the plan wait for its end, or assert on it."
-        what = f"Code {name}" if name else "No code"
-        yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
-
-
-def plan_notes(evidence: Evidence) -> Iterator[Values]:
-    """Yield the notes of the plan about its statistics."""
-    yield from ({"note": note} for note in (evidence.run.plan_notes if evidence.run else ()))
-
-
-def closed_model(evidence: Evidence) -> Iterator[Values]:
-    """Yield that users wait for their answers."""
-    if evidence.run and not evidence.is_open:
-        yield {}  # its text is complete
-
-
-def comparisons_only(_evidence: Evidence) -> Iterator[Values]:
-    """Yield nothing: such a warning is not about one run; harness/compare/comparison_warnings.py finds it."""
-    yield from ()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base import units
-from harness.judge.evidence import Evidence, Values
 from harness.metrics import resource_growth as resources
-from harness.metrics.resource_growth import GROWS, MEMORY_RATIO, Growth, ResourceSeries, growths
+from harness.metrics.resource_growth import MEMORY_RATIO, Growth, ResourceSeries, growths
 from harness.metrics.window import Window
 from harness.plan.load.groups import SeveralLoads
 from harness.run.record import RunRecord
@@ -105,17 +104,3 @@ def growth_text(growth: Growth) -> str:
     text = f"{resource.title} of {growth.process} {verb} {rates[0]}{unit}/h ({rates[1]}-{rates[2]})"
     left = left_text(growth)
     return f"{text}: limit {left if growth.left_h == 0 else f'in {left}'}" if left else text
-
-
-def growth_values(found: Sequence[Growth]) -> Iterator[Values]:
-    """Yield what grows, with forecasts; nothing when all is steady."""
-    order = list(RESOURCES)
-    ordered = sorted(found, key=lambda growth: order.index(growth.resource))
-    if growing := [growth_text(growth) for growth in ordered if growth.verdict == GROWS]:
-        rest = len(growing) - _NAMED_MOST
-        yield {"what": "; ".join(growing[:_NAMED_MOST]) + (f"; and {rest} more" if rest > 0 else "")}
-
-
-def growing(evidence: Evidence) -> Iterator[Values]:
-    """Yield the resources that grow under a constant load."""
-    yield from growth_values(evidence.growths)

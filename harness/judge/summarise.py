@@ -9,11 +9,11 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
 from harness.judge.evidence import Evidence
-from harness.judge.generator_evidence import apart_from, generator_stops
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, RunGroups
 from harness.judge.jobs import FoundJob
 from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
 from harness.judge.lost_cpu import average_ms, find_lost_cpu
+from harness.judge.machines import apart_from, generator_stops
 from harness.judge.outage import find_outage
 from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.judge.verdict import judge

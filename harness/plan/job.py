@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from harness.base import units
-from harness.base.config import NUMBER, check_keys, did_you_mean, texts, within
+from harness.base.config import did_you_mean, texts, within
 from harness.base.errors import UsageError
 from harness.base.regular import regular
+from harness.base.tables import read_table, toml_key
 from harness.plan.load.groups import TENANT
 from harness.plan.load.model import DURATION_MAX_S
 
@@ -24,15 +24,6 @@ LIMIT_S, PERIOD_S = 3600.0, 5.0
 # JMeter notices that it should end after a pause; after 35 s the harness would end it.
 _PERIOD_LEAST_S, _PERIOD_MOST_S = 0.1, 30
 _REPEAT_MAX = 1000
-_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("name", "after", "tenant", "goal"), str),
-    **dict.fromkeys(("records", "repeat"), int),
-    **dict.fromkeys(("at", "limit"), (int, float, str)),
-    **dict.fromkeys(("start", "poll", "headers"), dict),
-    **dict.fromkeys(("done", "failed"), (str, list)),
-}
-_START_KEYS: Mapping[str, type] = dict.fromkeys(("method", "path", "body", "body_file", "id"), str)
-_POLL_KEYS: Mapping[str, type | tuple[type, ...]] = {"path": str, "state": str, "period_s": NUMBER}
 _METHODS = ("POST", "PUT", "PATCH", "GET")
 _EXAMPLE = "plans/README.md shows a job"
 # A name becomes a label, and part of a thread's name and a property.
@@ -155,95 +146,113 @@ def _check_order(job: Job, jobs: Sequence[Job], where: str) -> None:
         job = by_name[job.after]
 
 
-def _job(table: object, where: str, folder: Path) -> Job:
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: {table!r}", f"write each job as [[job]] with its keys below; {_EXAMPLE}")
-    check_keys(table, _KEYS, where)
-    name = _needed(table, "name", where)
-    where = f"{where} {name}"
-    if not _NAME.fullmatch(name):
+@dataclass(frozen=True)
+class _StartTable:
+    path: str = toml_key(missing=_EXAMPLE)
+    method: str = "POST"
+    body: str | None = None
+    body_file: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class _PollTable:
+    path: str = toml_key(missing=_EXAMPLE)
+    state: str = toml_key(missing=_EXAMPLE)
+    period_s: float = toml_key(PERIOD_S, least=_PERIOD_LEAST_S, most=_PERIOD_MOST_S)
+
+
+@dataclass(frozen=True)
+class _JobTable:
+    name: str = toml_key(missing=_EXAMPLE)
+    start: _StartTable = toml_key(missing=_EXAMPLE)
+    poll: _PollTable = toml_key(missing=_EXAMPLE)
+    done: str | tuple[str, ...] = toml_key(missing=_EXAMPLE)
+    failed: str | tuple[str, ...] = ()
+    after: str | None = None
+    at: float | str | None = None
+    limit: float | str = LIMIT_S
+    tenant: str | None = None
+    records: int | None = toml_key(None, least=1)
+    repeat: int = toml_key(1, least=1, most=_REPEAT_MAX)
+    goal: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def _job(given: object, where: str, folder: Path) -> Job:
+    if not isinstance(given, dict):
+        raise UsageError(f"{where}: {given!r}", f"write each job as [[job]] with its keys below; {_EXAMPLE}")
+    if isinstance(given.get("name"), str):
+        where = f"{where} {given['name']}"
+    table = read_table(_JobTable, given, where)
+    start, poll, records, tenant = table.start, table.poll, table.records, table.tenant
+    if not _NAME.fullmatch(table.name):
         raise UsageError(f"{where}: not a name of a job", "use letters, digits, blanks, . _ and -")
-    start, poll = _needed(table, "start", where), _needed(table, "poll", where)
-    check_keys(start, _START_KEYS, f"{where} start")
-    check_keys(poll, _POLL_KEYS, f"{where} poll")
-    if "at" in table and "after" in table:
+    if table.at is not None and table.after is not None:
         raise UsageError(f"{where}: has at and after", "give the one that starts it")
-    for key, least, most in (("records", 1, None), ("repeat", 1, _REPEAT_MAX)):
-        within(table.get(key, 1), least, most, where, key)
-    within(poll.get("period_s", PERIOD_S), _PERIOD_LEAST_S, _PERIOD_MOST_S, f"{where} poll", "period_s")
-    records, tenant = table.get("records"), table.get("tenant")
     if tenant is not None and not TENANT.fullmatch(tenant):
         raise UsageError(f"{where}: tenant = {tenant!r}", "use letters, digits, . _ and -")
-    start_path, poll_path = (_path(one, f"{where} {key}") for key, one in (("start", start), ("poll", poll)))
+    start_path, poll_path = (_path(one.path, f"{where} {key}") for key, one in (("start", start), ("poll", poll)))
     texts = {"path": start_path, "body": _body(start, f"{where} start", folder), "poll": poll_path}
-    done, failed = (_states(table, key, where) for key in ("done", "failed"))
+    done, failed = (_states(key, states, where) for key, states in (("done", table.done), ("failed", table.failed)))
     if both := sorted(set(done) & set(failed)):
         raise UsageError(f"{where}: {both[0]} is in done and in failed", "give it once")
-    if ID in poll_path and "id" not in start:
+    if ID in poll_path and start.id is None:
         raise UsageError(f"{where}: poll reads {ID}, but start has no id", 'add id = "$.id", its path in the answer')
-    texts |= {"id": start.get("id", ""), "state": poll.get("state", "")}
-    for key, text in (*texts.items(), *table.get("headers", {}).items()):
+    texts |= {"id": start.id or "", "state": poll.state}
+    for key, text in (*texts.items(), *table.headers.items()):
         _check_text(f"{key}: {text}", f"{where} {key}", records)
     return Job(
-        name=name,
+        name=table.name,
         tenant=tenant,
         records=records,
-        repeat=table.get("repeat", 1),
-        limit_s=_seconds(table, "limit", LIMIT_S, where, least=1),
-        period_s=float(poll.get("period_s", PERIOD_S)),
-        goal_s=_goal_s(table["goal"], f"{where} goal") if "goal" in table else None,
-        at_s=_seconds(table, "at", 0.0, where, least=0),
-        after=table.get("after", ""),
-        method=_method(start, f"{where} start"),
+        repeat=table.repeat,
+        limit_s=_seconds("limit", table.limit, where, least=1),
+        period_s=float(poll.period_s),
+        goal_s=None if table.goal is None else _goal_s(table.goal, f"{where} goal"),
+        at_s=_seconds("at", table.at or 0.0, where, least=0),
+        after=table.after or "",
+        method=_method(start.method, f"{where} start"),
         start_path=start_path.replace(RECORDS, str(records)),
         body=texts["body"].replace(RECORDS, str(records)),
-        body_file=start.get("body_file", ""),
-        id_path=start.get("id", ""),
+        body_file=start.body_file or "",
+        id_path=start.id or "",
         poll_path=poll_path,
-        state_path=_needed(poll, "state", f"{where} poll"),
+        state_path=poll.state,
         done=done,
         failed=failed,
-        headers=_headers(table.get("headers", {}), f"{where} headers"),
+        headers=_headers(table.headers, f"{where} headers"),
     )
 
 
-def _needed(table: Mapping[str, Any], key: str, where: str) -> Any:
-    if key not in table:
-        raise UsageError(f"{where}: {key} is missing", _EXAMPLE)
-    return table[key]
-
-
-def _path(table: Mapping[str, Any], where: str) -> str:
-    path = str(_needed(table, "path", where))
+def _path(path: str, where: str) -> str:
     if not path.startswith("/") or path.startswith("//"):
         raise UsageError(f'{where}: path = "{path}"', "give a path on the target, which begins with one /")
     return path
 
 
-def _method(start: Mapping[str, Any], where: str) -> str:
-    method = str(start.get("method", "POST"))
+def _method(method: str, where: str) -> str:
     if method not in _METHODS:
         raise UsageError(f'{where}: method = "{method}"', f"give one of {', '.join(_METHODS)}")
     return method
 
 
-def _body(start: Mapping[str, Any], where: str, folder: Path) -> str:
-    if "body" in start and "body_file" in start:
+def _body(start: _StartTable, where: str, folder: Path) -> str:
+    if start.body is not None and start.body_file is not None:
         raise UsageError(f"{where}: has body and body_file", "give one")
-    if "body_file" not in start:
-        return str(start.get("body", ""))
-    name = Path(str(start["body_file"]))
+    if start.body_file is None:
+        return start.body or ""
+    name = Path(start.body_file)
     try:
         if name.is_absolute() or ".." in name.parts:
             raise ValueError
         return regular(folder / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError):
         todo = "name a text file beside the plan"
-        raise UsageError(f"{where}: body_file {start['body_file']!r} cannot be read", todo) from None
+        raise UsageError(f"{where}: body_file {start.body_file!r} cannot be read", todo) from None
 
 
-def _states(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
-    given = table.get(key, []) if key == "failed" else _needed(table, key, where)
+def _states(key: str, given: str | tuple[str, ...], where: str) -> tuple[str, ...]:
     states = texts([given] if isinstance(given, str) else given, f"{where} {key}")
     if key == "done" and not states:
         raise UsageError(f"{where}: done is empty", "give the states in which the job is done")
@@ -253,10 +262,9 @@ def _states(table: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
     return states
 
 
-def _headers(table: Mapping[str, Any], where: str) -> dict[str, str]:
+def _headers(table: Mapping[str, str], where: str) -> dict[str, str]:
     from harness.plan.jmx.headers import CREDENTIALS
 
-    check_keys(table, dict.fromkeys(table, str), where)
     for name, value in table.items():
         if name.lower() in CREDENTIALS and "${" not in value:
             raise UsageError(f"{where}: the value of {name} is written out", "read a variable of the plan: ${token}")
@@ -271,8 +279,7 @@ def _check_text(text: str, where: str, records: int | None) -> None:
             raise UsageError(f"{where}: calls __{function}", f"a job may call {', '.join(_FUNCTIONS)}")
 
 
-def _seconds(table: Mapping[str, Any], key: str, default: float, where: str, *, least: float) -> float:
-    value = table.get(key, default)
+def _seconds(key: str, value: float | str, where: str, *, least: float) -> float:
     seconds = units.parse_duration_s(value, f"{where}: {key}") if isinstance(value, str) else float(value)
     within(seconds, least, DURATION_MAX_S, where, key)
     return seconds

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import units
-from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, texts, within
+from harness.base.config import check_keys, did_you_mean, load_toml, within
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
+from harness.base.tables import read_table, toml_key
 from harness.plan.checks.advice import parse_silenced
 from harness.plan.checks.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
@@ -52,49 +53,86 @@ SET_BY_THE_RUN = {
     "dump_dir": "the run directory",
 }
 
-_LOAD_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "users": int,
-    "ramp_per_user_s": NUMBER,
-    "ramp_single_user_s": NUMBER,
-    "duration_s": NUMBER,
-    "loops": int,
-    "requests": int,
-    "auto_most_s": NUMBER,
-    "think_time_s": NUMBER,
-    "think_time_per": str,
-}
-_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "format_version": int,
-    "title": str,
-    "shape": str,
-    "system": str,
-    "load": (dict, list),
-    "job": list,
-    "goal": (dict, list),
-    "stop": dict,
-    "compare": dict,
-    "properties": dict,
-    "labels": dict,
-    "dumps": list,
-    "embedded": dict,
-    "secrets": list,
-    "headers": dict,
-    "allow": dict,
-    "check": dict,
-    "jmeter": dict,
-}
 # The property of JMeter with which redirects and embedded resources have no rows of their own.
 SUB_RESULTS = "jmeter.save.saveservice.subresults"
 _PLUGIN = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+
+
+_DUMP_KEYS = "give label, file and path"
 
 
 @dataclass(frozen=True)
 class Dump:
     """A fact for the report: the value at `path` in the JSON `file` that the plan saves in the run directory."""
 
-    label: str
-    file: str
-    path: tuple[str, ...]
+    label: str = toml_key(missing=_DUMP_KEYS)
+    file: str = toml_key(missing=_DUMP_KEYS)
+    path: tuple[str, ...] = toml_key(missing=_DUMP_KEYS)
+
+
+@dataclass(frozen=True)
+class _LoadTable:
+    users: int = 0
+    ramp_per_user_s: float = toml_key(0.0, least=0, most=DURATION_MAX_S)
+    ramp_single_user_s: float | None = toml_key(None, least=0, most=DURATION_MAX_S)
+    duration_s: float | None = toml_key(None, least=1, most=DURATION_MAX_S)
+    loops: int | None = toml_key(None, least=1, most=LOOPS_MAX)
+    requests: int | None = toml_key(None, least=1, most=REQUESTS_MAX)
+    auto_most_s: float | None = toml_key(None, least=AUTO_LEAST_S, most=DURATION_MAX_S)
+    think_time_s: float = toml_key(0.0, least=0, most=DURATION_MAX_S)
+    think_time_per: str = REQUEST
+
+
+@dataclass(frozen=True)
+class _LabelsTable:
+    once: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _EmbeddedTable:
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    secrets: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _JMeterTable:
+    plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _CheckTable:
+    silence: tuple[str, ...] = ()
+
+
+_COMPLETE = "plans/README.md shows a complete plan"
+
+
+@dataclass(frozen=True)
+class _PlanFile:
+    """The keys of plans/<name>.toml; what is a Mapping or a list is read by the module of its own."""
+
+    is_file: ClassVar[bool] = True
+
+    format_version: int
+    title: str = toml_key(missing=_COMPLETE)
+    shape: str = toml_key(missing=_COMPLETE)
+    load: Mapping[str, Any] | list[Any] = toml_key(missing=_COMPLETE)
+    system: str = ""
+    job: list[Any] = field(default_factory=list)
+    goal: Mapping[str, Any] | list[Any] = field(default_factory=dict)
+    stop: Mapping[str, Any] = field(default_factory=dict)
+    compare: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    labels: _LabelsTable = _LabelsTable()
+    dumps: tuple[Dump, ...] = toml_key((), each=_DUMP_KEYS)
+    embedded: _EmbeddedTable = _EmbeddedTable()
+    secrets: tuple[str, ...] = ()
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    allow: Mapping[str, Any] = field(default_factory=dict)
+    check: _CheckTable = _CheckTable()
+    jmeter: _JMeterTable = _JMeterTable()
 
 
 @dataclass(frozen=True)
@@ -181,49 +219,39 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         )
     data = load_toml(plans_dir / f"{name}.toml", "PLAN", name, SHIPPED / "plans")
     where = f"{plans_dir.name}/{name}.toml"
-    check_keys(data, _KEYS, where)
-    if changes:
-        data = _changed(data, changes)
-    for key in ("title", "shape", "load"):
-        if key not in data:
-            raise UsageError(f"{where}: {key} is missing", "plans/README.md shows a complete plan")
-    labels, embedded = data.get("labels", {}), data.get("embedded", {})
-    check_keys(labels, {"once": list}, f"{where} [labels]")
-    check_keys(embedded, {"settings": dict, "properties": dict, "note": str, "secrets": dict}, f"{where} [embedded]")
-    secrets = texts(data.get("secrets", []), f"{where} secrets")
-    check_keys(embedded.get("secrets", {}), dict.fromkeys(secrets, str), f"{where} [embedded.secrets]")
-    jmx_path = _jmx_path(plans_dir, data["shape"], where)
+    file = read_table(_PlanFile, _changed(data, changes) if changes else data, where)
+    embedded = file.embedded
+    check_keys(embedded.secrets, dict.fromkeys(file.secrets, str), f"{where} [embedded.secrets]")
+    jmx_path = _jmx_path(plans_dir, file.shape, where)
     known = read_properties(jmx_path)
-    plugins = _plugins(data.get("jmeter", {}), f"{where} [jmeter]")
-    properties = _properties(data.get("properties", {}), known, f"{where} [properties]", data["shape"])
-    jobs = parse_jobs(data.get("job", []), f"{where} [[job]]", plans_dir)
+    plugins = _checked_plugins(file.jmeter.plugins, f"{where} [jmeter]")
+    properties = _properties(file.properties, known, f"{where} [properties]", file.shape)
+    jobs = parse_jobs(file.job, f"{where} [[job]]", plans_dir)
     private = {name: value for name, value in properties.items() if value != known.get(name)}
     return Plan(
         name=name,
-        title=data["title"],
+        title=file.title,
         jmx_path=jmx_path,
-        system=data.get("system", ""),
-        load=_load(data["load"], where, jmx_path),
-        goal=read_goal(data.get("goal", {}), where),
-        load_goals=parse_load_goals(data["load"], f"{where} [[load]]") if isinstance(data["load"], list) else {},
-        stop=read_stop(data.get("stop", {}), f"{where} [stop]"),
-        thresholds=Thresholds().with_table(data.get("compare", {}), f"{where} [compare]"),
+        system=file.system,
+        load=_load(file.load, where, jmx_path),
+        goal=read_goal(file.goal, where),
+        load_goals=parse_load_goals(file.load, f"{where} [[load]]") if isinstance(file.load, list) else {},
+        stop=read_stop(file.stop, f"{where} [stop]"),
+        thresholds=Thresholds().with_table(file.compare, f"{where} [compare]"),
         properties=properties,
-        once_labels=texts(labels.get("once", []), f"{where} [labels] once"),
-        dumps=tuple(_dump(dump, f"{where} [[dumps]]") for dump in data.get("dumps", [])),
-        embedded_settings=embedded.get("settings", {}),
-        embedded_properties=_properties(
-            embedded.get("properties", {}), known, f"{where} [embedded.properties]", data["shape"]
-        ),
-        embedded_note=embedded.get("note", ""),
-        secrets=secrets,
-        embedded_secrets=embedded.get("secrets", {}),
+        once_labels=file.labels.once,
+        dumps=file.dumps,
+        embedded_settings=embedded.settings,
+        embedded_properties=_properties(embedded.properties, known, f"{where} [embedded.properties]", file.shape),
+        embedded_note=embedded.note,
+        secrets=file.secrets,
+        embedded_secrets=embedded.secrets,
         secret_properties=tuple(name for name in private if is_secret_name(name)),
         hidden=secret_values(private.items()) + fixed_secrets(jmx_path) + secrets_of_jobs(jobs),
-        allow=parse_allowances(data.get("allow", {}), f"{where} [allow]"),
+        allow=parse_allowances(file.allow, f"{where} [allow]"),
         plugins=plugins,
-        silenced=_silenced(data.get("check", {}), f"{where} [check]"),
-        headers=checked_headers(data.get("headers", {}), f"{where} [headers]"),
+        silenced=parse_silenced(file.check.silence, f"{where} [check] silence"),
+        headers=checked_headers(file.headers, f"{where} [headers]"),
         jobs=jobs,
     )
 
@@ -239,6 +267,8 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
     Of a plan with several loads a profile changes properties only.
     """
+    if not all(isinstance(data.get(key, {}), dict | list) for key in ("load", "properties")):
+        return dict(data)  # its reader says what is wrong
     if isinstance(data.get("load"), list):
         if keys := sorted(changes.keys() - {"properties"}):
             what = f"the profile changes {', '.join(keys)} of a plan with several loads"
@@ -261,7 +291,7 @@ def effective_jmx(jmx_path: Path, load: Load) -> bytes:
     return with_open_model(jmx_path, schedule([stage]))
 
 
-def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanLoad:
+def _load(given: Mapping[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanLoad:
     """Return the load of [load], or those of several [[load]]."""
     paced = paced_groups(jmx_path)
     if isinstance(given, list):
@@ -272,31 +302,26 @@ def _load(given: dict[str, Any] | list[Any], plan: str, jmx_path: Path) -> PlanL
         # The think times are written into the thread groups.
         is_paced = bool(paced) or any(load.is_shaped for load in loads)
         return PlanLoad(total_users(loads) or 0, 0.0, duration_s, think_time_s=0.0, loads=loads, is_paced=is_paced)
-    table, where = given, f"{plan} [load]"
-    check_keys(table, _LOAD_KEYS, where)
-    if ("duration_s" in table) == ("loops" in table):
+    where = f"{plan} [load]"
+    table = read_table(_LoadTable, given, where)
+    if ("duration_s" in given) == ("loops" in given):
         raise UsageError(f"{where}: needs either duration_s or loops", "give the one that ends the load")
-    within(table.get("users", 0), 1, USERS_MAX, where, "users")
-    for key, most in (("duration_s", DURATION_MAX_S), ("loops", LOOPS_MAX), ("requests", REQUESTS_MAX)):
-        within(table.get(key, 1), 1, most, where, key)
-    within(table.get("auto_most_s", AUTO_LEAST_S), AUTO_LEAST_S, DURATION_MAX_S, where, "auto_most_s")
-    for key in ("ramp_per_user_s", "ramp_single_user_s", "think_time_s"):
-        within(table.get(key, 0), 0, DURATION_MAX_S, where, key)
+    within(table.users, 1, USERS_MAX, where, "users")
     return PlanLoad(
-        users=table["users"],
-        ramp_per_user_s=float(table.get("ramp_per_user_s", 0)),
-        duration_s=float(table["duration_s"]) if "duration_s" in table else None,
-        think_time_s=float(table.get("think_time_s", 0)),
-        loops=table.get("loops"),
-        requests=table.get("requests"),
-        ramp_single_user_s=table.get("ramp_single_user_s"),
-        auto_most_s=float(table["auto_most_s"]) if "auto_most_s" in table else None,
-        think_time_per=think_time_per(table, where) or REQUEST,
+        users=table.users,
+        ramp_per_user_s=float(table.ramp_per_user_s),
+        duration_s=None if table.duration_s is None else float(table.duration_s),
+        think_time_s=float(table.think_time_s),
+        loops=table.loops,
+        requests=table.requests,
+        ramp_single_user_s=table.ramp_single_user_s,
+        auto_most_s=None if table.auto_most_s is None else float(table.auto_most_s),
+        think_time_per=think_time_per(given, where) or REQUEST,
         is_paced=bool(paced),
     )
 
 
-def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: str, jmx_name: str) -> dict[str, str]:
+def _properties(table: Mapping[str, Any], known: Mapping[str, str | None], where: str, jmx_name: str) -> dict[str, str]:
     """Return -J properties as texts. UsageError for one that the JMX does not read: JMeter would ignore it silently."""
     for name in table:
         if name in SET_BY_THE_RUN:
@@ -309,26 +334,9 @@ def _properties(table: dict[str, Any], known: Mapping[str, str | None], where: s
     return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
 
 
-def _plugins(table: dict[str, Any], where: str) -> tuple[str, ...]:
-    check_keys(table, {"plugins": list}, where)
-    plugins = texts(table.get("plugins", []), f"{where} plugins")
+def _checked_plugins(plugins: tuple[str, ...], where: str) -> tuple[str, ...]:
     for plugin in plugins:
         if not _PLUGIN.fullmatch(plugin):
             todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1"'
             raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
     return plugins
-
-
-def _silenced(table: dict[str, Any], where: str) -> tuple[str, ...]:
-    check_keys(table, {"silence": list}, where)
-    return parse_silenced(texts(table.get("silence", []), f"{where} silence"), f"{where} silence")
-
-
-def _dump(table: object, where: str) -> Dump:
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: {table!r}", "give label, file and path")
-    check_keys(table, {"label": str, "file": str, "path": list}, where)
-    for key in ("label", "file", "path"):
-        if key not in table:
-            raise UsageError(f"{where}: {key} is missing", "give label, file and path")
-    return Dump(table["label"], table["file"], texts(table["path"], f"{where} path"))

@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from harness.base import units
-from harness.base.config import check_keys, is_suite, load_toml, texts, within
+from harness.base.config import is_suite, load_toml
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED
+from harness.base.tables import read_table, toml_key
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.checks.jvm_options import check_jvm_options
 from harness.plan.load.model import DURATION_MAX_S, Load, Part
@@ -28,14 +29,6 @@ PACK_MB = 64
 LEAN, JMETERS = "lean", "jmeter"
 # A load of this length or more is long, as is every soak.
 _LONG_S = 3600.0
-_KEYS: Mapping[str, type] = {
-    "format_version": int, "title": str, "generator": dict, "reports": dict, "system": dict, "plan": dict,
-    "facts": dict, "cloudwatch": dict, "allowed_targets": list, "storage": dict, "build": list, "profile": dict,
-    "trace": dict, "database": dict, "notify": dict, "kubernetes": dict,
-}  # fmt: skip
-_KUBERNETES_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "image": str, "cpu": (int, float, str), "memory": str, "pod": dict,
-}  # fmt: skip
 _EXAMPLE = 'url = "postgresql://perf@db.example.org:5432/shop"'
 
 
@@ -190,64 +183,100 @@ def parse_port(text: str) -> int:
     return units.parse_whole_number(text, "PORT", 1024, 65_535)
 
 
+@dataclass(frozen=True)
+class _GeneratorTable:
+    heap_mb: int = toml_key(1024, least=16, most=HEAP_MAX_MB)
+    jvm_args: str = ""
+    overrun_s: float = toml_key(OVERRUN_S, least=0, most=DURATION_MAX_S)
+    sampler: str = LEAN
+
+
+@dataclass(frozen=True)
+class _ReportsTable:
+    min_free_mb: int = toml_key(200, least=0, most=DISK_MAX_MB)
+    pack_mb: int = toml_key(PACK_MB, least=0, most=DISK_MAX_MB)
+
+
+@dataclass(frozen=True)
+class _StorageTable:
+    s3: str | None = None
+    endpoint_url: str | None = None
+
+
+@dataclass(frozen=True)
+class _SwitchTable:
+    on: bool = False
+
+
+@dataclass(frozen=True)
+class _DatabaseTable:
+    url: str = ""
+    password: str = ""
+
+
+@dataclass(frozen=True)
+class _KubernetesTable:
+    image: str | None = None
+    cpu: float | str | None = None
+    memory: str | None = None
+    pod: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class _ProfileFile:
+    """The keys of env/<name>.toml; who uses [cloudwatch] and [notify] reads them."""
+
+    is_file: ClassVar[bool] = True
+
+    format_version: int
+    title: str | None = None
+    generator: _GeneratorTable = _GeneratorTable()
+    reports: _ReportsTable = _ReportsTable()
+    system: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plan: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    cloudwatch: Mapping[str, Any] | None = None
+    allowed_targets: tuple[str, ...] = ()
+    storage: _StorageTable = _StorageTable()
+    build: tuple[str, ...] = ()
+    profile: _SwitchTable = _SwitchTable()
+    trace: _SwitchTable = _SwitchTable()
+    database: Mapping[str, Any] = field(default_factory=dict)
+    notify: Mapping[str, Any] | None = None
+    kubernetes: _KubernetesTable = _KubernetesTable()
+
+
 def load_profile(env_dir: Path, name: str) -> Profile:
     """Return the profile env/<name>.toml. The UsageError lists the available profiles."""
     path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
     data = load_toml(path, "ENV", name, SHIPPED / "env")
     if is_suite(path):
         raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
-    check_keys(data, _KEYS, where)
-    generator, reports, facts = data.get("generator", {}), data.get("reports", {}), data.get("facts", {})
-    known: dict[str, type | tuple[type, ...]] = {
-        "heap_mb": int,
-        "jvm_args": str,
-        "overrun_s": (int, float),
-        "sampler": str,
-    }
-    check_keys(generator, known, f"{where} [generator]")
-    check_keys(reports, {"min_free_mb": int, "pack_mb": int}, f"{where} [reports]")
-    for table, key, least, most in (
-        (generator, "heap_mb", 16, HEAP_MAX_MB),
-        (generator, "overrun_s", 0, DURATION_MAX_S),
-        (reports, "min_free_mb", 0, DISK_MAX_MB),
-        (reports, "pack_mb", 0, DISK_MAX_MB),
-    ):
-        within(table.get(key, least), least, most, where, key)
-    check_jvm_options(generator.get("jvm_args", ""), f"{where} [generator] jvm_args", is_quoted=False)
-    systems = data.get("system", {})
-    check_keys(systems, dict.fromkeys(systems, dict), f"{where} [system]")
-    plans = data.get("plan", {})
-    check_keys(plans, dict.fromkeys(plans, dict), f"{where} [plan]")
-    check_keys(facts, dict.fromkeys(facts, str), f"{where} [facts]")
-    storage = data.get("storage", {})
-    check_keys(storage, {"s3": str, "endpoint_url": str}, f"{where} [storage]")
-    kubernetes = data.get("kubernetes", {})
-    check_keys(kubernetes, _KUBERNETES_KEYS, f"{where} [kubernetes]")
-    for switch in ("profile", "trace"):
-        check_keys(data.get(switch, {}), {"on": bool}, f"{where} [{switch}]")
-    database = parse_database(data.get("database", {}), f"{where} [database]")
+    file = read_table(_ProfileFile, data, where)
+    generator, reports = file.generator, file.reports
+    check_jvm_options(generator.jvm_args, f"{where} [generator] jvm_args", is_quoted=False)
     return Profile(
         name=name,
         path=path,
-        title=data.get("title", name),
-        generator_heap_mb=generator.get("heap_mb", 1024),
-        generator_jvm_args=generator.get("jvm_args", ""),
-        overrun_s=generator.get("overrun_s", OVERRUN_S),
-        min_free_mb=reports.get("min_free_mb", 200),
-        system_settings=systems,
-        plan_changes=plans,
-        facts=tuple(facts.items()),
-        allowed_targets=texts(data.get("allowed_targets", []), f"{where} allowed_targets"),
-        cloudwatch=data.get("cloudwatch"),
-        storage=storage,
-        is_profiled=data.get("profile", {}).get("on", False),
-        is_traced=data.get("trace", {}).get("on", False),
-        database=database,
-        build=texts(data.get("build", []), f"{where} build"),
-        notify=parse_notify(data.get("notify"), f"{where} [notify]"),
-        pack_mb=reports.get("pack_mb", PACK_MB),
-        sampler=parse_sampler(generator.get("sampler", LEAN), f"{where} [generator] sampler"),
-        kubernetes=kubernetes,
+        title=name if file.title is None else file.title,
+        generator_heap_mb=generator.heap_mb,
+        generator_jvm_args=generator.jvm_args,
+        overrun_s=generator.overrun_s,
+        min_free_mb=reports.min_free_mb,
+        system_settings=file.system,
+        plan_changes=file.plan,
+        facts=tuple(file.facts.items()),
+        allowed_targets=file.allowed_targets,
+        cloudwatch=file.cloudwatch,
+        storage=data.get("storage", {}),
+        is_profiled=file.profile.on,
+        is_traced=file.trace.on,
+        database=parse_database(file.database, f"{where} [database]"),
+        build=file.build,
+        notify=parse_notify(file.notify, f"{where} [notify]"),
+        pack_mb=reports.pack_mb,
+        sampler=parse_sampler(generator.sampler, f"{where} [generator] sampler"),
+        kubernetes=data.get("kubernetes", {}),
     )
 
 
@@ -263,13 +292,13 @@ class DatabaseSpec:
     password: str = field(default="", repr=False)
 
 
-def parse_database(table: Mapping[str, Any], where: str) -> DatabaseSpec | None:
+def parse_database(given: Mapping[str, Any], where: str) -> DatabaseSpec | None:
     """Return the database of a profile; None without one. UsageError for an address that is none, or has a password."""
-    if not table:
+    if not given:
         return None
-    check_keys(table, {"url": str, "password": str}, where)
+    table = read_table(_DatabaseTable, given, where)
     try:
-        parts = urlsplit(table.get("url", ""))
+        parts = urlsplit(table.url)
         password = parts.password
     except ValueError:
         raise UsageError(f"{where}: url is not an address", f"give {_EXAMPLE}") from None
@@ -279,4 +308,4 @@ def parse_database(table: Mapping[str, Any], where: str) -> DatabaseSpec | None:
         raise UsageError(f"{where}: url contains a password", todo)
     if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
         raise UsageError(f"{where}: url is not the address of a PostgreSQL database", f"give {_EXAMPLE}")
-    return DatabaseSpec(table["url"], table.get("password", ""))
+    return DatabaseSpec(table.url, table.password)

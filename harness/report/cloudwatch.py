@@ -24,12 +24,10 @@ from harness.cloudwatch.resources import Fetched
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import FORMAT_VERSION as SERVICES_VERSION
 from harness.cloudwatch.services import Missing, Services, StoredServices
-from harness.judge.consumer_lag import lag_values
 from harness.judge.evidence import Values
-from harness.judge.generator_evidence import throttle_values
-from harness.judge.growth import growth_values, with_cloud
+from harness.judge.growth import with_cloud
 from harness.judge.summary import RunSummary
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning, WarningKind, consumer_lag, growth, throttled, warning_kinds
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import Window
 from harness.report.charts.cloudwatch import cloud_warnings
@@ -72,8 +70,8 @@ def add_cloudwatch(directory: RunDirectory, log: Log, spec: CloudWatchSpec | Non
     write_whole(directory.path / SERVICES, json_text(StoredServices(SERVICES_VERSION, services)))
     growths = with_cloud(summary.observed.growths, cloudwatch, summary.window, run)
     warnings = tuple(_with_balances(warning, summary.throttle, cloudwatch) for warning in summary.warnings)
-    warnings = _found_again(warnings, WarningCode.GROWTH, growth_values(growths))
-    warnings = _found_again(warnings, WarningCode.CONSUMER_LAG, lag_values(cloudwatch, summary.window))
+    warnings = _found_again(warnings, growth.WARNING, growth.growth_values(growths))
+    warnings = _found_again(warnings, consumer_lag.WARNING, consumer_lag.lag_values(cloudwatch, summary.window))
     observed = replace(summary.observed, cloudwatch=cloudwatch, services=services, growths=growths)
     summary = replace(summary, run=run, observed=observed, warnings=warnings)
     write_summary(directory, summary)
@@ -135,16 +133,16 @@ def _with_earlier(services: Services, earlier: Services | None, log: Log) -> Ser
 
 def _with_balances(warning: RunWarning, fall: Throttle | None, cloudwatch: CloudMetrics | None) -> RunWarning:
     """Return the warning about a fall of the throughput with the balances that were used up; others as they are."""
-    if fall is None or warning.code != WarningCode.THROTTLED:
+    if fall is None or warning.code != throttled.WARNING.code:
         return warning
-    return replace(warning, text=WarningCode.THROTTLED.text.format(**throttle_values(fall, cloudwatch)))
+    return replace(warning, text=throttled.WARNING.full_text.format(**throttled.throttle_values(fall, cloudwatch)))
 
 
-def _found_again(warnings: Sequence[RunWarning], code: WarningCode, values: Iterable[Values]) -> tuple[RunWarning, ...]:
-    """Return the warnings of a run with those of one code made again, in the order of WarningCode."""
-    made = [RunWarning(str(code), code.text.format(**each)) for each in values]
-    others = [warning for warning in warnings if warning.code != code]
-    order = {str(one): index for index, one in enumerate(WarningCode)}
+def _found_again(warnings: Sequence[RunWarning], kind: WarningKind, values: Iterable[Values]) -> tuple[RunWarning, ...]:
+    """Return the warnings of a run with those of one code made again, by weight."""
+    made = [RunWarning(kind.code, kind.full_text.format(**each)) for each in values]
+    others = [warning for warning in warnings if warning.code != kind.code]
+    order = {code: index for index, code in enumerate(warning_kinds())}
     return tuple(sorted([*others, *made], key=lambda warning: order.get(warning.code, len(order))))
 
 

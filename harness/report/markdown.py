@@ -10,9 +10,9 @@ from urllib.parse import quote
 from harness.base import units
 from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.queries import TITLE
-from harness.judge.generator_evidence import is_generator
 from harness.judge.goals import GoalResult, is_beyond
 from harness.judge.loads import rows_by_load, rows_by_tenant
+from harness.judge.machines import is_generator
 from harness.judge.result import Result
 from harness.judge.summary import Observed, RunSummary
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict, further_reasons

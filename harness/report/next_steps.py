@@ -10,16 +10,16 @@ from harness.base.command import changed_command
 from harness.base.option_names import caller_of
 from harness.judge.result import NextStep
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.judge.warnings import RunWarning, Severity, WarningCode
+from harness.judge.warnings import RunWarning, Severity, not_steady, too_few_samples, too_short
 from harness.metrics.metric import ERRORS, METRICS
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
 _RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
-# The option with which the warning TOO_SHORT says how long is enough.
+# The option with which the warning too-short says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
 # Doubts that a longer run removes.
-_SHORT = (WarningCode.TOO_SHORT, WarningCode.TOO_FEW_SAMPLES, WarningCode.NOT_STEADY)
+_SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, not_steady.WARNING.code)
 
 
 def next_steps(run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning]) -> tuple[NextStep, ...]:

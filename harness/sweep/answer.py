@@ -12,7 +12,7 @@ from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.experiment.record import RUNNING
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import too_short
 from harness.metrics.metric import ERRORS
 from harness.metrics.window import STEADY_LEAST_S
 from harness.plan.goal import Goal, GoalRule
@@ -188,7 +188,7 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
         larger = "" if record.state == RUNNING else " with a larger MAX"
         yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
-    if short := [run for run in sweep.runs if WarningCode.TOO_SHORT in run.warning_codes]:
+    if short := [run for run in sweep.runs if too_short.WARNING.code in run.warning_codes]:
         ramp_s = max((run.record.load.ramp_s for run in short if run.record), default=0.0)
         duration = f"{math.ceil(ramp_s + STEADY_LEAST_S)}s"
         yield NextStep("Measure levels that are long enough to judge", _changed(record, duration=duration))

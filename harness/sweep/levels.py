@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.cloudwatch.points import CloudMetrics
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
 from harness.plan.load.model import CLOSED
@@ -85,7 +85,7 @@ _SEVERAL: Mapping[str, Iterable[str]] = {"percentiles_ms": _PERCENTILES, "others
 # In the order of CSV and JSON.
 FIGURES = tuple(key for one in fields(Figures) for key in _SEVERAL.get(one.name, [one.name]))
 _COUNTS = ("sample_count", "error_count")
-_TOO_FEW_SAMPLES = WarningCode.TOO_FEW_SAMPLES.brief.partition(":")[0].lower()
+_TOO_FEW_SAMPLES = too_few_samples.WARNING.brief.partition(":")[0].lower()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
-from harness.judge.warnings import RunWarning, Severity, WarningCode, without_numbers
+from harness.judge.warnings import (
+    RunWarning,
+    Severity,
+    closed_model,
+    not_steady,
+    too_short,
+    warning_kinds,
+    without_numbers,
+)
 from harness.sweep.analysis import SweepAnalysis, outcome
 from harness.sweep.levels import Level, LevelRun, Sweep
 from harness.sweep.record import CAPACITY
@@ -41,8 +49,8 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     The errors of a single label are those in the window.
     """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
-    not_steady = {WarningCode.TOO_SHORT, WarningCode.NOT_STEADY}
-    if unsteady := [level for level in levels if any(not_steady & set(run.warning_codes) for run in level.counted)]:
+    mixed = {too_short.WARNING.code, not_steady.WARNING.code}
+    if unsteady := [level for level in levels if any(mixed & set(run.warning_codes) for run in level.counted)]:
         text += f"; at {levels_text(unsteady)} it is not steady"
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
 
@@ -276,17 +284,17 @@ def _of_answer(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
 
 def notes_of(sweep: Sweep) -> Iterator[str]:
     """Yield the warnings about a sweep that do not weaken its answer."""
-    for code in WarningCode:
+    for kind in warning_kinds().values():
         of_code = [
             (level, one.brief)
             for level in sweep.levels
             for run in level.counted
             for one in run.warnings
-            if one.code == code and code.brief and _is_separate_warning(one, run)
+            if one.code == kind.code and kind.brief and _is_separate_warning(one, run)
         ]
         for found, why in _alike(of_code):
             yield f"At {found}: {why}."
     if any(level.figures.error_ratio for level in sweep.levels):
         yield "Throughput in the findings and the chart counts successful samples only; times include failed ones."
     if sweep.records:
-        yield WarningCode.CLOSED_MODEL.text
+        yield closed_model.WARNING.full_text

@@ -18,7 +18,7 @@ from harness.cloudwatch.queries import (
     whole_periods,
 )
 from harness.cloudwatch.resources import Resource
-from harness.judge.generator_evidence import throttle_values
+from harness.judge.warnings.throttled import throttle_values
 from harness.metrics.throttle import Throttle
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table, cloud_warnings

@@ -13,7 +13,7 @@ from harness.cloudwatch.points import COMPLETE, Answers, CloudMetric, CloudMetri
 from harness.cloudwatch.queries import Listed, PeriodSpan, parse_cloudwatch, queries_of
 from harness.cloudwatch.resources import Resource
 from harness.cloudwatch.services import DatabaseLoad, Missing, Participant, Services, SessionWait, Sql
-from harness.judge.consumer_lag import lag_values
+from harness.judge.warnings.consumer_lag import lag_values
 from harness.metrics.window import STEADY, Window
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.services import services_text

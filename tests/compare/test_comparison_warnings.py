@@ -6,7 +6,7 @@ import pytest
 
 from harness.compare.comparison import OK
 from harness.compare.decision import compare
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning, one_side_profiled
 from harness.report.run_result import JTL
 from tests.support.comparisons import LIMITS, QUIET, runs, total
 from tests.support.factories import record
@@ -42,8 +42,8 @@ def test_there_are_warnings_about_single_runs_and_their_order():
     new[0] = replace(
         new[0],
         warnings=(
-            RunWarning(WarningCode.NOT_STEADY, "Not steady: it fell apart"),
-            RunWarning(WarningCode.CLOSED_MODEL, "Closed model"),
+            RunWarning("not-steady", "Not steady: it fell apart"),
+            RunWarning("closed-model", "Closed model"),
         ),
     )
     found = compare(base, new, LIMITS)
@@ -55,36 +55,32 @@ def test_there_are_warnings_about_single_runs_and_their_order():
 
 def test_warnings_of_the_plan_are_listed_once():
     note = "A stand-in takes the place of FOLIO: times say nothing about FOLIO."
-    base, new = (
-        [replace(one, warnings=(RunWarning(WarningCode.PLAN, note),)) for one in runs(name, QUIET)] for name in "AB"
-    )
+    base, new = ([replace(one, warnings=(RunWarning("plan", note),)) for one in runs(name, QUIET)] for name in "AB")
     assert compare(base, new, LIMITS).warnings == (note,)
 
 
-@pytest.mark.parametrize(
-    "code", [WarningCode.ABSENT_GENERATOR, WarningCode.SLOW_GENERATOR, WarningCode.FAILING_GENERATOR]
-)
+@pytest.mark.parametrize("code", ["absent-generator", "slow-generator", "failing-generator"])
 def test_an_outlying_generator_is_a_warning_of_the_comparison(code):
     base, new = ([run_result(name, total=total(), warnings=(RunWarning(code, "one was unlike"),))] for name in "AB")
     assert compare(base, new, LIMITS).warnings[1:] == ("A, B: one was unlike",)
 
 
 def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_line():
-    stand_in = RunWarning(WarningCode.PLAN, "Times of a stand-in say nothing about FOLIO.")
+    stand_in = RunWarning("plan", "Times of a stand-in say nothing about FOLIO.")
     base, new = runs("A", QUIET), runs("B", QUIET)
     base = [
         replace(
             one,
             warnings=(
-                RunWarning(WarningCode.CLOSED_MODEL, "Closed."),
+                RunWarning("closed-model", "Closed."),
                 stand_in,
-                RunWarning(WarningCode.PLAN, "Other."),
+                RunWarning("plan", "Other."),
             ),
         )
         for one in base
     ]
     new = [
-        replace(one, warnings=(stand_in, RunWarning(WarningCode.HOST_CPU, f"The cores were {91 + index} % busy.")))
+        replace(one, warnings=(stand_in, RunWarning("host-cpu", f"The cores were {91 + index} % busy.")))
         for index, one in enumerate(new)
     ]
     assert compare(base, new, LIMITS).warnings == (
@@ -97,7 +93,7 @@ def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_l
 def test_warnings_that_make_a_run_doubtful_come_first():
     one = replace(
         run_result("A", total=total()),
-        warnings=(RunWarning(WarningCode.HOST_CPU, "Busy."), RunWarning(WarningCode.FAST_WARM_UP, "Slower.")),
+        warnings=(RunWarning("host-cpu", "Busy."), RunWarning("fast-warm-up", "Slower.")),
     )
     warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).warnings if text[:2] == "A:"]
     assert warned == ["A: Slower.", "A: Busy."]
@@ -113,7 +109,7 @@ def test_a_transaction_that_only_one_side_has_does_not_change_the_mix_of_total()
 
 
 def test_two_warnings_of_one_kind_in_one_run_are_both_listed():
-    busy = tuple(RunWarning(WarningCode.HOST_CPU, f"The cores of {name} were busy.") for name in ("gen1", "gen2"))
+    busy = tuple(RunWarning("host-cpu", f"The cores of {name} were busy.") for name in ("gen1", "gen2"))
     base, new = run_result("A", total=total(), warnings=busy), run_result("B", total=total(), warnings=busy[:1])
     listed = [text for text in compare([base], [new], LIMITS).warnings if "cores" in text]
     assert listed == ["A, B: The cores of gen1 were busy.", "A: The cores of gen2 were busy."]
@@ -121,7 +117,7 @@ def test_two_warnings_of_one_kind_in_one_run_are_both_listed():
 
 def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
     base, new = (
-        run_result(name, total=total(), warnings=(RunWarning(WarningCode.FAST_WARM_UP, f"Faster by {factor}."),))
+        run_result(name, total=total(), warnings=(RunWarning("fast-warm-up", f"Faster by {factor}."),))
         for name, factor in (("A", 2), ("B", 3))
     )
     listed = [text for text in compare([base], [new], LIMITS).warnings if "Faster" in text]
@@ -136,7 +132,7 @@ def test_a_profiled_side_against_one_that_is_not_has_a_warning_of_its_own():
         ]
 
     def found(base, new):
-        begin = WarningCode.ONE_SIDE_PROFILED.text.partition("{")[0]
+        begin = one_side_profiled.WARNING.full_text.partition("{")[0]
         return [text for text in compare(base, new, LIMITS).warnings if text.startswith(begin)]
 
     (text,) = found(side("A", False, False), side("B", True, True))

@@ -14,7 +14,7 @@ from harness.compare.comparison import (
 )
 from harness.compare.decision import compare
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, Verdict
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning
 from harness.metrics.window import ALL, STEADY, Window
 from harness.report.run_result import MARKDOWN, RunResult
 from harness.run.record import RUNNING
@@ -86,8 +86,8 @@ def test_a_run_may_be_given_only_once():
 
 
 STEADY_NOT, LITTLE = (
-    RunWarning(WarningCode.NOT_STEADY, "Not steady: it rises by 30 %."),
-    RunWarning(WarningCode.LITTLES_LAW, "The law is off."),
+    RunWarning("not-steady", "Not steady: it rises by 30 %."),
+    RunWarning("littles-law", "The law is off."),
 )
 
 

@@ -8,7 +8,7 @@ from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
 from harness.compare.reference import compared_run
 from harness.judge.stored_comparisons import BETTER, ComparedRun, SettingChange
 from harness.judge.verdict import INTERRUPTED, INVALID, Verdict
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning
 from tests.support.comparisons import LIMITS, total
 from tests.support.factories import closed_load, record
 from tests.support.results import batched, label_result, run_result
@@ -55,8 +55,8 @@ def test_a_metric_that_neither_run_has_is_no_column_and_one_that_a_side_lacks_is
 
 
 def test_settings_labels_and_warnings_of_both_runs_are_stored():
-    busy, slow = RunWarning(WarningCode.HOST_CPU, "Busy."), RunWarning(WarningCode.FAST_WARM_UP, "Slower.")
-    plan = RunWarning(WarningCode.PLAN, "A stand-in.")
+    busy, slow = RunWarning("host-cpu", "Busy."), RunWarning("fast-warm-up", "Slower.")
+    plan = RunWarning("plan", "A stand-in.")
     sides = (
         run_result(name, *map(label_result, labels), total=total(), warnings=found, run=record(name=name, **changes))
         for name, labels, found, changes in (

@@ -2,7 +2,7 @@ import pytest
 
 from harness.judge.summarise import summarise
 from harness.judge.verdict import headline
-from harness.judge.warnings import Severity, WarningCode
+from harness.judge.warnings import Severity, warning_kinds
 from harness.plan.goal import Goal
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 
@@ -111,4 +111,4 @@ def test_many_errors_without_a_goal_for_them_are_a_warning(failures, is_doubtful
 
 
 def test_a_busy_machine_alone_does_not_make_a_run_doubtful():
-    assert WarningCode.HOST_CPU.severity is Severity.WARNING
+    assert warning_kinds()["host-cpu"].severity is Severity.WARNING

@@ -1,14 +1,17 @@
 """Warnings: when each is raised, when it is not, and that it names the remedy."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from string import Formatter
 
 import pytest
 
 from harness.jtl.sample import Dropped
+from harness.judge import warnings
+from harness.judge.evidence import Evidence
 from harness.judge.verdict import DOUBTFUL
-from harness.judge.warnings import FOLLOW_UPS, ReportPart, RunWarning, Severity, WarningCode, distinct, explained
+from harness.judge.warning_order import ORDER
+from harness.judge.warnings import ReportPart, RunWarning, Severity, distinct, explained, warning_kinds
 from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
@@ -22,18 +25,6 @@ from tests.support.summaries import summary_of, warnings_of
 
 def usage(process, cores):
     return Usage(process, 10, cores, cores, cores, 10**9, 10**9, 10**9, 40)
-
-
-def test_the_format_page_lists_every_warning_that_makes_no_run_doubtful():
-    """Compare both ways: codes, and which of them are notes; doubtful.md has the others."""
-    text = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-    section = text.split("\n### Warnings\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `([\w-]+)` \| (?:\*\*(\w+)\*\*: )?", section, flags=re.MULTILINE)
-    assert sorted(rows) == sorted(
-        (str(code), "" if code.severity is Severity.WARNING else code.severity.value)
-        for code in WarningCode
-        if code.severity is not Severity.DOUBTFUL
-    )
 
 
 # For each code that makes a run DOUBTFUL, values of its text as they are in reports.
@@ -77,19 +68,19 @@ EXAMPLES = {
     "too-short": {"length": "8 s", "least": "50 s", "remedy": "Run again with DURATION=60s."},
     "too-few-samples": {"count": "98", "least": "100", "remedy": "Run longer."},
 }  # fmt: skip
-DOUBTFUL_CODES = [code for code in WarningCode if code.severity is Severity.DOUBTFUL]
+DOUBTFUL_KINDS = [kind for kind in warning_kinds().values() if kind.severity is Severity.DOUBTFUL]
 # A remedy begins with one of these, or is the command behind "; ".
 ACTIONS = re.compile(
     r"(?:^|[.;] |: )(?:Run|Drive|Look|Give|Split|Have NTP|count one|set ERRORS|STOP=none|read the corrected)\b"
 )
 
 
-@pytest.mark.parametrize("code", DOUBTFUL_CODES)
-def test_a_doubtful_warning_names_the_cause_in_at_most_15_words_and_then_what_to_do(code):
-    values = EXAMPLES[code]
-    assert {name for _, name, _, _ in Formatter().parse(code.text) if name} == set(values)
-    warning = RunWarning(code, code.text.format(**values))
-    assert warning.brief == code.brief.format(**values)
+@pytest.mark.parametrize("kind", DOUBTFUL_KINDS, ids=lambda kind: kind.code)
+def test_a_doubtful_warning_names_the_cause_in_at_most_15_words_and_then_what_to_do(kind):
+    values = EXAMPLES[kind.code]
+    assert {name for _, name, _, _ in Formatter().parse(kind.full_text) if name} == set(values)
+    warning = RunWarning(kind.code, kind.full_text.format(**values))
+    assert warning.brief == kind.brief.format(**values)
     assert warning.brief[0].isupper() or warning.brief[0].isdigit()
     assert len(warning.brief.split()) <= 15
     assert ACTIONS.search(warning.advice), warning.advice
@@ -101,9 +92,24 @@ def test_doubtful_warnings_are_explained_by_code_and_no_other_code_has_a_section
     page = (ROOT / "docs" / "doubtful.md").read_text(encoding="utf-8")
     sections = re.split(r"^## (.+)\n", page, flags=re.MULTILINE)
     texts = dict(zip(sections[1::2], sections[2::2], strict=True))
-    assert list(texts) == [str(code) for code in DOUBTFUL_CODES]
+    assert list(texts) == [kind.code for kind in DOUBTFUL_KINDS]
     assert [code for code, text in texts.items() if not 40 <= len(text.split()) <= 90] == []
-    assert [RunWarning(code, "").page for code in DOUBTFUL_CODES] == [f"doubtful.md#{code}" for code in texts]
+    assert [RunWarning(kind.code, "").page for kind in DOUBTFUL_KINDS] == [f"doubtful.md#{code}" for code in texts]
+
+
+def test_the_codes_that_a_warning_hides_and_those_with_a_weight_exist():
+    kinds = warning_kinds()
+    assert set(ORDER) <= set(kinds)
+    assert len(set(ORDER)) == len(ORDER)
+    assert {code for kind in kinds.values() for code in kind.hides} <= set(kinds)
+
+
+def test_a_warning_needs_fields_of_evidence_and_names_a_version_of_the_changelog():
+    versions = set(re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    names = {field.name for field in fields(Evidence)}
+    for kind in warning_kinds().values():
+        assert set(kind.needs) <= names, kind.code
+        assert kind.since in versions, kind.code
 
 
 def test_what_makes_the_numbers_most_wrong_is_named_first():
@@ -117,7 +123,7 @@ def test_what_makes_the_numbers_most_wrong_is_named_first():
         "too-short",
         "too-few-samples",
     ]
-    assert [code for code in WarningCode if code in order] == order
+    assert [code for code in warning_kinds() if code in order] == order
     run = record(other_runs=("tiny/run-09_1, pid 7 of me",), stopped_early="errors above 50 % for 10 s")
     found = summary_of(two_users(count=40), run, usage=(usage("jmeter", 1.7),))
     doubtful = [warning.code for warning in found.warnings if warning.severity is Severity.DOUBTFUL]
@@ -129,15 +135,22 @@ def test_what_makes_the_numbers_most_wrong_is_named_first():
     ]
 
 
-@pytest.mark.parametrize(("cause", "follow_up"), [(a, b) for a, others in FOLLOW_UPS.items() for b in sorted(others)])
+HIDDEN = [(cause, code) for cause, kind in warning_kinds().items() for code in kind.hides]
+
+
+@pytest.mark.parametrize(("cause", "follow_up"), HIDDEN)
 def test_what_only_follows_from_another_warning_is_not_listed(monkeypatch, cause, follow_up):
+    kinds = dict(warning_kinds())
+
     def raised(*codes):
-        for code in WarningCode:
-            values = [dict.fromkeys((name for _, name, _, _ in Formatter().parse(code.text) if name), "x")]
-            monkeypatch.setattr(code, "found_in", lambda _, each=values if code in codes else (): each)
+        found = {}
+        for code, kind in kinds.items():
+            values = [dict.fromkeys((name for _, name, _, _ in Formatter().parse(kind.full_text) if name), "x")]
+            found[code] = replace(kind, needs=(), found_in=lambda _, each=values if code in codes else (): each)
+        monkeypatch.setattr(warnings, "warning_kinds", lambda: found)
         return {warning.code for warning in summary_of(two_users()).warnings}
 
-    assert raised(cause, follow_up, WarningCode.GROWTH) == {cause, WarningCode.GROWTH}
+    assert raised(cause, follow_up, "growth") == {cause, "growth"}
     assert raised(follow_up) == {follow_up}
 
 

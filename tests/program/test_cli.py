@@ -46,10 +46,6 @@ def test_every_option_is_used_by_a_verb():
     assert [key for key, option in OPTIONS.items() if option.help not in helps] == []
 
 
-def test_the_reference_card_is_up_to_date():
-    assert (ROOT / "docs" / "reference.md").read_text() == completion.markdown()
-
-
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_the_completion_is_valid_shell(shell):
     done = subprocess.run(["bash", "-n"], input=getattr(completion, shell)(), text=True, capture_output=True)

@@ -9,7 +9,6 @@ from harness.jtl.xml import parse_xml
 from harness.judge.summarise import summarise
 from harness.judge.summary import Observed
 from harness.judge.verdict import INVALID
-from harness.judge.warnings import WarningCode
 from harness.metrics.generators import short_names
 from harness.metrics.tally import SampleTally
 from harness.report.machine import generator_table
@@ -43,9 +42,9 @@ def summary_of(*groups, observed=None, **changes):
 
 def codes_of(summary):
     return {warning.code for warning in summary.warnings} & {
-        WarningCode.ABSENT_GENERATOR,
-        WarningCode.SLOW_GENERATOR,
-        WarningCode.FAILING_GENERATOR,
+        "absent-generator",
+        "slow-generator",
+        "failing-generator",
     }
 
 
@@ -112,7 +111,7 @@ def test_equal_generators_raise_no_warning():
 def test_a_generator_50_percent_slower_than_the_others_is_reported():
     summary = summary_of(*(samples(one) for one in GENERATORS[:2]), samples(GENERATORS[2], elapsed_ms=150))
     assert "Load generator 10.0.0.9:1099 was at least 1.5 times as slow as the others." in text_of(
-        summary, WarningCode.SLOW_GENERATOR
+        summary, "slow-generator"
     )
     assert codes_of(summary_of(samples(GENERATORS[0], 199), samples(GENERATORS[1], 199, 300))) == set()  # too few
     assert codes_of(summary_of(samples(GENERATORS[0], 300, 4), samples(GENERATORS[1], 300, 8))) == set()  # 4 ms
@@ -120,7 +119,7 @@ def test_a_generator_50_percent_slower_than_the_others_is_reported():
 
 def test_a_generator_with_many_more_errors_is_reported():
     summary = summary_of(samples(GENERATORS[0], errors=3), samples(GENERATORS[1], errors=10))
-    assert "10.0.0.8:1099 failed at least 2 times as often" in text_of(summary, WarningCode.FAILING_GENERATOR)
+    assert "10.0.0.8:1099 failed at least 2 times as often" in text_of(summary, "failing-generator")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +131,7 @@ def test_a_generator_with_many_more_errors_is_reported():
 )
 def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     # The first drives for 60 s.
-    assert text in text_of(
-        summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), WarningCode.ABSENT_GENERATOR
-    )
+    assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "absent-generator")
 
 
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
@@ -148,7 +145,7 @@ def test_local_generators_and_their_controller_are_one_bottleneck():
         for process, cores in (("host", 1.7), ("jmeter", 0.2), ("generator a:1", 0.7), ("generator b:1", 0.8))
     )
     summary = summary_of(samples(GENERATORS[0]), observed=Observed(usages=usages), load=closed_load())
-    assert text_of(summary, WarningCode.GENERATOR_CPU).startswith("The load generators used 85 % of the 2 cores. ")
+    assert text_of(summary, "generator-cpu").startswith("The load generators used 85 % of the 2 cores. ")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +181,7 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
         "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
-    assert WarningCode.ABSENT_GENERATOR in codes and WarningCode.GAP not in codes
+    assert "absent-generator" in codes and "gap" not in codes
 
 
 def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows():
@@ -192,4 +189,4 @@ def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows()
     parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
     summary = summary_of(samples(GENERATORS[0], 100), *parts)
     assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
-    assert WarningCode.GAP in {warning.code for warning in summary.warnings}
+    assert "gap" in {warning.code for warning in summary.warnings}

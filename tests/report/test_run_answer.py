@@ -11,7 +11,7 @@ from harness.judge.result import MARKS, Tone
 from harness.judge.summarise import summarise
 from harness.judge.summary import RunSummary
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, VALID, WORDS_MOST, Verdict, answer, goals_sentence
-from harness.judge.warnings import RunWarning, Severity, WarningCode
+from harness.judge.warnings import RunWarning, Severity, warning_kinds
 from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
 from harness.report.charts.run_charts import run_charts
@@ -135,10 +135,12 @@ def test_a_missed_goal_is_bad_although_the_run_is_valid_and_is_named():
     assert goals_sentence(Verdict(VALID, (), (), ())) == ""
 
 
-@pytest.mark.parametrize("code", [code for code in WarningCode if code.severity is Severity.DOUBTFUL])
-def test_every_doubt_fits_into_the_answer_with_others_behind_it(code):
-    said = answer(Verdict(DOUBTFUL, (code.brief, *"abcdefghijkl"), (), ()), None)
-    assert said == f"DOUBTFUL: {code.brief}, and 12 more doubts."
+@pytest.mark.parametrize(
+    "brief", [kind.brief for kind in warning_kinds().values() if kind.severity is Severity.DOUBTFUL]
+)
+def test_every_doubt_fits_into_the_answer_with_others_behind_it(brief):
+    said = answer(Verdict(DOUBTFUL, (brief, *"abcdefghijkl"), (), ()), None)
+    assert said == f"DOUBTFUL: {brief}, and 12 more doubts."
     assert len(said.split()) <= WORDS_MOST
 
 
@@ -155,7 +157,7 @@ def next_steps_of(state, *warnings, goals=(), **changes):
     return [(step.text, step.command) for step in steps]
 
 
-SHORT = RunWarning(WarningCode.TOO_SHORT, "Too short to judge. Run again with DURATION=70s.")
+SHORT = RunWarning("too-short", "Too short to judge. Run again with DURATION=70s.")
 AGAIN = "make run PLAN=tiny DURATION=70s"
 
 
@@ -178,7 +180,7 @@ def test_every_verdict_has_a_next_step():
     assert next_steps_of(VALID) == [("Compare later runs with this one", "make pin RUN=tiny/run-01_1")]
     assert next_steps_of(VALID, command="lth run tiny")[0][1] == "lth pin tiny/run-01_1"
     assert next_steps_of(INTERRUPTED)[0][1] == next_steps_of(INVALID)[0][1] == "make run PLAN=tiny"
-    unsteady, busy = (RunWarning(code, "") for code in (WarningCode.NOT_STEADY, WarningCode.HOST_CPU))
+    unsteady, busy = (RunWarning(code, "") for code in ("not-steady", "host-cpu"))
     load = closed_load(duration_s=60.0)
     assert next_steps_of(DOUBTFUL, unsteady, load=load) == [("Run longer", "make run PLAN=tiny DURATION=120s")]
     assert next_steps_of(DOUBTFUL, busy)[0][0] == "Remove the cause of the first doubt, and run again"

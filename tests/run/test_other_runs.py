@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from harness.judge.verdict import DOUBTFUL
-from harness.judge.warnings import WarningCode
 from harness.report.charts.run_charts import run_charts
 from harness.report.markdown import report
 from harness.run.context import warn_of
@@ -99,9 +98,9 @@ def test_the_folder_is_for_all_users_of_the_machine(folder):
 
 
 def test_a_concurrent_run_is_named_in_a_warning():
-    text = warnings_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))[WarningCode.OTHER_RUN]
+    text = warnings_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",)))["other-run"]
     assert text.startswith("Another load test ran on this machine at the same time. ")
-    assert WarningCode.OTHER_RUN not in warnings_of(two_users(), record())
+    assert "other-run" not in warnings_of(two_users(), record())
     verdict = summary_of(two_users(), record(other_runs=("lb/run-02_1, pid 7 of ann",))).verdict
     assert verdict.state == DOUBTFUL
     assert "Another load test ran on this machine at the same time" in verdict.reasons

@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from harness.judge.verdict import DOUBTFUL, VALID
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import warning_kinds
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import interrupted_after, wait_for
@@ -111,15 +111,15 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 # What a run of some seconds may be DOUBTFUL for, on a machine that other tests share.
 REASONS_OF_SHORT_RUNS = "|".join(
-    re.sub(r"\\\{\w+\\\}", ".*", re.escape(code.brief))
+    re.sub(r"\\\{\w+\\\}", ".*", re.escape(warning_kinds()[code].brief))
     for code in (
-        WarningCode.TOO_SHORT,
-        WarningCode.NOT_STEADY,
-        WarningCode.TOO_FEW_SAMPLES,
-        WarningCode.OTHER_CPU,
-        WarningCode.STOLEN_CPU,
-        WarningCode.GENERATOR_CPU,
-        WarningCode.STALL,
+        "too-short",
+        "not-steady",
+        "too-few-samples",
+        "other-cpu",
+        "stolen-cpu",
+        "generator-cpu",
+        "stall",
     )
 )
 

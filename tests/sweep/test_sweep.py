@@ -7,7 +7,7 @@ import pytest
 
 from harness.judge.goals import GoalResult
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, VALID, Verdict
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.histogram import Histogram
 from harness.plan.goal import Goal, GoalRule
 from harness.report.run_result import RUN, LabelResult, RunResult
@@ -274,7 +274,7 @@ def test_a_run_has_the_metrics_of_its_window_and_the_errors_of_the_whole_run():
         total=label("TOTAL", 100.0),
         labels=(label("a", 80.0), label("b", 120.0)),
         usages=(usage("jmeter", 0.5), usage("harness", 0.1), usage("web", 1.5), usage("db", 0.25), usage("host", 2.4)),
-        warnings=(RunWarning(WarningCode.CLOSED_MODEL, "…"),),
+        warnings=(RunWarning("closed-model", "…"),),
         whole=label("TOTAL", 130.0, (7, 0.035)),
     )
     run = level_run(result)
@@ -399,7 +399,7 @@ def test_a_doubtful_level_below_one_that_is_within_is_named():
 
 
 def test_a_run_doubtful_only_for_few_samples_is_judged_by_its_interval():
-    few = Verdict(DOUBTFUL, (WarningCode.TOO_FEW_SAMPLES.brief,), (), ())
+    few = Verdict(DOUBTFUL, (too_few_samples.WARNING.brief,), (), ())
     [level] = levels_of([measured(1, spread(100, 80), verdict=few)])
     assert outcome(level, P90).is_within is True
 

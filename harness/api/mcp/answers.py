@@ -18,7 +18,7 @@ from harness.cli.doubtful_page import TOPIC, topic_text
 from harness.compare.sources import read_result
 from harness.history.files import read_catalogue
 from harness.jtl.tools.summary import NO_SAMPLES
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import warning_kinds
 from harness.metrics.batch_means import estimate
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import Metric, compared_metrics
@@ -96,8 +96,7 @@ class Answers:
         """Explain what a code of a warning such as too-short means and what to do; without one, what DOUBTFUL means."""
         if text := topic_text(code, "lth"):
             return {"code": code, "explanation": text}
-        codes = [str(one) for one in WarningCode]
-        raise UsageError(f"{code}: no explanation", f"{did_you_mean(code, codes)}lth help {TOPIC} lists them")
+        raise UsageError(f"{code}: no explanation", f"{did_you_mean(code, warning_kinds())}lth help {TOPIC} lists them")
 
     def _path(self, name: str) -> Path:
         path, *others = self._paths(name)

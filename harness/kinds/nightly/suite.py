@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import units
-from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml, texts
+from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml
 from harness.base.errors import UsageError
+from harness.base.tables import read_table
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.notify.settings import NotifySettings, parse_notify
@@ -18,19 +19,6 @@ from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.plan.thresholds import Thresholds
 
 _TEXT = (str, int, float)
-_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "format_version": int,
-    "title": str,
-    "budget": _TEXT,
-    "slack": _TEXT,
-    "repeats": int,
-    "env": str,
-    "profile": bool,
-    "gate": dict,
-    "notify": dict,
-    "run": list,
-}
-_GATE_KEYS: Mapping[str, type] = {"metrics": list, "labels": list, "thresholds": dict}
 # Options of scripts/run with the same name.
 _LENGTH = ("ramp", "duration", "loops", "requests")
 _GOAL = tuple(metric.name for metric in option_metrics())
@@ -51,10 +39,34 @@ _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
 }
 _REPEATS_MAX = 100
 _BUDGET_MAX_S = 86_400.0
-_SLACK = "5m"
 # The default metrics and labels. Each further one adds false alarms.
 _JUDGED_METRICS = ("average", "p90", "errors")
 _JUDGED_LABELS = (TOTAL,)
+
+
+@dataclass(frozen=True)
+class _GateTable:
+    metrics: tuple[str, ...] = _JUDGED_METRICS
+    labels: tuple[str, ...] = _JUDGED_LABELS
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _SuiteFile:
+    """The keys of a suite; those of its runs are further below."""
+
+    is_file: ClassVar[bool] = True
+
+    format_version: int
+    title: str | None = None
+    budget: float | str | None = None
+    slack: float | str = "5m"
+    repeats: int = 1
+    env: str = "local"
+    profile: bool = False
+    gate: _GateTable = _GateTable()
+    notify: Mapping[str, Any] | None = None
+    run: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -127,28 +139,25 @@ def load_suite(path: Path, more: Mapping[str, type] | None = None) -> Suite:
         raise UsageError(f"SUITE={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
     data = load_toml(path, "SUITE", path.stem)
     where = f"{path.parent.name}/{path.name}"
-    check_keys(data, _KEYS, where)
-    gate = data.get("gate", {})
-    check_keys(gate, _GATE_KEYS, f"{where} [gate]")
-    if not data.get("run"):
+    file = read_table(_SuiteFile, data, where)
+    if not file.run:
         raise UsageError(f"{where}: has no [[run]]", 'add one, such as [[run]] with plan = "killbill-stripe"')
-    if "budget" not in data:
+    if file.budget is None:
         raise UsageError(f"{where}: budget is missing", 'set the time limit of all runs: budget = "90m"')
-    thresholds = gate.get("thresholds", {})
-    Thresholds().with_table(thresholds, f"{where} [gate] thresholds")
-    runs = [run for table in data["run"] for run in _runs(table, data, thresholds, where, more or {})]
+    Thresholds().with_table(file.gate.thresholds, f"{where} [gate] thresholds")
+    runs = [run for table in file.run for run in _runs(table, file, where, more or {})]
     _check_once(runs, where)
-    budget_s = units.parse_duration_s(str(data["budget"]), f"{where}: budget")
+    budget_s = units.parse_duration_s(str(file.budget), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
-        raise UsageError(f"{where}: budget = {data['budget']}", "use a duration up to 24h")
+        raise UsageError(f"{where}: budget = {file.budget}", "use a duration up to 24h")
     return Suite(
-        title=data.get("title", path.stem),
+        title=path.stem if file.title is None else file.title,
         budget_s=budget_s,
-        slack_s=units.parse_duration_s(str(data.get("slack", _SLACK)), f"{where}: slack"),
-        metrics=_metrics(gate.get("metrics", _JUDGED_METRICS), f"{where} [gate] metrics"),
-        labels=texts(gate.get("labels", _JUDGED_LABELS), f"{where} [gate] labels"),
+        slack_s=units.parse_duration_s(str(file.slack), f"{where}: slack"),
+        metrics=_metrics(file.gate.metrics, f"{where} [gate] metrics"),
+        labels=file.gate.labels,
         runs=tuple(runs),
-        notify=parse_notify(data.get("notify"), f"{where} [notify]"),
+        notify=parse_notify(file.notify, f"{where} [notify]"),
     )
 
 
@@ -164,13 +173,7 @@ def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
             raise UsageError(f"{where}: {run.title} is listed twice", todo)
 
 
-def _runs(
-    table: object,
-    suite: Mapping[str, Any],
-    gate_thresholds: Mapping[str, float],
-    where: str,
-    more: Mapping[str, type],
-) -> Iterator[SuiteRun]:
+def _runs(table: object, suite: _SuiteFile, where: str, more: Mapping[str, type]) -> Iterator[SuiteRun]:
     """Yield a run for each number of users of a [[run]]."""
     if not isinstance(table, dict):
         raise UsageError(f"{where}: run = {table!r}", "write each as [[run]] with its keys below")
@@ -205,13 +208,13 @@ def _runs(
     for load in loads:
         yield SuiteRun(
             plan=table["plan"],
-            profile=table.get("env", suite.get("env", "local")),
+            profile=table.get("env", suite.env),
             options={**load, **options},
-            repeats=_whole(table.get("repeats", suite.get("repeats", 1)), f"{where}: repeats", _REPEATS_MAX),
+            repeats=_whole(table.get("repeats", suite.repeats), f"{where}: repeats", _REPEATS_MAX),
             at_most_s=None if at_most is None else units.parse_duration_s(str(at_most), f"{where}: at_most"),
-            thresholds={**gate_thresholds, **own},
+            thresholds={**suite.gate.thresholds, **own},
             # A system that runs elsewhere cannot be profiled: only its own key asks for that, and is refused later.
-            is_profiled=table.get("profile", suite.get("profile", False) and "target" not in table),
+            is_profiled=table.get("profile", suite.profile and "target" not in table),
             more=tuple(word for key in further if key in table for word in _words(key, table[key])),
         )
 
@@ -234,8 +237,7 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else units.number_text(value)
 
 
-def _metrics(values: Iterable[object], where: str) -> tuple[Metric, ...]:
-    names = texts(values, where)
+def _metrics(names: Sequence[str], where: str) -> tuple[Metric, ...]:
     if not names:
         known = ", ".join(metric.name for metric in compared_metrics())
         raise UsageError(f"{where} = []: nothing would be judged", f"use some of: {known}")

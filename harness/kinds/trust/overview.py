@@ -15,7 +15,7 @@ from harness.base.paths import shown
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue
 from harness.history.series import HistoryLine, history
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import not_steady, other_cpu, pause, stall, stolen_cpu
 from harness.kinds.trust.power import least_change
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE
@@ -29,11 +29,11 @@ _RUNS_LEAST, _RUNS_MOST = 6, 20
 _NOISY = 0.10
 # The causes of scatter that runs record.
 _CAUSES = {
-    WarningCode.OTHER_CPU: "CPU of other processes",
-    WarningCode.STOLEN_CPU: "CPU stolen by the hypervisor",
-    WarningCode.PAUSE: "garbage collection",
-    WarningCode.NOT_STEADY: "not steady after the start",
-    WarningCode.STALL: "stalls",
+    other_cpu.WARNING.code: "CPU of other processes",
+    stolen_cpu.WARNING.code: "CPU stolen by the hypervisor",
+    pause.WARNING.code: "garbage collection",
+    not_steady.WARNING.code: "not steady after the start",
+    stall.WARNING.code: "stalls",
 }
 _HEADS = ("plan", "runs", "scatter %", "8 pairs see %", "recorded causes", "noisy since", "newest trust test")
 

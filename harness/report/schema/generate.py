@@ -1,4 +1,4 @@
-"""Writes summary.schema.json from the types of a run's JSON: `python -m harness.report.schema.generate`.
+"""Makes summary.schema.json from the types of a run's JSON; `make generated` writes it.
 
 The types define the keys and what may be null; fields.toml describes each key and narrows its values.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from harness.base.records import key_of, plain_types, types_of
 from harness.cloudwatch.queries import KIND_TITLES, METRICS
 from harness.judge.summary import FORMAT_VERSION, RunSummary
-from harness.judge.warnings import WarningCode
+from harness.judge.warnings import warning_kinds
 from harness.metrics.metric import all_metrics, elapsed_metrics
 from harness.plan.goal import Goal, GoalRule, limit_keys
 from harness.plan.load.groups import TRANSACTION
@@ -42,7 +42,6 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "Resource.kind": {"enum": _KINDS},
     "CloudMetric.kind": {"enum": _KINDS},
     "CloudMetric.metric": {"enum": list(dict.fromkeys(_METRICS))},
-    "RunWarning.code": {"enum": [str(code) for code in WarningCode]},
 }
 
 
@@ -75,6 +74,7 @@ class _Schema:
 
     def __init__(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
         self._fields = fields
+        self._constants = {**_CONSTANTS, "RunWarning.code": {"enum": list(warning_kinds())}}
         self.definitions: dict[str, Any] = {}
 
     def of(self, hint: Any, without: Sequence[str] = ()) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class _Schema:
         if not {"$ref", "description"} & {*schema, *about}:
             raise KeyError(f"{kind}.{key} has no description in {FIELDS.name}")
         about = {key: value for key, value in about.items() if key != "without"}
-        return _merged(_merged(about, schema), {**about, **_CONSTANTS.get(f"{kind}.{key}", {})})
+        return _merged(_merged(about, schema), {**about, **self._constants.get(f"{kind}.{key}", {})})
 
 
 def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
@@ -156,7 +156,3 @@ def _merged(base: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]
     """Return both, what is in `other` over `base`, objects in them likewise."""
     both = {key: _merged(base[key], other[key]) for key in base if isinstance(base[key], dict) and key in other}
     return {**base, **other, **both}
-
-
-if __name__ == "__main__":
-    SCHEMA.write_text(schema_text(), encoding="utf-8", newline="\n")

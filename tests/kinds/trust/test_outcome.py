@@ -6,7 +6,7 @@ import pytest
 
 from harness.history.catalogue import Entry
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict
-from harness.judge.warnings import RunWarning, WarningCode
+from harness.judge.warnings import RunWarning
 from harness.kinds.trust.outcome import TrustOutcome, headline, outcome_of
 from harness.kinds.trust.overview import noise_of
 from harness.kinds.trust.record import TrustRecord, TrustRun
@@ -140,7 +140,7 @@ def test_the_cause_of_noise_is_what_the_disturbed_runs_recorded():
     for day, value_ms in enumerate((100.0, 130.0, 90.0, 140.0, 100.0, 120.0, 95.0), start=1):
         one = result_of(f"run-01_{day}", value_ms, started_at=f"2026-02-{day:02d}T10:00:00Z")
         if day == 5:
-            warning = RunWarning(WarningCode.OTHER_CPU, "Other programs used 60 % of this machine's CPU.")
+            warning = RunWarning("other-cpu", "Other programs used 60 % of this machine's CPU.")
             one = replace(one, verdict=Verdict(DOUBTFUL, ("other CPU",), (), ()), warnings=(warning,))
         entries.append(Entry("tiny", f"run-01_{day}", 1, day, one.run, one))
     noise = noise_of(entries, "tiny")

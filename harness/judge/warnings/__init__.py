@@ -1,70 +1,59 @@
-"""The warnings of a run: those that its evidence has, without those that only follow from another one."""
+"""The warnings of a run: those that its evidence has, without those that only follow from another one.
+
+Each module of this package is one warning: its code, texts, page, and the function that finds it. A new one is a new
+module; nothing else names it.
+"""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from harness.base.option_names import caller_of, spelled
 from harness.judge.evidence import Evidence
-from harness.judge.warning_codes import ReportPart, Severity, WarningCode
+from harness.judge.warning_kind import ReportPart, Severity, WarningKind
+from harness.judge.warning_order import ORDER
 from harness.run.record import RunRecord
 
 __all__ = [
-    "FOLLOW_UPS",
     "ReportPart",
     "RunWarning",
     "Severity",
-    "WarningCode",
+    "WarningKind",
     "distinct",
     "explained",
     "find_warnings",
+    "warning_kinds",
     "without_numbers",
 ]
 
-_BY_CODE = {str(code): code for code in WarningCode}
+_WEIGHTS = {code: index for index, code in enumerate(ORDER)}
 # The end of a sentence; a full stop in 1.5 s or in a name of a file is none.
 _SENTENCE_END = re.compile(r"\.(?:\s|$)")
 _NUMBER = re.compile(r"\d[\d.,]*")
 # The page with a section for each code that makes a run DOUBTFUL.
 DOUBTFUL_PAGE = "doubtful.md"
 
-# A warning and those that only follow from it: they are not listed beside it.
-FOLLOW_UPS: Mapping[WarningCode, frozenset[WarningCode]] = {
-    cause: frozenset(follow_ups)
-    for cause, follow_ups in {
-        WarningCode.CLOCK_STEP: (WarningCode.GAP, WarningCode.LITTLES_LAW, WarningCode.NOT_STEADY),
-        WarningCode.GAP: (WarningCode.LITTLES_LAW, WarningCode.NOT_STEADY),
-        WarningCode.APPENDED: (
-            WarningCode.CLOCK_STEP, WarningCode.GAP, WarningCode.LONG_SPAN, WarningCode.NOT_STEADY,
-        ),
-        WarningCode.GENERATOR_CPU: (WarningCode.LITTLES_LAW, WarningCode.HOST_CPU),
-        WarningCode.OTHER_RUN: (WarningCode.OTHER_CPU,),
-        WarningCode.STOLEN_CPU: (WarningCode.HOST_CPU,),
-        WarningCode.MANY_ERRORS: (WarningCode.ERRORS_IN_FIGURES,),
-        WarningCode.STOPPED_EARLY: (WarningCode.TOO_SHORT, WarningCode.TOO_FEW_SAMPLES, WarningCode.FEW_SAMPLES),
-        WarningCode.THROTTLED: (WarningCode.NOT_STEADY,),
-        WarningCode.TOO_SHORT: (WarningCode.NOT_STEADY, WarningCode.TOO_FEW_SAMPLES, WarningCode.FEW_SAMPLES),
-        WarningCode.TOO_FEW_SAMPLES: (WarningCode.FEW_SAMPLES,),
-    }.items()
-}  # fmt: skip
-# What follows from requests that fail: a run that mostly failed has none of these.
-_OF_ANSWERS = frozenset(
-    {
-        WarningCode.STALL, WarningCode.PAUSE, WarningCode.TOO_SHORT, WarningCode.NOT_STEADY, WarningCode.THROTTLED,
-        WarningCode.FAST_WARM_UP, WarningCode.ERRORS_IN_FIGURES, WarningCode.MANY_ERRORS, WarningCode.TOO_FEW_SAMPLES,
-        WarningCode.FEW_SAMPLES, WarningCode.COARSE_CLOCK, WarningCode.LITTLES_LAW, WarningCode.HOST_CPU,
-        WarningCode.GENERATOR_CPU,
+
+@cache
+def warning_kinds() -> Mapping[str, WarningKind]:
+    """Return the warnings that runs may have by their codes, by weight: `WARNING` of each module of this package."""
+    names = (module.name for module in pkgutil.iter_modules(__path__))
+    kinds: list[WarningKind] = [importlib.import_module(f"{__name__}.{name}").WARNING for name in names]
+    return {
+        kind.code: kind for kind in sorted(kinds, key=lambda kind: (_WEIGHTS.get(kind.code, len(ORDER)), kind.code))
     }
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class RunWarning:
     """A warning of a run: `code` for programs, `text` for people.
 
-    `subject` is the response code that it concerns, else empty. `code` is that of a member of WarningCode, except in
+    `subject` is the response code that it concerns, else empty. `code` is that of a WarningKind, except in
     files of versions with other warnings: such a one is a plain warning at the verdict.
     """
 
@@ -75,12 +64,12 @@ class RunWarning:
     @property
     def severity(self) -> Severity:
         """What it means for the run."""
-        return _BY_CODE[self.code].severity if self.code in _BY_CODE else Severity.WARNING
+        return kind.severity if (kind := warning_kinds().get(self.code)) else Severity.WARNING
 
     @property
     def concerns(self) -> tuple[ReportPart, ...]:
         """The parts of the report that it concerns."""
-        return _BY_CODE[self.code].concerns if self.code in _BY_CODE else (ReportPart.VERDICT,)
+        return kind.concerns if (kind := warning_kinds().get(self.code)) else (ReportPart.VERDICT,)
 
     @property
     def brief(self) -> str:
@@ -126,14 +115,14 @@ def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
     They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
     """
     caller = caller_of(evidence.run.command if evidence.run else "")
-    codes = [code for code in WarningCode if not (evidence.is_failed and code in _OF_ANSWERS)]
-    found = {code: values for code in codes if (values := list(code.found_in(evidence)))}
-    follow_ups = set[WarningCode]().union(*(FOLLOW_UPS.get(code, ()) for code in found))
+    kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
+    found = [(kind, values) for kind in kinds if (values := kind.values_in(evidence))]
+    hidden = {code for kind, _ in found for code in kind.hides}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
-        follow_ups.discard(WarningCode.NOT_STEADY)
+        hidden.discard("not-steady")
     return tuple(
-        RunWarning(str(code), spelled(code.text.format(**values), caller), values.get("subject", ""))
-        for code, each in found.items()
-        if code not in follow_ups
+        RunWarning(kind.code, spelled(kind.full_text.format(**values), caller), values.get("subject", ""))
+        for kind, each in found
+        if kind.code not in hidden
         for values in each
     )

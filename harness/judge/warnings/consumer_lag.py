@@ -1,4 +1,7 @@
-"""Names consumers of a message broker that do not keep up: their lag grew in the window, or is far above before."""
+"""Warns that consumers of a message broker do not keep up: their lag grew, or is far above that before the run.
+
+Seen: consumers of a message broker [do not keep up](cloudwatch.md#definitions).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.judge.evidence import Evidence, Values
+from harness.judge.warning_kind import ReportPart, WarningKind
 from harness.metrics.window import Window
 
 if TYPE_CHECKING:
@@ -20,7 +24,7 @@ _POINTS_LEAST = 6
 _NAMED_MOST = 4
 
 
-def lagging(evidence: Evidence) -> Iterator[Values]:
+def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield the consumers of a run that do not keep up."""
     yield from lag_values(evidence.cloudwatch, evidence.window)
 
@@ -67,3 +71,15 @@ def _is_above(value: float, earlier: float, ratio: float) -> bool:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
+
+
+WARNING = WarningKind(
+    code="consumer-lag",
+    since="1.1.0",
+    concerns=(ReportPart.VERDICT,),
+    needs=("cloudwatch",),
+    text="Consumers do not keep up: {consumers}. Their work is not done when the requests are: look at these "
+    "services and their database, then at the number of partitions.",
+    page=__doc__,
+    found_in=found_in,
+)

@@ -1,0 +1,46 @@
+"""Warns that an unusual response code counts as success.
+
+Seen: a code other than 200, 201 and 204 counts as success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.base import units
+from harness.judge.evidence import LABELS_NAMED, Evidence, Values
+from harness.judge.warning_kind import ReportPart, WarningKind
+from harness.metrics.figures import CodeCount
+
+EXPECTED_SUCCESS_CODES = ("200", "201", "204")
+ACCEPTED_CODE = "202"
+
+
+def found_in(evidence: Evidence) -> Iterator[Values]:
+    """Yield each unusual response code that counts as success, and the labels that were answered with it."""
+    by_code: dict[str, list[CodeCount]] = {}
+    for code in evidence.codes:
+        is_unknown = not code.code and evidence.dropped.unknown
+        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES and not is_unknown:
+            by_code.setdefault(code.code, []).append(code)
+    for name, codes in by_code.items():
+        counts = [(code.label, code.sample_count - code.error_count) for code in codes[:LABELS_NAMED]]
+        named = ", ".join(f"{label}: {units.plural(count, 'sample')}" for label, count in counts)
+        more = f" and {units.plural(len(codes) - LABELS_NAMED, 'more label')}" if len(codes) > LABELS_NAMED else ""
+        advice = "nothing checked that it is the expected answer. Assert on the code in the plan."
+        if name == ACCEPTED_CODE:
+            advice = "the work may not be complete when the answer comes."
+            advice += " Let the plan wait for its end, or assert on it."
+        what = f"Code {name}" if name else "No code"
+        yield {"what": what, "labels": f"{named}{more}", "advice": advice, "subject": name}
+
+
+WARNING = WarningKind(
+    code="unexpected-success-code",
+    since="1.0.0",
+    concerns=(ReportPart.CODE,),
+    needs=("codes",),
+    text="{what} counts as success ({labels}): {advice}",
+    page=__doc__,
+    found_in=found_in,
+)
