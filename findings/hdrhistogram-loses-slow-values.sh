@@ -13,7 +13,7 @@ python3 -m venv venv
 venv/bin/pip install --quiet hdrhistogram==0.10.8
 npm init --yes >/dev/null
 npm install --silent --no-audit --no-fund hdr-histogram-js@3.0.1
-mvn -q -B dependency:copy -Dartifact=org.hdrhistogram:HdrHistogram:2.2.2 -DoutputDirectory=jars >/dev/null
+mvn -q -B -Dstyle.color=never dependency:copy -Dartifact=org.hdrhistogram:HdrHistogram:2.2.2 -DoutputDirectory=jars >/dev/null
 python=$(venv/bin/python - <<'PY'
 from hdrh.histogram import HdrHistogram
 
