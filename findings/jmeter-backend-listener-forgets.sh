@@ -41,8 +41,8 @@ def loops(count: int) -> str:
 
 
 def pages(count: int, milliseconds: int) -> str:
-    return f"""<LoopController testclass="LoopController" testname="loop">{loops(count)}</LoopController><hashTree>
-<JavaSampler testclass="JavaSampler" testname="page">{arguments(Sleep_Time=milliseconds, Sleep_Mask=0)}
+    return f"""<LoopController guiclass="LoopControlPanel" testclass="LoopController" testname="loop">{loops(count)}</LoopController><hashTree>
+<JavaSampler guiclass="JavaTestSamplerGui" testclass="JavaSampler" testname="page">{arguments(Sleep_Time=milliseconds, Sleep_Mask=0)}
 <stringProp name="classname">org.apache.jmeter.protocol.java.test.JavaTest</stringProp></JavaSampler><hashTree/></hashTree>"""
 
 
@@ -51,17 +51,17 @@ threading.Thread(target=receive, args=(server,), daemon=True).start()
 graphite = "org.apache.jmeter.visualizers.backend.graphite"
 listener = arguments(graphiteMetricsSender=f"{graphite}.TextGraphiteMetricsSender", graphiteHost="127.0.0.1",
     graphitePort=server.getsockname()[1], rootMetricsPrefix="j.", summaryOnly="false", samplersList="page", percentiles="99")
-plan = f"""<jmeterTestPlan version="1.2" properties="5.0"><hashTree><TestPlan testclass="TestPlan" testname="plan"/><hashTree>
-<ThreadGroup testclass="ThreadGroup" testname="users"><stringProp name="ThreadGroup.num_threads">1</stringProp>
+plan = f"""<jmeterTestPlan version="1.2" properties="5.0"><hashTree><TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="plan"/><hashTree>
+<ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users"><stringProp name="ThreadGroup.num_threads">1</stringProp>
 <elementProp name="ThreadGroup.main_controller" elementType="LoopController">{loops(1)}</elementProp></ThreadGroup>
 <hashTree>{pages(20, 100)}{pages(300, 5)}</hashTree>
-<BackendListener testclass="BackendListener" testname="live">{listener}
+<BackendListener guiclass="BackendListenerGui" testclass="BackendListener" testname="live">{listener}
 <stringProp name="classname">{graphite}.GraphiteBackendListenerClient</stringProp></BackendListener><hashTree/>
 </hashTree></hashTree></jmeterTestPlan>"""
 with open("plan.jmx", "w") as out:
     out.write(plan)
-command = "java -jar jmeter/bin/ApacheJMeter.jar -n -t plan.jmx -l all.jtl -Jbackend_graphite.send_interval=50"
-subprocess.run(command.split(), check=True, stdout=subprocess.DEVNULL, timeout=50)
+command = "java -jar jmeter/bin/ApacheJMeter.jar -n -t plan.jmx -l all.jtl -Jbackend_graphite.send_interval=90"
+subprocess.run(command.split(), check=True, stdout=subprocess.DEVNULL, timeout=100)
 with open("all.jtl") as rows:
     slowest = max(int(row.split(",")[1]) for row in rows if row[0].isdigit())
 for _ in range(50):
