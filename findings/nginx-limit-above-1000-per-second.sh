@@ -43,16 +43,15 @@ def rates(limit: str) -> tuple[float, float]:
             time.sleep(0.05)
 
         def send() -> None:
-            with socket.create_connection(("127.0.0.1", port)) as client:
-                answers = client.makefile("rb")
-                client.sendall(b"GET /page HTTP/1.1\r\nHost: local\r\n\r\n" * 3000)
-                for _ in range(3000):
-                    response = http.client.HTTPResponse(client)
-                    response.fp = answers
-                    response.begin()
-                    codes.append(response.status)
-                    answers.read(response.length or 0)
-        threads = [threading.Thread(target=send) for _ in range(2)]
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            for _ in range(500):
+                client.request("GET", "/page")
+                response = client.getresponse()
+                response.read()
+                codes.append(response.status)
+            client.close()
+
+        threads = [threading.Thread(target=send) for _ in range(4)]
         start = time.perf_counter()
         for thread in threads:
             thread.start()
