@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Question: how many connections does haproxy open to a server for 20 clients that send one request each, in turn?
 # Guess: one; it has a pool of idle connections to the server and reuses it.
-# Seen: 20. The default "http-reuse safe" sends the first request of each client connection on a new connection, for a
-# request on a kept one could fail; 20 requests of one client use one connection. With "http-reuse always" it is one or
+# Seen: 20. The default "http-reuse safe" sends the first request of each client connection on a new connection, because a
+# request on an idle one can fail; 20 requests of one client use one connection. With "http-reuse always" it is one or
 # two, one pool per thread.
 # Since: seen with haproxy 2.6.12 (of Debian 12, whose archive has one version at a time).
 # A user notices: a load test that connects for each iteration measures connecting to the server too, and the server runs

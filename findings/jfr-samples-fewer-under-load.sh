@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Question: does JFR take the same number of execution samples for the same CPU time, whether one thread uses it or 20?
 # Guess: yes, about; the samples are what a CPU profile is made of, so they are proportional to CPU time.
-# Seen: no. On one CPU, one busy thread has about 85 samples per second of CPU, 20 busy threads have about 12: the
+# Seen: no. On one CPU, one busy thread has about 80 samples per second of CPU, 20 busy threads have about 10: the
 # sampling thread waits for the CPU like all others. jfr print says nothing about samples that are missing.
 # Since: seen with Java 17 and 25 (jdk.CPUTimeSample of 25 is off by default).
-# A user notices: the profile of the overloaded run, the one that matters, has a seventh of the samples; comparing
+# A user notices: the profile of the overloaded run, the one that matters, has an eighth of the samples; comparing
 # counts of two runs says that a method became cheaper.
 set -euo pipefail
 work=$(mktemp -d)

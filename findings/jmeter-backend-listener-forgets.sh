@@ -2,8 +2,8 @@
 # Question: which requests are in the max, average and percentiles that JMeter's Backend Listener sends per interval?
 # Guess: all requests of the interval, as in its count.
 # Seen: the last 100 of the label (backend_metrics_window). 20 requests of 100 ms and then 300 of 5 ms are sent as count
-# 320, maximum below 100 ms. The window is not emptied either: a slow request is in every interval until 100 others
-# follow. backend_metrics_window_mode=timed has its own window, of backend_metrics_large_window values.
+# 320, maximum about 10 ms. The window is not emptied either: a slow request is in every interval until 100 others
+# follow.
 # Since: seen with JMeter 5.6.3; Graphite and InfluxDB listeners share the code.
 # A user notices: the peak in Grafana is lower than in the report, the more so the higher the rate.
 set -euo pipefail

@@ -3,8 +3,8 @@
 # Guess: a few milliseconds; it starts a thread per connection.
 # Seen: over 1,000 ms for most. Its queue of connections has five places (request_queue_size); the kernel drops what
 # does not fit, and the client tries again after one second. With 128 places all wait a few milliseconds.
-# Since: seen with Python 3.11 on Linux; the number is older than http.server.
-# A user notices: connect times of almost exactly 1, 3 or 7 s at the start of a run, which are no one's work.
+# Since: seen with Python 3.11 on Linux.
+# A user notices: connect times of almost exactly 1 or 3 s at the start of a run, which look like a slow system.
 set -euo pipefail
 python3 - <<'PY'
 import http.server
