@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 apt-get -qq -o APT::Sandbox::User=root download haproxy
 dpkg -x haproxy_*.deb .
-usr/sbin/haproxy -v | head -n 1
+usr/sbin/haproxy -v | sed -n 1p
 python3 - <<'PY'
 import http.client
 import http.server

@@ -23,6 +23,6 @@ tests:
       - {expr: "increase(appears[2m])", eval_time: 2m, exp_samples: [{labels: "{}", value: 0}]}
       - {expr: "increase(exposed[2m])", eval_time: 2m, exp_samples: [{labels: "{}", value: 40}]}
 YAML
-usr/bin/promtool --version 2>&1 | head -n 1
+usr/bin/promtool --version 2>&1 | sed -n 1p
 usr/bin/promtool test rules test.yml >result.txt 2>&1 || { cat result.txt; echo "CHANGED: not 0 and 40"; exit 1; }
 echo "40 errors: increase is 0 if the counter appears with them, and 40 if it was exposed as 0 before"
