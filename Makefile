@@ -13,13 +13,13 @@ topics := $(filter-out help,$(MAKECMDGOALS))
 $(topics): help ; @:
 endif
 
-.PHONY: help setup test test-fast test-real lint generated bench clean $(MAKECMDGOALS)
+.PHONY: help setup test test-fast test-real lint generated bench findings clean $(MAKECMDGOALS)
 
 help:
 	@$(lth) help $(topics)
 
 # All verbs. The variables of the command line are in MAKEFLAGS, which the program reads.
-$(filter-out help setup test test-fast test-real lint generated bench clean $(topics),$(MAKECMDGOALS)):
+$(filter-out help setup test test-fast test-real lint generated bench findings clean $(topics),$(MAKECMDGOALS)):
 	@$(lth) $@
 
 setup: ## build .venv and the JMeter home; every other target does it when needed
@@ -52,6 +52,11 @@ generated: ## write again what is generated from the code: reference, schema, pa
 
 bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@scripts/python scripts/bench $(BENCH)
+
+# Each installs what it needs in a temporary folder. All are run, then those that failed are named.
+findings: ## run all scripts of findings/, which show what software outside does; by hand, never in CI (minutes)
+	@failed=; for script in findings/*.sh; do echo "== $$script"; bash "$$script" || failed="$$failed $$script"; done; \
+	if [ -n "$$failed" ]; then echo "Failed:$$failed"; exit 1; fi
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache
