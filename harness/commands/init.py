@@ -243,7 +243,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     samplers = ", ".join(f"{count} {kind}" for kind, count in content.samplers)
     log(f"samplers: {samplers or 'none'}; hosts: {', '.join(content.hosts) or 'none'}; scripts: {len(content.scripts)}")
     if content.scripts:
-        log(f"plans/{name}.toml lists the scripts and permits them (scripts = true): read them")
+        log(f"plans/{name}.toml permits its scripts (scripts = true): read them; the first check asks")
     log("")
     if adoption.draft.changes:
         log("fixes applied:" if is_fixed else f"fixes; make init PLAN={name} FIX=1 applies them:")

@@ -17,7 +17,7 @@ from harness.base.project import NAME, read_project
 from harness.base.writable import is_private
 from harness.plan.plan import load_plan
 from harness.plan.spec import parse_target
-from harness.run.powers import KINDS, LOADS, TYPED, Power, Subject, of_plan, powers_of
+from harness.run.powers import ADDS, KINDS, LOADS, READS, RUNS, TYPED, Power, Subject, of_plan, powers_of
 
 # 1 trusts every project of this process and of those that it starts; --yes sets the other value, which also remembers.
 TRUST_VARIABLE, TRUSTED, ACCEPTED = "LTH_TRUST", "1", "yes"
@@ -72,9 +72,14 @@ def accept(folder: Path, powers: Iterable[Power]) -> bool:
 
 
 def trust_made(home: Path, name: str, *, is_new_project: bool = False) -> None:
-    """Trust a plan that `lth init` has just written, and the targets of a project that it made."""
+    """Trust a plan that `lth init` has just written, and the targets of a project that it made.
+
+    Scripts, plugins and foreign files come from a JMX that somebody else may have written: they are asked about.
+    """
     with suppress(HarnessError):  # a plan that cannot be read yet is asked about when it can
-        powers = [*of_plan(load_plan(home / "plans", name), home), Power(LOADS, TYPED)]
+        plan = load_plan(home / "plans", name)
+        powers = [power for power in of_plan(plan, home) if power.kind not in (READS, RUNS, ADDS)]
+        powers.append(Power(LOADS, TYPED))
         if is_new_project:
             read_project.cache_clear()  # its file is new
             powers += [Power(LOADS, parse_target(one).origin) for one in read_project(home).targets.values()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,5 +222,6 @@ def _stamp_of_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.parent.name != "__pycache__":
-            digest.update(f"{path.relative_to(folder)}\0{_stamp_of_file(path)}\0".encode())
+            mode = stat.S_IMODE(path.stat().st_mode) & stat.S_IXUSR  # git keeps no other
+            digest.update(f"{path.relative_to(folder)}\0{mode:o}\0{_stamp_of_file(path)}\0".encode())
     return digest.hexdigest()

@@ -148,6 +148,8 @@ def _command(
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
     own += f" {credentials}".rstrip()
+    if spec.plan.allow.scripts:
+        own += " -Dharness.scripts=true"
     if spec.is_traced:
         own += f" -Dharness.trace={TRACE_COLUMN}"
     java_options = f"{os.environ.get(JAVA_OPTIONS, '')} {own}".strip()

@@ -295,7 +295,8 @@ def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_b
     foreign = jmx(request() + script("JSR223Sampler", "A", "1"))
     (tmp_path / "foreign.jmx").write_text(foreign)
     init(tmp_path / "theirs", str(tmp_path / "foreign.jmx"))
-    assert request_of(tmp_path / "theirs", tmp_path, "foreign", "local", TARGET).plan.allow.scripts
+    with pytest.raises(UsageError, match=r"may now run 1 script elements of foreign\.jmx"):
+        request_of(tmp_path / "theirs", tmp_path, "foreign", "local", TARGET)
     project.project('[headers]\nX = "$SHOP_TOKEN"')
     init(project.folder, f"{TARGET}/more", "more")
     with pytest.raises(UsageError, match=r"read \$SHOP_TOKEN"):

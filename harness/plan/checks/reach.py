@@ -19,6 +19,8 @@ from harness.plan.jmx.values import FunctionCall, UnknownValueError, Values, fun
 from harness.plan.spec import Target
 
 _SCRIPT_FUNCTIONS = ("__groovy", "__BeanShell", "__javaScript", "__jexl", "__jexl2", "__jexl3")
+# The agent lets these only compute: harness/run/java/JexlRules.java.
+_RESTRICTED = ("__jexl3",)
 # AJP requests have the properties of HTTP requests, but also need other_protocols.
 _HTTP_SAMPLER = re.compile(r"(HTTPSampler(Proxy|2)?|AjpSampler)$")
 _ABSOLUTE = ("http://", "https://")
@@ -221,10 +223,23 @@ class Reach:
 def functions_with_code(node: Node, values: Values) -> Iterator[str]:
     """Yield the function of each call in an element that may run arbitrary code."""
     for call in functions_in(node):
-        if call.name in _SCRIPT_FUNCTIONS and not _is_simple(call.parameters[0], values):
+        if call.name in _SCRIPT_FUNCTIONS and not _is_safe(call, values):
             yield call.name
         if call.name in _EVALUATES and _may_be_code(call, values):
             yield call.name
+
+
+def _is_safe(call: FunctionCall, values: Values) -> bool:
+    text = call.parameters[0]
+    return _is_simple(text, values) and (call.name in _RESTRICTED or _is_known(text, values))
+
+
+def _is_known(expression: str, values: Values) -> bool:
+    """Return whether the plan's files say all that JMeter puts into an expression; a text of an answer may be code."""
+    functions = [call.name for call in functions_of(expression)]
+    if expression.count("${__") > len(functions) or not all(map(_is_no_code, functions)):
+        return False
+    return all(values.constants(name) is not None for name in VARIABLE.findall(expression))
 
 
 def _may_be_code(call: FunctionCall, values: Values) -> bool:
@@ -258,7 +273,8 @@ def has_code_as_condition(node: Node, values: Values) -> bool:
     # JMeter takes the last of several, and only the element's own.
     uses = [prop.text for prop in node.element if prop.get("name") == "IfController.useExpression"]
     is_javascript = node.kind == "IfController" and set(uses) != {"true"}
-    return is_javascript and not _is_simple(node.value("IfController.condition"), values)
+    condition = node.value("IfController.condition")
+    return is_javascript and not (_is_simple(condition, values) and _is_known(condition, values))
 
 
 def _http(node: Node, name: str) -> str:

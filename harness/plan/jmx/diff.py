@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.secrecy import masked
-from harness.plan.jmx.tree import Node, plan_tree, secrets_of_element
+from harness.plan.jmx.tree import Node, is_own_enabled, plan_tree, secrets_of_element
 from harness.plan.jmx.words import Property, noun_of, one_line, properties_of, title_of
 
 _VALUES = ("Argument.value", "Header.value")
@@ -138,7 +138,7 @@ class _Item:
     @property
     def is_on(self) -> bool:
         """Whether the element itself is enabled."""
-        return self.node.element.get("enabled", "true") == "true"
+        return is_own_enabled(self.node.element)
 
     @property
     def called(self) -> Hashable:

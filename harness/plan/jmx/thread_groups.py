@@ -12,7 +12,7 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.jmx.shaping import ShapingRow, shaping_rows
-from harness.plan.jmx.tree import LOAD_GROUP, SIDE_GROUPS, Node, parse, plan_tree, tree_of, user_defined
+from harness.plan.jmx.tree import LOAD_GROUP, SIDE_GROUPS, Node, is_own_enabled, parse, plan_tree, tree_of, user_defined
 from harness.plan.jmx_writer import (
     Expression,
     add_bool,
@@ -250,7 +250,7 @@ def _groups(tree: ElementTree.ElementTree[ElementTree.Element]) -> Iterator[_Gro
     plan = tree.getroot().find("hashTree/hashTree")
     elements = [] if plan is None else list(plan)
     for element, following in zip(elements, [*elements[1:], None], strict=True):
-        is_enabled = element.get("enabled", "true") == "true"
+        is_enabled = is_own_enabled(element)
         if element.tag.endswith("ThreadGroup") and element.tag not in SIDE_GROUPS and is_enabled:
             yield _Group(element, following if following is not None and following.tag == "hashTree" else None)
 

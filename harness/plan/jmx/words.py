@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree  # types only
 
-from harness.plan.jmx.tree import Node
+from harness.plan.jmx.tree import Node, is_own_enabled
 
 _TABLE = Path(__file__).parent / "gui_names.toml"
 # The first pattern that is in the name of a class gives its noun.
@@ -95,7 +95,7 @@ def text_lines(tree: Node) -> Iterator[str]:
     while pending:
         node, indent = pending.pop()
         properties = properties_of(node.element)
-        off = "" if node.element.get("enabled", "true") == "true" else " (disabled)"
+        off = "" if is_own_enabled(node.element) else " (disabled)"
         yield from _lines(f"{indent}{title_of(node)}{off}", properties, indent)
         for one in _items(properties):
             yield from _lines(f"{indent}  - {one.label}", one.rest, f"{indent}  ")

@@ -55,6 +55,7 @@ public final class AllowedConnections {
         }
         DeadUsers.install(instrumentation);
         Exchanges.install(instrumentation);
+        JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);
         ResultFlush.install(instrumentation);

@@ -14,7 +14,7 @@ from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text, number_text, plural
 from harness.plan.jmx.headers import with_headers
 from harness.plan.jmx.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, copy_for_tenants
-from harness.plan.jmx.tree import SIDE_GROUPS, parse
+from harness.plan.jmx.tree import SIDE_GROUPS, is_own_enabled, parse
 from harness.plan.jmx_writer import add_string, jmx_bytes, of_jmx, renew, set_attribute, set_text
 from harness.plan.load.groups import GroupLoad
 from harness.plan.spec import RunSpec
@@ -176,7 +176,7 @@ def one_pass(jmx: Path, left_out: Collection[str] = (), loads: Sequence[GroupLoa
             if element.get("testname") in left_out:
                 set_attribute(element, "enabled", "false")
         elif element.tag.rpartition(".")[2] in _TIMERS_OF_MANY:
-            if element.get("enabled", "true") == "true":
+            if is_own_enabled(element):
                 timers.append(element.get("testname", element.tag))
             set_attribute(element, "enabled", "false")
         elif element.tag == "LoopController":
@@ -206,7 +206,7 @@ def _end_loop(controller: ElementTree.Element) -> None:
 def _shorten_pause(action: ElementTree.Element) -> int:
     """Shorten the pause of a Flow Control Action; return what it was in ms, 0 when it is as in the plan."""
     is_pause = all(prop.text == _PAUSE for prop in action if prop.get("name") == "ActionProcessor.action")
-    if not is_pause or action.get("enabled", "true") != "true":
+    if not is_pause or not is_own_enabled(action):
         return 0
     for prop in action:
         text = (prop.text or "").strip()
