@@ -25,9 +25,8 @@ $(filter-out help setup test test-fast test-real lint generated bench findings c
 setup: ## build .venv and the JMeter home; every other target does it when needed
 	@$(setup) $(if $(filter 1 yes on true,$(ALL)),--all)
 
-# One session for both kinds. All tests of a file run on one worker, which starts the system of the file once; so do all
-# tests of tests/systems/killbill. There are five workers on two cores: a real test uses a core for a third of its time,
-# and waits for the rest.
+# All tests of a file, and of tests/systems/killbill, run on one worker, which starts their system once. There are five
+# workers on two cores: a real test uses a core for a third of its time, and waits for the rest.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(setup) --tests
 	@$(pytest) -n 5 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
@@ -53,10 +52,8 @@ generated: ## write again what is generated from the code: reference, schema, pa
 bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@scripts/python scripts/bench $(BENCH)
 
-# Each installs what it needs in a temporary folder. All are run, then those that failed are named.
 findings: ## run all scripts of findings/, which show what software outside does; by hand, never in CI (minutes)
-	@failed=; for script in findings/*.sh; do echo "== $$script"; bash "$$script" || failed="$$failed $$script"; done; \
-	if [ -n "$$failed" ]; then echo "Failed:$$failed"; exit 1; fi
+	@code=0; for script in findings/*.sh; do bash "$$script" || { echo "Failed: $$script"; code=1; }; done; exit $$code
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache

@@ -101,15 +101,16 @@ def run(options: argparse.Namespace) -> int:
     target = target_of(given.requests[0]) if given and given.is_target_known else None
     name = options.plan or (given.name if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
+    is_of_jmx = not given and not options.har
     try:
         code = _make_plan(options, name, given)
-        trust_made(options.home, name)
+        trust_made(options.home, name, is_of_jmx=is_of_jmx)
         return code
     finally:  # a plan whose replay failed is kept, and needs its project
         if is_new and (options.home / "plans" / f"{name}.jmx").is_file():
             for written in write_project(options.home, name, targets):
                 log(f"{written}: written")
-            trust_made(options.home, name, is_new_project=True)
+            trust_made(options.home, name, is_new_project=True, is_of_jmx=is_of_jmx)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ def _of_clone(clone: Path, folder: Path) -> int:
         log(path)
     for path in copied:
         if Path(path).parent.name == "plans" and Path(path).suffix == ".toml":
-            trust_made(folder, Path(path).stem, is_new_project=True)
+            trust_made(folder, Path(path).stem, is_new_project=True, is_of_jmx=True)
     log("\nnext: set the default plan in loadtest.toml, then lth check")
     return EXIT_OK
 

@@ -194,9 +194,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
         if options.html:
-            from harness.site.files import try_report_page  # deferred: only --html needs the site
-
-            try_report_page(directory.report, context.log)
+            _write_page(directory, context)
         watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
@@ -307,6 +305,12 @@ def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: 
     """Print the load and measure the run."""
     context.log(f"{spec.plan.name}/{directory.name}: {load_text(load_record(spec.load, spec.plan.load))}")
     measure_with_system(spec, request, directory, context)
+
+
+def _write_page(directory: RunDirectory, context: RunContext) -> None:
+    from harness.site.files import try_report_page  # deferred: only --html needs the site
+
+    try_report_page(directory.report, context.log)
 
 
 def _previous(directory: RunDirectory, context: RunContext) -> Entry | None:

@@ -71,14 +71,15 @@ def accept(folder: Path, powers: Iterable[Power]) -> bool:
         return False
 
 
-def trust_made(home: Path, name: str, *, is_new_project: bool = False) -> None:
+def trust_made(home: Path, name: str, *, is_new_project: bool = False, is_of_jmx: bool = False) -> None:
     """Trust a plan that `lth init` has just written, and the targets of a project that it made.
 
-    Scripts, plugins and foreign files come from a JMX that somebody else may have written: they are asked about.
+    With is_of_jmx the plan came from a JMX, which somebody else may have written: its scripts, plugins and secrets are
+    asked about.
     """
     with suppress(HarnessError):  # a plan that cannot be read yet is asked about when it can
         plan = load_plan(home / "plans", name)
-        powers = [power for power in of_plan(plan, home) if power.kind not in (READS, RUNS, ADDS)]
+        powers = [one for one in of_plan(plan, home) if not (is_of_jmx and one.kind in (READS, RUNS, ADDS))]
         powers.append(Power(LOADS, TYPED))
         if is_new_project:
             read_project.cache_clear()  # its file is new
@@ -90,7 +91,7 @@ def _ask(folder: Path, new: Sequence[Power], own: set[Power]) -> None:
     """Ask in a terminal; UsageError without one, or for another answer than yes."""
     name = str(folder.resolve()) if shown(folder) == "." else shown(folder)
     lines = list(_lines(new, own))
-    head = f"{name} has changed, and may now" if own else f"{name} was not made on this machine. Its plan may"
+    head = f"{name} may now" if own else f"{name} was not made on this machine. Its plan may"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"{head} {'; '.join(lines)}", _TODO)
     log(f"{head}")

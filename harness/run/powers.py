@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.project import CHECKOUT, SHIPPED, Project
+from harness.base.units import plural
 from harness.notify.settings import NotifySettings
 from harness.plan.checks.reach import functions_with_code, has_code_as_condition
 from harness.plan.guard import is_code, variables_read
@@ -136,7 +137,7 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
     if plan.allow.scripts:
         scripts = [node for node in nodes if _is_script(node, values)]
         if scripts:
-            yield Power(RUNS, f"{len(scripts)} script elements of {plan.jmx_path.name}", _stamp(scripts, plan))
+            yield Power(RUNS, f"{plural(len(scripts), 'script element')} of {plan.jmx_path.name}", _stamp(scripts, plan))
     for name, value in {**plan.properties, **plan.embedded_properties}.items():
         if is_code(name):
             yield Power(ADDS, f"{name}={value}", _stamp_of_file(plan.jmx_path.parent / value))

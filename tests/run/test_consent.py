@@ -96,11 +96,11 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
         "read $SHOP_TOKEN", lambda one: one.write(request(path='/${__groovy(System.getenv("SHOP_TOKEN"))}')),
     ),
     "script": (
-        "run 1 script elements of shop.jmx",
+        "run 1 script element of shop.jmx",
         lambda one: one.write(script("JSR223Sampler", "A", "1"), more=ALLOW),
     ),
     "function": (
-        "run 1 script elements",
+        "run 1 script element",
         lambda one: one.write(request(path="/${__groovy(new Date(1).getTime())}"), more=ALLOW),
     ),
     "file": ("read the file /etc/passwd", lambda one: one.write(request(path="/${__FileToString(/etc/passwd)}"))),
@@ -163,7 +163,7 @@ def test_each_power_is_named_first_and_asked_about_again_when_it_is_new(project,
     assert project.refusal() == ""
     change(project)
     said = project.refusal(target)
-    assert f"{project.folder.name} has changed, and may now {what}" in said
+    assert f"{project.folder.name} may now {what}" in said
     project.accept(monkeypatch)
     assert project.refusal(target) == ""
 
@@ -177,7 +177,7 @@ def test_a_changed_script_is_asked_about_and_a_changed_load_is_not(project, monk
     )
     assert project.refusal() == ""
     project.write(request() + script("JSR223Sampler", "A", "2"), more=allow)
-    assert "may now run 1 script elements of shop.jmx, which changed; " in project.refusal()
+    assert "may now run 1 script element of shop.jmx, which changed; " in project.refusal()
     project.write(request())
     assert project.refusal() == ""  # fewer powers
 
@@ -295,7 +295,7 @@ def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_b
     foreign = jmx(request() + script("JSR223Sampler", "A", "1"))
     (tmp_path / "foreign.jmx").write_text(foreign)
     init(tmp_path / "theirs", str(tmp_path / "foreign.jmx"))
-    with pytest.raises(UsageError, match=r"may now run 1 script elements of foreign\.jmx"):
+    with pytest.raises(UsageError, match=r"may now run 1 script element of foreign\.jmx"):
         request_of(tmp_path / "theirs", tmp_path, "foreign", "local", TARGET)
     project.project('[headers]\nX = "$SHOP_TOKEN"')
     init(project.folder, f"{TARGET}/more", "more")
