@@ -292,6 +292,8 @@ def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_b
     for target in (None, "local", TARGET):
         if target:
             request_of(tmp_path / "mine", tmp_path, "shop", "local", target)
+    init(tmp_path / "mine", "--curl", f"curl -u bob:pw {TARGET}/basket", "basket")
+    request_of(tmp_path / "mine", tmp_path, "basket", "local", TARGET)
     foreign = jmx(request() + script("JSR223Sampler", "A", "1"))
     (tmp_path / "foreign.jmx").write_text(foreign)
     init(tmp_path / "theirs", str(tmp_path / "foreign.jmx"))

@@ -135,12 +135,16 @@ def _headers(given: list[_Given]) -> dict[str, str]:
             earlier = f"{headers['Cookie']}; " if name == "cookie" and "Cookie" in headers else ""
             headers = merged(headers, {_HEADER_OF[name]: earlier + value})
         elif name == "user":
+            if ":" not in value:
+                raise UsageError("--curl: -u has no password, for which curl asks", "give -u 'user:password'")
             headers = merged(headers, {"Authorization": f"Basic {_base64(value)}"})
         elif name == "compressed":
             headers = merged(headers, {"Accept-Encoding": "gzip, deflate, br"})
     written: dict[str, str] = {}
     for text in (one.value for one in given if one.name == "header"):
         name, colon, value = text.partition(":")
+        if text.startswith("@"):
+            raise UsageError("--curl: -H reads a file of headers, which is not supported", "give -H 'Name: value'")
         if not colon and not text.endswith(";"):
             raise UsageError("--curl: -H has a text without a colon", "give -H 'Name: value'")
         name = name.rstrip(";").strip()

@@ -125,6 +125,8 @@ def test_options_of_curl_are_parts_of_the_request(arguments, expected):
         ("curl http://127.0.0.1/ -T file", "the option '-T' is not supported"),
         ("curl http://127.0.0.1/ -H", "-H has no value"),
         ("curl http://127.0.0.1/ -H nonsense", "-H has a text without a colon"),
+        ("curl http://127.0.0.1/ -H @headers.txt", "-H reads a file of headers"),
+        ("curl http://127.0.0.1/ -u bob", "-u has no password"),
         ("curl http://127.0.0.1/ -F a=@x.pdf", "-F a: uploads of files are not supported"),
         ("curl http://127.0.0.1/ -F 'a=1;type=text/x'", "-F a: fields with a type are not supported"),
         ("curl http://127.0.0.1/ -F a=1 -d b=2", "-F and -d cannot be used together"),
