@@ -123,7 +123,11 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
     nodes = enabled_nodes(plan_tree(plan.jmx_path))
     values = Values.of(nodes, plan.own_properties(is_embedded=False), plan.jmx_path.parent)
     texts = [text for node in nodes for text in texts_of(node.element)]
-    names = [*plan.secrets, *variables_in(*plan.headers.values()), *(name for node in nodes for name in variables_read(node))]
+    names = [
+        *plan.secrets,
+        *variables_in(*plan.headers.values()),
+        *(name for node in nodes for name in variables_read(node)),
+    ]
     names += [name for text in texts for name in _GETENV.findall(text)]
     for name in dict.fromkeys(names):
         if name not in typed and name not in plan.embedded_secrets:
@@ -137,7 +141,9 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
     if plan.allow.scripts:
         scripts = [node for node in nodes if _is_script(node, values)]
         if scripts:
-            yield Power(RUNS, f"{plural(len(scripts), 'script element')} of {plan.jmx_path.name}", _stamp(scripts, plan))
+            yield Power(
+                RUNS, f"{plural(len(scripts), 'script element')} of {plan.jmx_path.name}", _stamp(scripts, plan)
+            )
     for name, value in {**plan.properties, **plan.embedded_properties}.items():
         if is_code(name):
             yield Power(ADDS, f"{name}={value}", _stamp_of_file(plan.jmx_path.parent / value))
@@ -219,7 +225,7 @@ def _stamp_of_file(path: Path) -> str:
 
 
 def _stamp_of_folder(folder: Path) -> str:
-    """Return the hash of the names, modes and contents of a folder's files."""
+    """Return the hash of the names, contents and executable bits of a folder's files."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.parent.name != "__pycache__":

@@ -198,6 +198,10 @@ class Supervisor:
         self._guardian = self._guardian or Guardian()
         return self._guardian
 
+    def _environment(self) -> dict[str, str]:
+        """Return the guardian's variables; Python reads no compiled files beside its programs, which no consent covers."""
+        return {**self._guard().environment, "PYTHONPYCACHEPREFIX": f"{self._work}/pycache"}
+
     def _fill_work_folder(self) -> None:
         """Choose the ports and fill the work folder: private, and with a path short enough for Unix sockets."""
         self._context["ports"] = self._choose_ports()
@@ -216,7 +220,7 @@ class Supervisor:
         log = self._log_dir / f"fact-{fact.replace(' ', '-')}.log"
         assert self._work is not None
         name = f"{self.manifest.name}: {fact}"
-        child.run_or_fail(child.Launch(name, argv, self._work, self._guard().environment, log))
+        child.run_or_fail(child.Launch(name, argv, self._work, self._environment(), log))
         return log.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0]
 
     def _choose_ports(self) -> dict[str, int]:
@@ -284,7 +288,7 @@ class Supervisor:
             name=f"{self.manifest.name}: {name}",
             argv=system.render_argv(argv, self._context, where),
             cwd=Path(self._render(spec.cwd, where)),
-            environment={**{key: self._render(value, where) for key, value in spec.env}, **self._guard().environment},
+            environment={**{key: self._render(value, where) for key, value in spec.env}, **self._environment()},
             log=self._log_dir / f"{name}.log",
             cpu_count=int(cpus),
         )

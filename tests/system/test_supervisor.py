@@ -219,7 +219,11 @@ def test_processes_start_in_order_and_in_their_environment(make: Start) -> None:
     with make("workshop", journal="hello") as system:
         system.start()
         assert list(system.processes) == ["store", "web"]
-        assert psutil.Process(system.processes["web"]).environ()["GREETING"] == "hello"
+        environment = psutil.Process(system.processes["web"]).environ()
+        assert environment["GREETING"] == "hello"
+        # No compiled file beside a program is read: consent covers the program's text.
+        assert not Path(environment["PYTHONPYCACHEPREFIX"]).is_relative_to(SYSTEMS)
+        assert environment["PYTHONPYCACHEPREFIX"].endswith("/pycache")
 
 
 def test_a_process_that_does_not_apply_is_not_started_and_not_waited_for(make: Start) -> None:
