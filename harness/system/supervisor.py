@@ -199,7 +199,7 @@ class Supervisor:
         return self._guardian
 
     def _environment(self) -> dict[str, str]:
-        """Return the guardian's variables; Python reads no compiled files beside its programs, which no consent covers."""
+        """Return the guardian's variables; Python reads no compiled file beside a program, for consent covers none."""
         return {**self._guard().environment, "PYTHONPYCACHEPREFIX": f"{self._work}/pycache"}
 
     def _fill_work_folder(self) -> None:
