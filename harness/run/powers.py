@@ -121,7 +121,11 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
     nodes = enabled_nodes(plan_tree(plan.jmx_path))
     values = Values.of(nodes, plan.own_properties(is_embedded=False), plan.jmx_path.parent)
     texts = [text for node in nodes for text in texts_of(node.element)]
-    names = [*plan.secrets, *variables_in(*plan.headers.values()), *(name for node in nodes for name in variables_read(node))]
+    names = [
+        *plan.secrets,
+        *variables_in(*plan.headers.values()),
+        *(name for node in nodes for name in variables_read(node)),
+    ]
     names += [name for text in texts for name in _GETENV.findall(text)]
     for name in dict.fromkeys(names):
         if name not in typed and name not in plan.embedded_secrets:
