@@ -132,6 +132,21 @@ def test_files_of_several_documents_are_one_plan_and_cycles_between_them_end(tmp
         made(path)
 
 
+@pytest.mark.parametrize("name", ["../token.yaml", "%2e%2e/token.yaml", "sub/../../token.yaml", "linked.yaml", "{}"])
+def test_a_file_outside_of_the_folder_or_the_work_tree_is_not_read(tmp_path: Path, name: str) -> None:
+    secret, folder = tmp_path / "token.yaml", tmp_path / "work"
+    folder.mkdir()
+    secret.write_text("token: {type: string, default: pw-of-bob}\n")
+    (folder / "linked.yaml").symlink_to(secret)
+    where = {"name": "q", "in": "query", "required": True, "schema": {"$ref": f"{name.format(secret)}#/token"}}
+    path = written(folder, {"/a": {"get": {**OK, "parameters": [where]}}})
+    with pytest.raises(UsageError, match=r"\$ref .* is outside of ") as raised:
+        made(path)
+    assert "pw-of-bob" not in str(raised.value)
+    (tmp_path / ".git").mkdir()
+    assert made(path).requests[0].url.endswith("/a?q=pw-of-bob")
+
+
 @pytest.mark.parametrize(
     ("target", "base"),
     [
