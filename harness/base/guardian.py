@@ -39,6 +39,7 @@ _GRACE_S = 4.0
 _KILL_WAIT_S = 2.0
 _KILL_ROUNDS = 3
 _POLL_S = 0.05
+_REMOVE_WAIT_S = 2.0
 _CLOSE_DEADLINE_S = _GRACE_S + _KILL_ROUNDS * _KILL_WAIT_S + 5.0
 # Process id and start time of the harness: a reused process id is not mistaken for it.
 _OWNER_ID = re.compile(r"(\d+)-(\d*)-[0-9a-f]+")
@@ -251,10 +252,14 @@ def _main(owner_id: str, read_end: int) -> None:
     for command, folder, *values in messages:
         if command == _MASK and values and folder not in masked:
             _mask(Path(folder), values)
-    for command, path, *_ in messages:
-        if command == _REMOVE and (Path(path).is_symlink() or Path(path).is_file()):
-            Path(path).unlink(missing_ok=True)
-        elif command == _REMOVE:
+    until_s = time.monotonic() + _REMOVE_WAIT_S
+    for path in [Path(path) for command, path, *_ in messages if command == _REMOVE]:
+        if path.is_symlink() or path.is_file():
+            path.unlink(missing_ok=True)
+            continue
+        shutil.rmtree(path, ignore_errors=True)
+        while path.exists() and time.monotonic() < until_s:  # a cgroup stays until its processes have ended wholly
+            time.sleep(_POLL_S)
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -20,6 +20,7 @@ import pytest
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import OWNER_VARIABLE, Guardian, owned_processes
 from harness.base.once import stamp_of
+from harness.run.network.kernel_guard import group_path
 from harness.system.manifest import load_manifest
 from harness.system.supervisor import Supervisor
 from tests.support.paths import ROOT
@@ -387,6 +388,19 @@ def test_a_guardian_starts_with_its_first_instruction_and_not_again(tmp_path: Pa
     assert (started(), list(tmp_path.iterdir())) == (0, [])
     assert guardian.environment
     assert started() == 0
+
+
+def test_a_guardian_removes_a_cgroup_whose_last_process_is_still_ending(tmp_path: Path) -> None:
+    group = group_path(f"lth-test-{tmp_path.name}-{os.getpid()}")
+    if group is None or not os.access(group.parent, os.W_OK):
+        pytest.skip("this user makes no cgroups of version 2 here")
+    with Guardian() as guardian:
+        guardian.remove_at_end(group)
+        group.mkdir()
+        member = subprocess.Popen(["sleep", "0.7"])
+        (group / "cgroup.procs").write_text(str(member.pid))
+    assert member.wait(timeout=10) == 0
+    assert not group.exists()
 
 
 def test_a_guardian_ends_every_process_with_its_environment() -> None:
