@@ -275,7 +275,7 @@ def test_texts_of_a_jmx_stay_texts_in_toml_and_on_the_terminal_and_nothing_runs(
         toml = tomllib.loads((tmp_path / "plans" / f"x{number}.toml").read_text())
         has_script = "__groovy" in bomb
         assert toml.get("allow", {}) == ({"scripts": True} if has_script else {}), kind
-        assert ("permits them (scripts = true): read them" in done.stdout) is has_script
+        assert ("permits its scripts (scripts = true): read them" in done.stdout) is has_script
         assert "\x1b" not in done.stdout + done.stderr
     assert not trap[0].exists()
 
