@@ -102,15 +102,17 @@ def run(options: argparse.Namespace) -> int:
     name = options.plan or (given.name if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
     is_of_jmx = not given and not options.har
+    plan = options.home / "plans" / f"{name}.jmx"
+    was_there, is_made = plan.exists(), False
     try:
         code = _make_plan(options, name, given)
-        trust_made(options.home, name, is_of_jmx=is_of_jmx)
+        is_made = True
         return code
-    finally:  # a plan whose replay failed is kept, and needs its project
-        if is_new and (options.home / "plans" / f"{name}.jmx").is_file():
-            for written in write_project(options.home, name, targets):
+    finally:  # a plan whose replay failed is kept, and needs its project; one that was there before is not trusted
+        if is_made or (plan.is_file() and not was_there):
+            for written in write_project(options.home, name, targets) if is_new else ():
                 log(f"{written}: written")
-            trust_made(options.home, name, is_new_project=True, is_of_jmx=is_of_jmx)
+            trust_made(options.home, name, is_new_project=is_new, is_of_jmx=is_of_jmx)
 
 
 @dataclass(frozen=True)

@@ -277,6 +277,18 @@ def test_an_answer_that_others_could_have_written_does_not_count(project, monkey
     assert "was not made on this machine" in project.refusal()
 
 
+def test_an_init_that_is_refused_writes_and_trusts_nothing(tmp_path, monkeypatch):
+    plans = tmp_path / "theirs" / "plans"
+    plans.mkdir(parents=True)
+    (plans / "shop.jmx").write_text(jmx(request() + script("JSR223Sampler", "A", "1")))
+    (plans / "shop.toml").write_text("format_version = 1\n[allow]\nscripts = true\n")
+    monkeypatch.chdir(plans.parent)
+    monkeypatch.setattr(sys, "argv", ["lth", "init", f"{TARGET}/", "shop"])
+    assert entry.code_of("lth") == 2
+    assert [path.name for path in plans.parent.iterdir()] == ["plans"]
+    assert not _file().exists()
+
+
 def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_by_it(tmp_path, monkeypatch, project):
     def init(folder: Path, *words: str) -> None:
         folder.mkdir(exist_ok=True)
