@@ -229,6 +229,6 @@ def _stamp_of_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.parent.name != "__pycache__":
-            mode = stat.S_IMODE(path.stat().st_mode) & stat.S_IXUSR  # git keeps no other
+            mode = path.stat().st_mode & stat.S_IXUSR  # git keeps no other
             digest.update(f"{path.relative_to(folder)}\0{mode:o}\0{_stamp_of_file(path)}\0".encode())
     return digest.hexdigest()
