@@ -82,7 +82,7 @@ class Profile:
     is_traced: bool = False
     database: DatabaseSpec | None = None
     build: tuple[str, ...] = ()
-    notify: Mapping[str, Any] | None = None
+    notify: Mapping[str, Any] | None = field(default=None, repr=False)
     pack_mb: int = PACK_MB
     sampler: str = LEAN
     kubernetes: Mapping[str, Any] = field(default_factory=dict)
