@@ -15,6 +15,8 @@ from tests.support.paths import ROOT
 LINES_MOST = 60
 PARAMETERS_MOST = 6
 STEPS_MOST = 9
+# A module with two nouns is two modules.
+MODULE_LINES_MOST = 400
 # One is made for each record of a JTL, each second of a label, or each step of a fraction: a named record takes longer.
 PLAIN_TUPLES = {
     "harness/jtl/csv.py: next",
@@ -59,6 +61,11 @@ def test_no_function_is_long_or_takes_many_parameters():
         if is_long or len(parameters_of(node)) > PARAMETERS_MOST:
             found.add(name)
     assert found == set()
+
+
+def test_no_module_of_the_harness_is_long():
+    counts = {path: path.read_bytes().count(b"\n") for path in (ROOT / "harness").rglob("*.py")}
+    assert {path.relative_to(ROOT).as_posix() for path, count in counts.items() if count > MODULE_LINES_MOST} == set()
 
 
 def returns_parts_by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
