@@ -130,10 +130,10 @@ OPTIONS = {
     # Goals and verdicts.
     "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g", of=RUN),
     **{
-        one.name: Option(f"goal: {one.name} of at most this many ms", "MS", of=RUN)
-        if one.is_time
+        metric.name: Option(f"goal: {metric.name} of at most this many ms", "MS", of=RUN)
+        if metric.is_time
         else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT", of=RUN)
-        for one in option_metrics()
+        for metric in option_metrics()
     },
     "stop": Option(
         "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,
