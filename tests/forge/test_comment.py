@@ -75,7 +75,7 @@ class Status(NamedTuple):
         ("OK", "nothing is worse", Status("success", "OK: nothing is worse")),
         ("IMPROVED", "p95 is 9 % lower", Status("success", "IMPROVED: p95 is 9 % lower")),
         ("CANNOT TELL", "the runs differ too much", Status("success", "CANNOT TELL: the runs differ too much")),
-        ("FINE\n\x1b[2J", "x" * 200, Status("error", f"FINE [2J: {'x' * 130}")),
+        ("FINE\n\x1b[2J", "x" * 200, Status("error", f"FINE \ufffd[2J: {'x' * 129}")),
     ],
 )
 def test_the_verdict_sets_the_status_of_the_commit(
