@@ -68,6 +68,22 @@ def test_no_module_of_the_harness_is_long():
     assert {path.relative_to(ROOT).as_posix() for path, count in counts.items() if count > MODULE_LINES_MOST} == set()
 
 
+def misplaced(test: Path, modules: set[Path]) -> bool:
+    """Return whether a test has the name of a module of its room that is in another folder than the test."""
+    name = test.stem.removeprefix("test_").removeprefix("real_")
+    homes = {module.parent for module in modules if module.stem == name and module.parts[0] == test.parts[0]}
+    return bool(homes) and test.parent not in homes
+
+
+def test_a_test_with_the_name_of_a_module_is_in_the_folder_that_mirrors_its_own():
+    modules = {path.relative_to(ROOT / "harness") for path in (ROOT / "harness").rglob("*.py")}
+    tests = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}
+    assert {test.as_posix() for test in tests if misplaced(test, modules)} == set()
+    assert misplaced(Path("plan/test_reach.py"), modules)
+    assert misplaced(Path("run/jmeter/test_real_recording.py"), modules)
+    assert not misplaced(Path("plan/test_of_no_module.py"), modules)
+
+
 def returns_parts_by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether the result is a tuple of a fixed number of parts, or None; keys that set an order are none."""
     returns = function.returns
