@@ -39,7 +39,7 @@ LONGEST = (
     "run/test_real_jmeter.py",
     "run/test_survival.py",
     "kinds/nightly/test_nightly_driver.py",
-    "run/test_teardown.py",
+    "run/jmeter/test_teardown.py",
     "sweep/test_sweep_driver.py",
     "run/test_run.py",
     "site/test_every_width.py",
@@ -55,7 +55,7 @@ LONGEST = (
     "system/test_supervisor.py",
     "run/test_off_host.py",
     "run/test_sampler.py",
-    "run/test_replay.py",
+    "run/replay/test_replay.py",
     "experiment/test_every_kind.py",
 )
 

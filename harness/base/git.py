@@ -181,13 +181,15 @@ def safe_environment() -> Mapping[str, str]:
 
 def _without_drivers(root: Path) -> list[str]:
     """Return the settings that switch off the drivers of the repository itself; those of the user stay."""
-    drivers = dict[str, str]()
-    for scope in ("--local", "--worktree"):
-        listed = _output(["git", "-C", str(root), "config", scope, "--includes", "--name-only", "-z", "--list"]) or ""
-        for name in listed.split("\0"):
-            if match := _DRIVER.fullmatch(name):
-                drivers[name] = "false" if match[2] == "required" else ""
-    return [f"{name}={value}" for name, value in drivers.items()]
+    list_names = ["git", "-C", str(root), "config", "--list", "--includes", "--name-only", "-z"]
+    listed = _output([*list_names, "--show-scope"])
+    if listed is None:  # git before 2.26 knows no scopes: those of the user are switched off as well
+        names = set((_output(list_names) or "").split("\0"))
+    else:
+        words = listed.split("\0")
+        names = {name for scope, name in zip(words[::2], words[1::2], strict=False) if scope in ("local", "worktree")}
+    drivers = [match for name in sorted(names) if (match := _DRIVER.fullmatch(name))]
+    return [f"{match[0]}={'false' if match[2] == 'required' else ''}" for match in drivers]
 
 
 def _git(root: Path, *arguments: str, names: tuple[str, ...] = ()) -> str | None:

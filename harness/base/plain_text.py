@@ -21,6 +21,14 @@ def one_line(text: str) -> str:
     return without_control(" ".join(text.split()))
 
 
+def printable(text: str) -> str:
+    """Return text in which every sign is visible: what somebody decides by must not look like another text.
+
+    Unlike in `one_line`, joiners, spaces of other widths, tabs and line ends are replaced as well.
+    """
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
 def short_line(text: str, most: int = _MOST_CHARACTERS) -> str:
     """Return text of another program on one line of at most `most` characters."""
     line = one_line(text[: 4 * most])

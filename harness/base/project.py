@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 from harness import __version__
-from harness.base.config import check_keys, did_you_mean
+from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.regular import regular
 
@@ -28,10 +29,6 @@ TOP = CHECKOUT or PACKAGE
 FILE_NAME = "loadtest.toml"
 DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"
-_KEYS = {
-    "format_version": int, "requires": str, "plan": str, "profile": str, "target": str, "goal": str, "targets": dict,
-    "headers": dict,
-}  # fmt: skip
 _VERSION = re.compile(r"(>=|==|~=|<|<=|>)\s*(\d+(?:\.\d+){0,2})")
 
 
@@ -83,6 +80,22 @@ class Project:
         raise UsageError(f"TARGET={text}: neither an address nor a name in [targets]", todo)
 
 
+@dataclass(frozen=True)
+class _ProjectFile:
+    """The keys of loadtest.toml."""
+
+    is_file: ClassVar[bool] = True
+
+    format_version: int = 1
+    requires: str | None = None
+    plan: str = ""
+    profile: str = DEFAULT_PROFILE
+    goal: str = ""
+    target: str = ""
+    targets: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 def default_plan(home: Path) -> str:
     """Return the plan of a project for a command without one: that of loadtest.toml, else its only one."""
     if plan := read_project(home).plan:
@@ -113,23 +126,20 @@ def read_project(folder: Path) -> Project:
     file = folder / FILE_NAME
     if not file.is_file():
         return Project(folder)
-    import tomllib  # here, because a folder without the file does not need it
+    import tomllib  # here, because a folder without the file needs neither
+
+    from harness.base.tables import read_table
 
     try:
         data = tomllib.loads(regular(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file}: {error}", "correct the file") from None
-    check_keys(data, _KEYS, FILE_NAME)
-    if data.get("format_version", 1) != 1:
-        raise UsageError(f"{FILE_NAME}: format_version is {data['format_version']}", "this version reads 1")
-    if "requires" in data:
-        _check_version(data["requires"], file)
-    targets = data.get("targets", {})
-    check_keys(targets, dict.fromkeys(targets, str), f"{FILE_NAME} [targets]")
-    headers = data.get("headers", {})
-    check_keys(headers, dict.fromkeys(headers, str), f"{FILE_NAME} [headers]")
-    texts = {key: data[key] for key in ("plan", "profile", "goal", "target") if key in data}
-    return Project(folder, file, **texts, targets=targets, headers=headers)
+    keys = read_table(_ProjectFile, data, FILE_NAME)
+    if keys.format_version != 1:
+        raise UsageError(f"{FILE_NAME}: format_version is {keys.format_version}", "this version reads 1")
+    if keys.requires is not None:
+        _check_version(keys.requires, file)
+    return Project(folder, file, keys.plan, keys.profile, keys.goal, keys.target, keys.targets, keys.headers)
 
 
 def _check_version(requires: str, file: Path) -> None:

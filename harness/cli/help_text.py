@@ -76,3 +76,21 @@ def _command(command: str, width: int) -> list[str]:
             rows.append(_INDENT * 3)
         rows[-1] += f"{word} "
     return [row.rstrip() for row in rows]
+
+
+def names_of_project() -> dict[str, str]:
+    """Return the names of the plans and profiles, wrapped to 80 columns."""
+    from harness.base.config import is_suite  # here, because a correct command needs none
+    from harness.base.project import current_project, names_in
+
+    home = current_project().folder
+    by_kind = {
+        kind: [path.stem for path in names_in(home, folder, "*.toml") if not is_suite(path)]
+        for kind, folder in (("plans", "plans"), ("profiles", "env"))
+    }
+    return {
+        kind: textwrap.fill(
+            " ".join(names), 80, initial_indent=" " * 10, subsequent_indent=" " * 10, break_on_hyphens=False
+        ).strip()
+        for kind, names in by_kind.items()
+    }

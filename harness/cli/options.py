@@ -9,80 +9,27 @@ is stored with it, and child processes and parts get it. What it does is one lin
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.base.project import BUILD, current_project
 from harness.base.s3_address import parse_endpoint_url
+from harness.cli.option import Kind, Option
 from harness.metrics.metric import compared_metrics
 from harness.plan.goal import option_metrics
-from harness.run.arguments import OptionScope, Taken
+from harness.run.arguments import OptionScope
 from harness.run.kinds import LAST
 
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
 _RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
 _HIDDEN = argparse.SUPPRESS
-Kind = type[list[str]] | type[str] | type[bool]
 LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = OptionScope
 
 
 def folder(text: str) -> Path:
     """Return an absolute path: processes with another working directory, such as a system's JVM, use it too."""
     return Path(text).resolve()
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option; without `metavar` it is on or off. `default` may be a function, which is called for each command.
-    `const` is the value of an option whose value was left out, where `nargs` is ?.
-
-    `other` are further spellings, and `dest` is the attribute of the parsed options if it is not the name. `of` is what
-    the option is for, see `OptionScope`.
-    """
-
-    help: str
-    metavar: str = ""
-    short: str = ""
-    default: Any = None
-    type: Callable[[str], Any] = str
-    choices: tuple[str, ...] = ()
-    nargs: str | None = None
-    const: str | None = None
-    is_repeated: bool = False
-    is_required: bool = False
-    other: tuple[str, ...] = ()
-    dest: str | None = None
-    of: OptionScope = KIND
-    may_be_secret: bool = False
-
-    def add_to(self, parser: argparse._ActionsContainer, name: str) -> Taken:
-        """Add the option to a parser or group, and return what a command takes."""
-        flags = [*([f"-{self.short}"] if self.short else []), f"--{name}", *(f"--{other}" for other in self.other)]
-        more: dict[str, Any] = {"help": self.help, "dest": self.dest or name.replace("-", "_")}
-        if not self.metavar:
-            parser.add_argument(*flags, action="store_true", **more)
-            return self._taken(name, more["dest"], default=False)
-        more["default"] = self.default() if callable(self.default) else self.default
-        more |= {"type": self.type, "required": self.is_required, "metavar": self.metavar}
-        if self.choices:
-            more |= {"choices": self.choices, "metavar": None}
-        if self.is_repeated:
-            more |= {"action": "append"}
-        elif self.nargs:
-            more |= {"nargs": self.nargs, "const": self.const}
-        parser.add_argument(*flags, **more)
-        return self._taken(name, more["dest"], more["default"])
-
-    def _taken(self, name: str, dest: str, default: Any) -> Taken:
-        return Taken(name, self.other, dest, default, self.of, self.may_be_secret)
-
-    @property
-    def kind(self) -> Kind:
-        """What a value is in TOML: text, on or off, or several."""
-        return list if self.is_repeated else str if self.metavar else bool
 
 
 OPTIONS = {
@@ -183,10 +130,10 @@ OPTIONS = {
     # Goals and verdicts.
     "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g", of=RUN),
     **{
-        one.name: Option(f"goal: {one.name} of at most this many ms", "MS", of=RUN)
-        if one.is_time
+        metric.name: Option(f"goal: {metric.name} of at most this many ms", "MS", of=RUN)
+        if metric.is_time
         else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT", of=RUN)
-        for one in option_metrics()
+        for metric in option_metrics()
     },
     "stop": Option(
         "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, cast
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_text
-from harness.cli.help_text import HelpFormatter
+from harness.cli.help_text import HelpFormatter, names_of_project
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
@@ -350,7 +350,7 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     parser = argparse.ArgumentParser(prog=program, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.usage = f"{program} VERB [OPTIONS]"
     parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
-    parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **_names())
+    parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **names_of_project())
     parser.add_argument("verb", metavar="VERB", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"load-test-harness {version_text()}")
     if word == "help" or (not word and program != AGGREGATE):
@@ -369,26 +369,6 @@ def _verb_list(*, is_all: bool) -> str:
         if names and (is_all or title != GROUPS["rest"]):
             lines += [f"{title}:", *(f"  {name:<15}{VERBS[name].help}" for name in names), ""]
     return "\n".join(lines)
-
-
-def _names() -> dict[str, str]:
-    """Return the names of the plans and profiles, wrapped to 80 columns."""
-    import textwrap
-
-    from harness.base.config import is_suite
-    from harness.base.project import current_project, names_in
-
-    home = current_project().folder
-    by_kind = {
-        kind: [path.stem for path in names_in(home, folder, "*.toml") if not is_suite(path)]
-        for kind, folder in (("plans", "plans"), ("profiles", "env"))
-    }
-    return {
-        kind: textwrap.fill(
-            " ".join(names), 80, initial_indent=" " * 10, subsequent_indent=" " * 10, break_on_hyphens=False
-        ).strip()
-        for kind, names in by_kind.items()
-    }
 
 
 def _joined_sort(arguments: Sequence[str]) -> list[str]:

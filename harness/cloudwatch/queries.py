@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from harness.base.config import check_keys, texts
+from harness.base.config import texts
 from harness.base.errors import UsageError
+from harness.base.tables import read_table, toml_key
 from harness.cloudwatch.resources import Resource
 from harness.metrics.downsampling import chunks
 
@@ -42,6 +43,7 @@ REQUESTS, RESPONSE_TIME = "request_rate_per_s", "target_response_time_ms"
 ELB_5XX, TARGET_5XX = "elb_5xx_per_min", "target_5xx_per_min"
 AVERAGE, MINIMUM, MAXIMUM, SUM = "average", "minimum", "maximum", "sum"
 STATISTICS = (AVERAGE, MINIMUM, MAXIMUM)
+_SERVICES = 'give { cluster = "…", services = ["…"] }, or services = "*" for all'
 # At the end of a name: all services of a cluster.
 ALL = "/*"
 QUERIES_PER_CALL = 500
@@ -245,13 +247,33 @@ def _known_kind(resource: Resource) -> str:
     return resource.kind
 
 
+@dataclass(frozen=True)
+class _CloudWatchTable:
+    spread: ClassVar[str] = "names"
+
+    region: str | None = None
+    endpoint_url: str | None = None
+    period_s: int = PERIOD_S
+    names: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _ClusterTable:
+    """Services of ECS: a cluster, and their names in it, or `*` for all of them."""
+
+    cluster: str = toml_key(missing=_SERVICES)
+    services: str | tuple[str, ...] = toml_key(missing=_SERVICES)
+
+
+# By kind of resource: how its names are written. Those of ECS are texts or tables.
+_LISTS: Mapping[str, Any] = {ECS: list[Any], **{kind: tuple[str, ...] for kind in _NAMES if kind != ECS}}
+
+
 def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
     """Return the spec of a profile's [cloudwatch]. UsageError for values that CloudWatch cannot have."""
-    keys = {"region": str, "endpoint_url": str, "period_s": int, **dict.fromkeys(_NAMES, list)}
-    check_keys(table, keys, where)
-    names = {kind: texts(table.get(kind, []), f"{where} {kind}") for kind in _NAMES if kind != ECS}
-    names = {ECS: _ecs_names(table.get(ECS, []), f"{where} {ECS}"), **names}
-    resources = [Resource(kind, name) for kind, found in names.items() for name in found]
+    given = read_table(_CloudWatchTable, table, where, _LISTS)
+    names = {**given.names, ECS: _ecs_names(given.names.get(ECS, ()), f"{where} {ECS}")}
+    resources = [Resource(kind, name) for kind in _LISTS for name in names.get(kind, ())]
     for resource in resources:
         pattern, text = _NAMES[resource.kind]
         if not pattern.fullmatch(resource.name):
@@ -262,9 +284,9 @@ def parse_cloudwatch(table: Mapping[str, Any], where: str) -> CloudWatchSpec:
         *others, last = _NAMES
         raise UsageError(f"{where}: nothing to watch", f"list resources in {', '.join(others)} or {last}")
     return CloudWatchSpec(
-        region=_region(table.get("region"), where),
-        endpoint_url=_endpoint(table.get("endpoint_url"), where),
-        period_s=_period_s(table.get("period_s", PERIOD_S), where),
+        region=_region(given.region, where),
+        endpoint_url=_endpoint(given.endpoint_url, where),
+        period_s=_period_s(given.period_s, where),
         resources=tuple(resources),
     )
 
@@ -274,12 +296,10 @@ def _ecs_names(entries: Sequence[object], where: str) -> tuple[str, ...]:
     names: list[str] = []
     for entry in entries:
         if isinstance(entry, Mapping):
-            check_keys(entry, {"cluster": str, "services": (list, str)}, where)
-            services = entry.get("services")
-            if not entry.get("cluster") or not services or (isinstance(services, str) and services != "*"):
-                todo = 'give { cluster = "…", services = ["…"] }, or services = "*" for all'
-                raise UsageError(f"{where}: {dict(entry)!r}", todo)
-            names += [f"{entry['cluster']}/{service}" for service in texts(services, where)]
+            cluster = read_table(_ClusterTable, entry, where)
+            if isinstance(cluster.services, str) and cluster.services != "*":
+                raise UsageError(f"{where}: services = {cluster.services!r}", _SERVICES)
+            names += [f"{cluster.cluster}/{service}" for service in cluster.services]
         else:
             names += texts([entry], where)
     return tuple(names)

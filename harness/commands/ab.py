@@ -41,6 +41,7 @@ from harness.kinds.ab.steps import AbTest
 from harness.kinds.trust.known import Proposal, known, known_text
 from harness.live.watchers import watcher_options
 from harness.notify.recipients import Recipients, recipients_of
+from harness.notify.settings import requested
 from harness.plan.load.model import Load, load_record
 from harness.run.arguments import refuse_empty
 from harness.run.context import check_target
@@ -154,9 +155,9 @@ def _recipients(sides: Mapping[str, ReadySide]) -> Recipients | None:
     """Return who gets the result: [notify] of A's profile, else of B's; None without one."""
     for name in (A, B):
         profile = sides[name].request.profile
-        if profile.notify:
+        if settings := requested(profile.notify, profile.name):
             where = f"env/{profile.name}.toml"
-            recipients = recipients_of(profile.notify, os.environ, where)
+            recipients = recipients_of(settings, os.environ, where)
             for line in recipients.unset:
                 log(f"{where} [notify]: {line}, so the result is not sent there")
             return recipients

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if spec is None:
             raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
     code = EXIT_OK
-    named = _found(in_plan(options.run, options.plan), options.reports)
+    named = _runs_named(in_plan(options.run, options.plan), options.reports)
     for directory in named.runs:
         try:
             add_cloudwatch(directory, print, spec)
@@ -71,14 +71,14 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-class _Found(NamedTuple):
+class _Named(NamedTuple):
     """The named runs, and the reports of the named sweeps."""
 
     runs: list[RunDirectory]
     sweep_reports: list[Path]
 
 
-def _found(names: Iterable[str], reports: Path) -> _Found:
+def _runs_named(names: Iterable[str], reports: Path) -> _Named:
     """Return the runs with these names, those of named sweeps included, and the reports of these sweeps."""
     runs: list[Path] = []
     sweep_reports: list[Path] = []
@@ -91,4 +91,4 @@ def _found(names: Iterable[str], reports: Path) -> _Found:
                 sweep_reports += [sweep.report] if sweep.report else []
         else:
             runs += find_paths([name], reports)
-    return _Found([RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweep_reports)
+    return _Named([RunDirectory(path.resolve()) for path in dict.fromkeys(runs)], sweep_reports)

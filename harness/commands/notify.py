@@ -23,6 +23,7 @@ from harness.kinds.nightly.suite import load_suite
 from harness.notify.delivery import deliver
 from harness.notify.message import Message, plain_text
 from harness.notify.recipients import Recipients, recipients_of
+from harness.notify.settings import requested
 from harness.plan.spec import load_profile
 from harness.run import kinds
 
@@ -94,8 +95,8 @@ def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recip
     if options.env or (profiles and not options.suite):
         profiles = (options.env,) if options.env else profiles
         where = f"env/{profiles[0]}.toml"
-        found = (load_profile(folder_with(options.home, "env", profile), profile).notify for profile in profiles)
-        settings = next(filter(None, found), None)
+        loaded = (load_profile(folder_with(options.home, "env", profile), profile) for profile in profiles)
+        settings = next(filter(None, (requested(profile.notify, profile.name) for profile in loaded)), None)
     else:
         path = options.suite or options.home / _SUITE
         where, settings = f"{path.parent.name}/{path.name}", load_suite(path, kinds_of_runs()).notify

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from harness.base.http_client import retried
 from harness.base.log import Log
+from harness.base.plain_text import one_line
 from harness.forge.api import PullRequest, State, Status
 from harness.judge.result import Result
 from harness.report.results import with_headline
@@ -26,7 +27,6 @@ _SHORT_SHA = 7
 _WORD_JOINER = "\u2060"
 _QUIET = {"@": f"@{_WORD_JOINER}", "/": f"{_WORD_JOINER}/"}
 _ACTIVE = re.compile(r"(?<![\w`])@(?=\w)|^/(?=\w)", re.MULTILINE)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _IMAGE = re.compile(r"!\[[^\]\n]*(?:\\\][^\]\n]*)*\]\([^)\n]*\)\n?")
 # A relative link: there are no files next to the text.
@@ -80,7 +80,7 @@ def status_of(report: ComparisonReport, subject: CommentSubject) -> Status:
     headline = report.result.headline or "no result"
     state = _STATES.get(verdict, State.ERROR)
     text = headline if headline.startswith(verdict) else f"{verdict}: {headline}"
-    return Status(subject.context, state, _CONTROL.sub(" ", text).strip(), subject.link)
+    return Status(subject.context, state, one_line(text), subject.link)
 
 
 def marker_of(context: str) -> str:

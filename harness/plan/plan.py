@@ -316,7 +316,7 @@ def _load(given: Mapping[str, Any] | list[Any], plan: str, jmx_path: Path) -> Pl
         requests=table.requests,
         ramp_single_user_s=table.ramp_single_user_s,
         auto_most_s=None if table.auto_most_s is None else float(table.auto_most_s),
-        think_time_per=think_time_per(given, where) or REQUEST,
+        think_time_per=think_time_per(table.think_time_per, where) or REQUEST,
         is_paced=bool(paced),
     )
 

@@ -15,7 +15,6 @@ from harness.base.config import is_suite, load_toml
 from harness.base.errors import UsageError
 from harness.base.project import SHIPPED
 from harness.base.tables import read_table, toml_key
-from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.checks.jvm_options import check_jvm_options
 from harness.plan.load.model import DURATION_MAX_S, Load, Part
 from harness.plan.plan import Plan
@@ -61,7 +60,7 @@ class Profile:
     fetch from there after a run; `storage` has the keys s3 and endpoint_url if runs are stored in S3. `is_profiled`
     means that every run records a profile of the system's JVMs, `is_traced` that each HTTP request carries a
     traceparent. `database` is the PostgreSQL whose statements are summed up. `build` builds a commit for an A/B test.
-    `notify` is who gets the result of an A/B test; None for nobody. Long runs pack their rows in steps of `pack_mb`, or
+    `notify` is the table of who gets the result of an A/B test. Long runs pack their rows in steps of `pack_mb`, or
     not at all when it is 0.
     `sampler` sends the HTTP requests: the lean one, or JMeter's own.
     `kubernetes` has the keys image, cpu, memory and pod, of the pods that are parts of a run.
@@ -83,7 +82,7 @@ class Profile:
     is_traced: bool = False
     database: DatabaseSpec | None = None
     build: tuple[str, ...] = ()
-    notify: NotifySettings | None = None
+    notify: Mapping[str, Any] | None = field(default=None, repr=False)
     pack_mb: int = PACK_MB
     sampler: str = LEAN
     kubernetes: Mapping[str, Any] = field(default_factory=dict)
@@ -273,7 +272,7 @@ def load_profile(env_dir: Path, name: str) -> Profile:
         is_traced=file.trace.on,
         database=parse_database(file.database, f"{where} [database]"),
         build=file.build,
-        notify=parse_notify(file.notify, f"{where} [notify]"),
+        notify=file.notify,
         pack_mb=reports.pack_mb,
         sampler=parse_sampler(generator.sampler, f"{where} [generator] sampler"),
         kubernetes=data.get("kubernetes", {}),

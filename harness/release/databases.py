@@ -155,11 +155,11 @@ def wait_table(release: Release) -> str:
     )  # fmt: skip
     rows = []
     for database, wait in names:
-        for one in cells:
-            values = [median_of(_sessions(side, one, database, wait)) for side in results]
+        for load in cells:
+            values = [median_of(_sessions(side, load, database, wait)) for side in results]
             if any(value is not None for value in values):
                 shown = change_cells(values, lambda value: "" if value is None else f"{value:.3f}")
-                rows.append([cell(database), cell(wait), *cell_texts(one), *shown])
+                rows.append([cell(database), cell(wait), *cell_texts(load), *shown])
     heads = ["database", "wait", *cell_heads(cells)]
     columns = [*heads, *change_heads("sessions", release.names)]
     return table(columns, rows, text_columns=1 + len(cell_heads(cells))) if rows else ""
@@ -180,11 +180,11 @@ def database_charts(release: Release) -> list[Chart]:
     largest = {one.workload: one for one in all_cells(release.results[:1])}
     charts: list[Chart] = []
     for database in names:
-        for one in largest.values():
+        for load in largest.values():
             sides = zip(release.names, release.results, strict=True)
-            lines = [line for name, side in sides for line in _lines(name, side.get(one, ()), database)]
+            lines = [line for name, side in sides for line in _lines(name, side.get(load, ()), database)]
             if lines:
-                frame = Frame(f"{database}, {cells_text([one])}", "average active sessions")
+                frame = Frame(f"{database}, {cells_text([load])}", "average active sessions")
                 charts.append(Chart(f"sessions-{len(charts) + 1}.svg", line_chart(frame, lines)))
     return charts
 

@@ -50,10 +50,10 @@ def job_keys(results: Sequence[Runs]) -> list[JobKey]:
     """Return the jobs of all releases, in order of first appearance, each in each cell."""
     return list(
         dict.fromkeys(
-            JobKey(job.name, job.tenant or "", one)
-            for one in all_cells(results)
+            JobKey(job.name, job.tenant or "", load)
+            for load in all_cells(results)
             for side in results
-            for run in side.get(one, ())
+            for run in side.get(load, ())
             for job in run.jobs
         )
     )

@@ -101,11 +101,11 @@ def cloud_tables(
     for column in COLUMNS:
         rows = []
         for resource in resources:
-            for one in cells:
-                metrics = [_metrics(side.get(one, ()), resource, column.metric) for side in results]
+            for load in cells:
+                metrics = [_metrics(side.get(load, ()), resource, column.metric) for side in results]
                 if column.metric in metric_names(resource) and any(metrics):
                     texts = [text for found in metrics for text in metric_cells(found, resource, column)]
-                    rows.append([cell(resource_title(resource)), *cell_texts(one), *texts])
+                    rows.append([cell(resource_title(resource)), *cell_texts(load), *texts])
         if rows:
             heads = ["resource", *cell_heads(cells)]
             columns = [head for name in names for head in (f"{cell(name)} average", "range")]

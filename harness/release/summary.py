@@ -262,10 +262,10 @@ def _of_undecided(release: Release) -> Iterator[str]:
     """Yield what decides the cells with CANNOT TELL: other runs instead of the DOUBTFUL ones, or more runs."""
     unsure = {one: found for one, found in release.levels[0].items() if found.verdict == CANNOT_TELL}
     doubtful: dict[str, list[ReleaseCell]] = {}
-    for one in unsure:
-        runs = [run for side in release.results[:2] for run in side[one]]
+    for load in unsure:
+        runs = [run for side in release.results[:2] for run in side[load]]
         for why in dict.fromkeys("; ".join(run.verdict.reasons) for run in runs if run.verdict and run.is_doubtful):
-            doubtful.setdefault(why, []).append(one)
+            doubtful.setdefault(why, []).append(load)
     for why, cells in doubtful.items():
         yield f"Measure {cells_text(cells)} again: runs are {DOUBTFUL} ({why})."
     known = {one for cells in doubtful.values() for one in cells}

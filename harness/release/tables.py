@@ -59,10 +59,10 @@ def goal_table(results: Sequence[Runs], names: Sequence[str]) -> str:
     by_side = [{one: _goals_of(side.get(one, ())) for one in cells} for side in results]
     rows = []
     for goal in dict.fromkeys(text for side in by_side for one in cells for text in side[one]):
-        for one in cells:
-            sides = [side[one].get(goal, []) for side in by_side]
+        for load in cells:
+            sides = [side[load].get(goal, []) for side in by_side]
             if any(sides):
-                rows.append([cell(goal), *cell_texts(one), *(text for found in sides for text in _goal_cells(found))])
+                rows.append([cell(goal), *cell_texts(load), *(text for found in sides for text in _goal_cells(found))])
     heads = ["goal", *cell_heads(cells), *(text for name in names for text in (cell(name), "met"))]
     return table(heads, rows, text_columns=len(cell_heads(cells))) if rows else ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote
@@ -27,7 +26,7 @@ from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
-from harness.report.exchanges import anchor
+from harness.report.error_tables import error_table, failed_transactions
 from harness.report.first_screen import first_screen
 from harness.report.key_figures import (
     KEY_COLUMNS,
@@ -182,50 +181,6 @@ def _code_table(summary: RunSummary, notes: Footnotes) -> str:
     return table(("label", "code", "count", "errors"), rows, text_columns=2) if rows else ""
 
 
-def _error_table(summary: RunSummary, folder: str) -> str:
-    """Return the table of errors by cause, with an example message if any message differs from the cause.
-
-    The column `stored` links to the failed requests of a cause in the page of the run directory `folder`. A traced run
-    also has the trace id of the first of them.
-    """
-    has_more = any(kind.example != kind.cause for kind in summary.errors)
-    stored = {(one.label, one.code, one.cause): one for one in summary.stored_failures}
-    is_traced = any(one.trace_ids for one in summary.stored_failures)
-    rows = []
-    for number, kind in enumerate(summary.errors):
-        example = [cell(kind.example if kind.example != kind.cause else "")] if has_more else []
-        times = [f"{kind.first_s:.1f}", f"{kind.last_s:.1f}"]
-        row = [cell(kind.label), cell(kind.code), cell(kind.cause), *example, str(kind.count), *times]
-        if stored:
-            failures = stored.get((kind.label, kind.code, kind.cause))
-            row.append(f"[{failures.count}]({quote(folder)}/failures.html#{anchor(number)})" if failures else "")
-            if is_traced:
-                row.append(cell(failures.trace_ids[0]) if failures and failures.trace_ids else "")
-        rows.append(row)
-    texts = ("label", "code", "cause", *(["example"] if has_more else []))
-    of_stored = (["stored"] if stored else []) + (["first trace id"] if is_traced else [])
-    columns = (*texts, "count", "first s", "last s", *of_stored)
-    return table(columns, rows, text_columns=len(texts))
-
-
-def _failed_transactions(summary: RunSummary) -> str:
-    """Return how often each Transaction Controller failed because of its samples; empty without failed samples."""
-    groups = [group for group in summary.groups if group.name != LOAD or summary.whole is None]
-    labels = [label for group in (*groups, *([summary.whole] if summary.whole else [])) for label in group.labels]
-    of_requests = Counter[str]()
-    for label in labels:
-        of_requests[label.label] += 0 if label.is_transaction else label.error_count
-    if not of_requests.total():
-        return ""
-    listed = Counter[str]()
-    for kind in summary.errors:
-        listed[kind.label] += kind.count
-    # A request may have the name of the transaction.
-    own = {name: max(0, count - of_requests[name]) for name, count in listed.items()}
-    counts = [(label.label, label.error_count - own.get(label.label, 0)) for label in labels if label.is_transaction]
-    return ", ".join(f"{cell(name)} {count}" for name, count in counts if count > 0)
-
-
 def _usage_part(process: str) -> ReportPart | None:
     if process.partition(" ")[0] in (HOST, STOLEN):
         return ReportPart.HOST
@@ -309,8 +264,8 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         compared=compared_parts(summary.compared, summary.source),
         not_compared=problem_lines(summary.compared),
         code_table=_code_table(summary, footnotes),
-        error_table=_error_table(summary, folder) if summary.errors else "",
-        failed_transactions=_failed_transactions(summary),
+        error_table=error_table(summary, folder) if summary.errors else "",
+        failed_transactions=failed_transactions(summary),
         **{name: [image(one, folder) for one in found if one is not first] for name, found in charts.items()},
         is_cut=window.length_s < window.run_s,
         **_observed_values(summary, footnotes, folder),

@@ -49,12 +49,12 @@ def _database_text(database: DatabaseLoad) -> str:
     waits = [[cell(one.wait), _sessions(one.average_sessions)] for one in database.waits]
     statements = [
         [
-            cell(one.text or one.id),
-            _sessions(one.average_sessions),
-            NOT_KNOWN if one.calls_per_s is None else units.rate_text(one.calls_per_s),
-            NOT_KNOWN if one.ms_per_call is None else units.ms_text(one.ms_per_call, 2),
+            cell(statement.text or statement.id),
+            _sessions(statement.average_sessions),
+            NOT_KNOWN if statement.calls_per_s is None else units.rate_text(statement.calls_per_s),
+            NOT_KNOWN if statement.ms_per_call is None else units.ms_text(statement.ms_per_call, 2),
         ]
-        for one in database.sql
+        for statement in database.sql
     ]
     parts = [f"**Load of {cell(database.name)}** (Performance Insights, in the measurement window)"]
     if not waits and not statements:

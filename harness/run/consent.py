@@ -13,6 +13,7 @@ from typing import Any
 from harness.base.errors import HarnessError, UsageError
 from harness.base.log import log, print_text
 from harness.base.paths import shown
+from harness.base.plain_text import printable
 from harness.base.project import NAME, read_project
 from harness.base.writable import is_private
 from harness.plan.plan import load_plan
@@ -113,13 +114,8 @@ def _lines(new: Sequence[Power], own: set[Power]) -> Iterator[str]:
         ]
         if texts:
             more = f" and {len(texts) - _SHOWN_MOST} more" if len(texts) > _SHOWN_MOST else ""
-            text = _printable(", ".join(texts[:_SHOWN_MOST]) + more)
+            text = printable(", ".join(texts[:_SHOWN_MOST]) + more)
             yield f"{kind} {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
-
-
-def _printable(text: str) -> str:
-    """Return a text of a foreign file as a terminal may show it."""
-    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def _file() -> Path:

@@ -31,10 +31,10 @@ from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.interim import interim_of
 from harness.run.jmeter.process import JMeter, StopLimits
-from harness.run.jmeter.progress import JtlTail, Progress
+from harness.run.jmeter.progress import JtlTail, Progress, Tails
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import packing
-from harness.run.parts.drive import PartMachines, PartsEnd, Tails
+from harness.run.parts.drive import PartMachines, PartsEnd
 from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
 from harness.run.record import FINISHED, RunRecord

@@ -34,7 +34,7 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     has it; or a pattern of either. The id at the end of a name may be left out (`full_path`). Raise UsageError when a
     name matches nothing, or runs of several plans.
     """
-    return [path for name in names for path in _found(name, reports_dir)]
+    return [path for name in names for path in _paths_named(name, reports_dir)]
 
 
 def find_run(name: str, plan: str | None, reports_dir: Path, only_one: str = "name one") -> Path:
@@ -107,7 +107,7 @@ def refuse_stored(name: str) -> None:
         raise UsageError(f"{name}: is in S3", f"pull it first: ./aggregate.py pull {url}")
 
 
-def _found(name: str, reports_dir: Path) -> list[Path]:
+def _paths_named(name: str, reports_dir: Path) -> list[Path]:
     refuse_stored(name)
     path = full_path(Path(name))
     if is_there(path):

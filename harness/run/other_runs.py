@@ -19,6 +19,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from harness.base.guardian import RUNS_VARIABLE
+from harness.base.plain_text import printable
 
 # The id of the run of which this one is a part: its other parts are no other runs.
 WHOLE_VARIABLE = "HARNESS_WHOLE_RUN"
@@ -111,7 +112,11 @@ def _locked_run(path: Path) -> OtherRun | None:
                 path.unlink()  # its run has ended; the file of another user cannot be removed
             return None
         facts = json.loads(os.read(handle, _MOST_BYTES))
-        other = OtherRun(_plain(facts["name"]), int(facts["pid"]), _plain(facts["user"]))
+        other = OtherRun(
+            printable(str(facts["name"])[:_MOST_CHARACTERS]),
+            int(facts["pid"]),
+            printable(str(facts["user"])[:_MOST_CHARACTERS]),
+        )
         return None if facts.get("whole", "") == os.environ.get(WHOLE_VARIABLE, "none") else other
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -136,7 +141,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         return str(os.getuid())
-
-
-def _plain(text: object) -> str:
-    return "".join(character for character in str(text) if character.isprintable())[:_MOST_CHARACTERS]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from harness.base.project import CHECKOUT, SHIPPED, Project
 from harness.base.units import plural
-from harness.notify.settings import NotifySettings
+from harness.notify.settings import NotifySettings, requested
 from harness.plan.checks.reach import functions_with_code, has_code_as_condition
 from harness.plan.guard import is_code, variables_read
 from harness.plan.jmx.data_files import data_files, file_names_of, names_in_functions
@@ -161,7 +161,7 @@ def _of_profile(profile: Profile) -> Iterator[Power]:
         yield Power(LOADS, f"the database {profile.database.url}{password}")
     if profile.storage:
         yield Power(SENDS, " at ".join(filter(None, (profile.storage.get("s3"), profile.storage.get("endpoint_url")))))
-    yield from of_notify(profile.notify)
+    yield from of_notify(requested(profile.notify, profile.name))
     if profile.kubernetes.get("image"):
         yield Power(RUNS, f"the image {profile.kubernetes['image']} in pods")
 

@@ -15,7 +15,8 @@ from harness.base.errors import UsageError
 from harness.base.project import FILE_NAME, Project, folder_with, read_project
 from harness.base.secrecy import secret_values
 from harness.base.secrets import environment_secrets, find_secrets
-from harness.cloudwatch.queries import requested
+from harness.cloudwatch import queries
+from harness.notify import settings as notify_settings
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts, check_reach
 from harness.plan.goal import Goal
@@ -96,7 +97,9 @@ def resolve_request(options: argparse.Namespace) -> Request:
     home, build = names.home, names.build
     project = read_project(home)
     profile = specs.load_profile(folder_with(home, "env", names.env), names.env)
-    requested(profile.cloudwatch, profile.name)  # a wrong table is an error before the run, not after it
+    # A wrong table is an error before the run, not after it.
+    queries.requested(profile.cloudwatch, profile.name)
+    notify_settings.requested(profile.notify, profile.name)
     profile = replace(profile, allowed_targets=(*profile.allowed_targets, *project.targets.values()))
     plan, target_text, moved_secrets = _found_plan(names, profile)
     names.target = target_text

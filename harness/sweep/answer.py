@@ -81,7 +81,7 @@ def _is_best_doubtful(sweep: Sweep, analysis: SweepAnalysis) -> bool:
 def _answers(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     """Yield the answer without its verdict, from the fullest to the shortest text."""
     record = sweep.record
-    found = list(_found(sweep, analysis))
+    found = list(_answers_now(sweep, analysis))
     if record is None or record.state != RUNNING:
         yield from found
         return
@@ -92,7 +92,7 @@ def _answers(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     yield runs
 
 
-def _found(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
+def _answers_now(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[str]:
     if not any(level.counted for level in sweep.levels):
         run_count = len(sweep.runs)
         every = "the run is" if run_count == 1 else "both runs are" if run_count == 2 else f"all {run_count} runs are"

@@ -74,9 +74,9 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
         title, _, name = text.partition("=")
         title = title.strip()
         if not title or not name or any((base / text).exists() for base in (Path(), reports_dir)):
-            named_sweeps += _found(text, reports_dir)
+            named_sweeps += _sweeps_named(text, reports_dir)
             continue
-        sweeps = _found(name, reports_dir)
+        sweeps = _sweeps_named(name, reports_dir)
         for one in sweeps:
             own = f"{title} {one.sweep.name}" if len(sweeps) > 1 else title
             named_sweeps.append(replace(one, sweep=replace(one.sweep, name=own)))
@@ -87,7 +87,7 @@ def find_sweeps(names: Sequence[str], reports_dir: Path) -> list[FoundSweep]:
     return named_sweeps
 
 
-def _found(name: str, reports_dir: Path) -> list[FoundSweep]:
+def _sweeps_named(name: str, reports_dir: Path) -> list[FoundSweep]:
     numbered = _NUMBERED.fullmatch(name)
     path = Path(numbered[1] if numbered else name)
     path = path if path.is_file() or not (reports_dir / path).is_file() else reports_dir / path

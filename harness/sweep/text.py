@@ -286,11 +286,11 @@ def notes_of(sweep: Sweep) -> Iterator[str]:
     """Yield the warnings about a sweep that do not weaken its answer."""
     for kind in warning_kinds().values():
         of_code = [
-            (level, one.brief)
+            (level, warning.brief)
             for level in sweep.levels
             for run in level.counted
-            for one in run.warnings
-            if one.code == kind.code and kind.brief and _is_separate_warning(one, run)
+            for warning in run.warnings
+            if warning.code == kind.code and kind.brief and _is_separate_warning(warning, run)
         ]
         for found, why in _alike(of_code):
             yield f"At {found}: {why}."

@@ -210,9 +210,10 @@ class Supervisor:
         guardian.remove_at_end(self._work)
         self._context["work"] = str(self._work)
         self._log_dir.mkdir(parents=True, exist_ok=True)
-        for placement in self.manifest.placements:
-            if self._applies(placement.when, f"{placement.source}"):
-                self._put(placement, self._work)
+        for placements, is_template in ((self.manifest.templates, True), (self.manifest.copies, False)):
+            for placement in placements:
+                if self._applies(placement.when, f"{placement.source}"):
+                    self._put(placement, self._work, is_template=is_template)
         self.facts = system.render_facts(self.manifest, self._context, self._first_line)
 
     def _first_line(self, fact: str, argv: tuple[str, ...]) -> str:
@@ -236,12 +237,12 @@ class Supervisor:
             ports[name] = wanted or free_port(ports.values())
         return ports
 
-    def _put(self, placement: Placement, work: Path) -> None:
+    def _put(self, placement: Placement, work: Path, *, is_template: bool) -> None:
         source = self.manifest.folder / self._render(placement.source, "from")
         target = work / self._render(placement.target, "to")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            if placement.is_template:
+            if is_template:
                 target.write_text(self._render(source.read_text(encoding="utf-8"), source.name), encoding="utf-8")
             elif source.is_dir():
                 shutil.copytree(source, target, dirs_exist_ok=True)
@@ -264,7 +265,7 @@ class Supervisor:
     def _launch(self, spec: ProcessSpec) -> None:
         for command in spec.before:
             self._run_before(spec, command)
-        launch = self._to_launch(spec.name, spec, spec.argv, cpus=self._render(spec.cpus, f"{spec.name}.cpus"))
+        launch = self._to_launch(spec.name, spec, spec.argv, cpus=self._render(str(spec.cpus), f"{spec.name}.cpus"))
         logs = (launch.log, *(Path(self._render(path, f"{spec.name}.logs")) for path in spec.logs))
         ready = spec.ready
         if ready:
@@ -288,7 +289,7 @@ class Supervisor:
             name=f"{self.manifest.name}: {name}",
             argv=system.render_argv(argv, self._context, where),
             cwd=Path(self._render(spec.cwd, where)),
-            environment={**{key: self._render(value, where) for key, value in spec.env}, **self._environment()},
+            environment={**{key: self._render(value, where) for key, value in spec.env.items()}, **self._environment()},
             log=self._log_dir / f"{name}.log",
             cpu_count=int(cpus),
         )

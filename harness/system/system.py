@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jinja2
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
+from harness.base.tables import toml_key
 
 Setting = str | int | float | bool | list[str]
 Settings = Mapping[str, Setting]
 Context = Mapping[str, object]
+Keys = Mapping[str, str]
 
+_TEXT, _COMMAND = "give a text", "give a list of texts"
+_NAMED = ("name",)
 _JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, trim_blocks=True)
 
 
@@ -27,8 +31,11 @@ _JINJA = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newl
 class SystemCommand:
     """A command to run; it is skipped when the command `unless` succeeds."""
 
-    name: str
-    argv: tuple[str, ...]
+    named_by: ClassVar[tuple[str, ...]] = _NAMED
+    json_keys: ClassVar[Keys] = {"argv": "command"}
+
+    name: str = toml_key(missing=_TEXT)
+    argv: tuple[str, ...] = toml_key(missing=_COMMAND)
     when: str = ""
     unless: tuple[str, ...] = ()
 
@@ -37,8 +44,11 @@ class SystemCommand:
 class Prepare:
     """A once-per-machine step. `inputs` and the command make its stamp; `creates` is removed before it runs."""
 
-    name: str
-    argv: tuple[str, ...]
+    named_by: ClassVar[tuple[str, ...]] = _NAMED
+    json_keys: ClassVar[Keys] = {"argv": "command"}
+
+    name: str = toml_key(missing=_TEXT)
+    argv: tuple[str, ...] = toml_key(missing=_COMMAND)
     inputs: tuple[str, ...] = ()
     creates: tuple[str, ...] = ()
     when: str = ""
@@ -48,9 +58,10 @@ class Prepare:
 class Placement:
     """A file (or, for a copy, a folder) that is placed in the work folder of an instance."""
 
-    source: str
-    target: str
-    is_template: bool
+    json_keys: ClassVar[Keys] = {"source": "from", "target": "to"}
+
+    source: str = toml_key(missing=_TEXT)
+    target: str = toml_key(missing=_TEXT)
     when: str = ""
 
 
@@ -71,17 +82,40 @@ class StatementCommands:
 
     Without `reset` a run prints them before and after the load, and takes the difference; so it does with `waits`, the
     command that prints what threads of the database waited for. `snapshot` prints the statements during the load; ()
-    for no snapshots. `name` is that of a database inside a process; "" for a process that is the database. There are
-    none where `when` does not apply.
+    for no snapshots.
     """
 
     reset: tuple[str, ...]
     read: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    waits: tuple[str, ...] = ()
+    snapshot: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StatementsSpec:
+    """The templates of a database's `StatementCommands`; there are none where `when` does not apply.
+
+    `name` is that of a database inside a process; "" for a process that is the database. `has_snapshot` is the command
+    of a snapshot, or whether `read` is it; None where the manifest does not say.
+    """
+
+    json_keys: ClassVar[Keys] = {"has_snapshot": "snapshot"}
+
+    read: tuple[str, ...] = toml_key(missing=_COMMAND)
+    reset: tuple[str, ...] = ()
     name: str = ""
     when: str = ""
     waits: tuple[str, ...] = ()
-    snapshot: tuple[str, ...] = ()
+    has_snapshot: bool | tuple[str, ...] | None = None
+
+    @property
+    def snapshot(self) -> tuple[str, ...]:
+        """The command that prints the statements during the load; () for no snapshots."""
+        if isinstance(self.has_snapshot, tuple):
+            return self.has_snapshot
+        # Without `reset` the table is read twice anyway; after one, nobody knows whether to read it changes something.
+        return self.read if (not self.reset if self.has_snapshot is None else self.has_snapshot) else ()
 
 
 @dataclass(frozen=True)
@@ -91,8 +125,11 @@ class OwnMetric:
     A total only grows, and its growth counts. `unit` is s, ms, bytes, or "" for a number of something.
     """
 
-    name: str
-    path: tuple[str, ...]
+    named_by: ClassVar[tuple[str, ...]] = _NAMED
+    json_keys: ClassVar[Keys] = {"is_total": "total"}
+
+    name: str = toml_key(missing=_TEXT)
+    path: tuple[str, ...] = toml_key(missing=_COMMAND)
     unit: str = ""
     is_total: bool = False
 
@@ -101,27 +138,32 @@ class OwnMetric:
 class MetricsSource:
     """Where a process publishes its metrics as JSON, and which of them a report has."""
 
-    url: str
-    metrics: tuple[OwnMetric, ...]
+    json_keys: ClassVar[Keys] = {"metrics": "values"}
+
+    url: str = toml_key(missing=_TEXT)
+    metrics: tuple[OwnMetric, ...] = toml_key(missing="name the metrics for the report")
 
 
 @dataclass(frozen=True)
 class ProcessSpec:
     """A process to keep running; its texts are templates. `recording` and `exceptions` name files in `logs`."""
 
-    name: str
-    argv: tuple[str, ...]
+    named_by: ClassVar[tuple[str, ...]] = _NAMED
+    json_keys: ClassVar[Keys] = {"argv": "command"}
+
+    name: str = toml_key(missing=_TEXT)
+    argv: tuple[str, ...] = toml_key(missing=_COMMAND)
     cwd: str = "{{ work }}"
-    env: tuple[tuple[str, str], ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
     when: str = ""
     after: tuple[str, ...] = ()
-    cpus: str = "0"
+    cpus: int | str = 0
     before: tuple[SystemCommand, ...] = ()
     ready: Ready | None = None
     logs: tuple[str, ...] = ()
     recording: str = ""
     exceptions: tuple[str, ...] = ()
-    statements: StatementCommands | None = None
+    statements: StatementsSpec | None = None
     metrics: MetricsSource | None = None
     stop_deadline_s: float = 10.0
 
@@ -156,7 +198,8 @@ class Manifest:
     choices: Mapping[str, tuple[Setting, ...]]
     limits: Mapping[str, Limits]
     prepare: tuple[Prepare, ...]
-    placements: tuple[Placement, ...]
+    templates: tuple[Placement, ...]
+    copies: tuple[Placement, ...]
     processes: tuple[ProcessSpec, ...]
     facts: tuple[Fact, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -118,3 +119,48 @@ def _hashes(root: Path) -> list[str]:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.split()
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Return a function that names the questions to git so far; with `old` git is one that knows no scopes."""
+    log, real = tmp_path / "asked", shutil.which("git")
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!/bin/sh\necho \"$@\" >> '{log}'\n"
+        f'case "$OLD $*" in 1*--show-scope*) echo "unknown option" >&2; exit 129;; esac\nexec {real} "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return lambda: log.read_text().splitlines()
+
+
+def _switched_off(root):
+    words = git.safe_command(root, "status")
+    return {word for word in words if word.startswith(("filter.", "diff.evil", "diff.mine", "merge."))}
+
+
+def test_the_drivers_of_the_repository_are_switched_off_after_one_question(repository, asked, tmp_path, monkeypatch):
+    (tmp_path / "mine").write_text('[filter "lfs"]\n\tclean = git-lfs clean\n[diff "mine"]\n\tcommand = less\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "mine"))
+    own = {
+        "filter.evil.clean=", "filter.evil.smudge=", "filter.other.process=", "filter.other.required=false",
+        "diff.evil.textconv=", "diff.evil.command=", "merge.evil.driver=",
+    }  # fmt: skip
+    assert _switched_off(repository) == own
+    assert len(asked()) == 1
+    monkeypatch.setenv("OLD", "1")
+    assert _switched_off(repository) == own | {"filter.lfs.clean=", "diff.mine.command="}
+    assert len(asked()) == 3
+
+
+def test_the_drivers_of_a_worktree_are_switched_off(tmp_path):
+    _run(tmp_path, "init", "--quiet")
+    _run(tmp_path, "config", "extensions.worktreeConfig", "true")
+    _run(tmp_path, "config", "--worktree", "filter.tree.clean", "touch marker")
+    assert _switched_off(tmp_path) == {"filter.tree.clean="}
+
+
+def test_outside_of_a_repository_there_is_nothing_to_switch_off(tmp_path):
+    assert _switched_off(tmp_path) == _switched_off(tmp_path / "none") == set()

@@ -17,6 +17,26 @@ class Door:
 
 
 @dataclass(frozen=True)
+class Room:
+    named_by: ClassVar[tuple[str, ...]] = ("name", "floor")
+
+    name: str
+    floor: int = 0
+    doors: tuple[Door, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hotel:
+    is_file: ClassVar[bool] = True
+    spread: ClassVar[str] = "prices"
+
+    rooms: tuple[Room, ...] = ()
+    keys: str | tuple[str, ...] = ()
+    doors: Mapping[str, str | Door] = field(default_factory=dict)
+    prices: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class House:
     is_file: ClassVar[bool] = True
     json_keys: ClassVar[Mapping[str, str]] = {"source": "from"}
@@ -75,6 +95,8 @@ def test_a_table_becomes_the_dataclass_and_what_is_not_given_its_defaults():
             "give a number from 1 to",
         ),
         ({"doors": ["d"]}, "env/x.toml [[doors]]: 'd'", "write [[doors]]"),
+        ({"title": ""}, "env/x.toml: title is empty", "give it one"),
+        ({"front": {"name": ""}}, "env/x.toml [front]: name is empty", "name the door"),
         ({"facts": {"a": 1}}, "env/x.toml [facts]: a = 1", "give a text"),
         ({"systems": {"s": 1}}, "env/x.toml [systems]: s = 1", "give a table"),
         ({"goal": "p"}, "env/x.toml: goal = 'p'", "give a list or a table"),
@@ -96,3 +118,39 @@ def test_a_missing_key_that_is_needed_says_what_to_do():
 def test_a_table_that_is_no_file_names_the_tables_in_it_behind_its_own_name():
     with pytest.raises(UsageError, match=r"^street door: width_mm = 0; "):
         read_table(Street, {"door": {"name": "d", "width_mm": 0}}, "street")
+
+
+PRICES = {"single": float, "services": tuple[str, ...], "rooms": str}
+
+
+def test_further_keys_get_into_the_field_for_them_and_a_value_has_one_of_its_types():
+    table = {"rooms": [{"name": "1"}], "keys": ["a", "b"], "doors": {"in": "open", "out": {"name": "back"}}}
+    read = read_table(Hotel, {**table, "single": 10, "services": ["wash"]}, "h.toml", PRICES)
+    prices = {"single": 10, "services": ("wash",)}
+    assert read == Hotel((Room("1"),), ("a", "b"), {"in": "open", "out": Door("back")}, prices)
+    assert read_table(Hotel, {"keys": "a"}, "h.toml") == Hotel(keys="a")
+
+
+@pytest.mark.parametrize(
+    ("table", "what", "todo"),
+    [
+        ({"singel": 1}, "h.toml: unknown key singel", "did you mean single? there are: doors, keys, rooms, services, "),
+        ({"prices": {}}, "h.toml: unknown key prices", ""),
+        ({"single": "1"}, "h.toml: single = '1'", "give a number"),
+        ({"services": [1]}, "h.toml services: 1", "give texts"),
+        ({"keys": [1]}, "h.toml keys: 1", "give texts"),
+        ({"keys": 1}, "h.toml: keys = 1", "give a text or a list"),
+        ({"rooms": [1]}, "h.toml [[rooms]]: 1", "write each as [[rooms]]"),
+        ({"rooms": [{}]}, "h.toml [[rooms]]: name is missing", ""),
+        ({"rooms": [{"name": "1", "dors": 1}]}, "h.toml [[rooms]] 1: unknown key dors", "did you mean doors? "),
+        ({"rooms": [{"name": "1", "floor": 2, "dors": 1}]}, "h.toml [[rooms]] 1 (2): unknown key dors", "did you "),
+        ({"rooms": [{"name": "1", "doors": [{}]}]}, "h.toml [[rooms]] 1 doors: name is missing", "name the door"),
+        ({"doors": {"in": 1}}, "h.toml [doors]: in = 1", "give a text or a table"),
+        ({"doors": {"in": {"nam": 1}}}, "h.toml [doors.in]: unknown key nam", "did you mean name? "),
+    ],
+)
+def test_a_wrong_further_key_or_named_table_is_named(table, what, todo):
+    with pytest.raises(UsageError) as error:
+        read_table(Hotel, table, "h.toml", PRICES)
+    assert str(error.value).startswith(what)
+    assert error.value.todo.startswith(todo)

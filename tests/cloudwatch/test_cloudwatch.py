@@ -61,7 +61,7 @@ def test_services_are_named_with_their_cluster_or_listed_below_it():
         ({}, "nothing to watch; list resources in ecs, rds, ec2, msk, opensearch or elb"),
         ({"esc": []}, "unknown key esc; did you mean ecs?"),
         ({"ecs": ["okapi"]}, "ecs 'okapi' is not a valid name; give cluster/service"),
-        ({"ecs": [{"cluster": "perf"}]}, r"ecs: {'cluster': 'perf'}; give { cluster = "),
+        ({"ecs": [{"cluster": "perf"}]}, "ecs: services is missing; give { cluster = "),
         ({"ecs": [{"cluster": "perf", "service": ["okapi"]}]}, "unknown key service; did you mean services?"),
         ({"ecs": [7]}, "ecs: 7; give texts"),
         ({"ecs": ["perf/okapi", {"cluster": "perf", "services": ["okapi"]}]}, "perf/okapi occurs twice"),

@@ -10,8 +10,10 @@ import pytest
 from harness.base.errors import UsageError
 from harness.kinds.nightly.suite import load_suite
 from harness.notify.recipients import job_address, recipients_of
-from harness.notify.settings import MailSettings, NotifySettings, parse_notify
+from harness.notify.settings import MailSettings, NotifySettings, parse_notify, requested
 from harness.plan.spec import load_profile
+from tests.support.paths import ROOT
+from tests.support.requests import request_of
 
 SECRET = "https://hooks.slack.example/services/T0A1B2C3D/x9Y8z7W6v5U4"
 MAIL = """[mail]
@@ -89,10 +91,18 @@ def test_suites_and_profiles_have_the_table(tmp_path: Path) -> None:
     path.write_text(f'{start}budget = "5m"\n{table}[[run]]\nplan = "tiny"\n')
     suite = load_suite(path)
     path.write_text(start + table)
-    assert suite.notify == load_profile(path.parent, "x").notify == parsed('slack = "$SLACK_WEBHOOK"')
+    of_profile = requested(load_profile(path.parent, "x").notify, "x")
+    assert suite.notify == of_profile == parsed('slack = "$SLACK_WEBHOOK"')
     path.write_text(start + table.replace("slack", "slac"))
     with pytest.raises(UsageError, match=r"env/x\.toml \[notify\]: unknown key slac; did you mean slack\?"):
-        load_profile(path.parent, "x")
+        requested(load_profile(path.parent, "x").notify, "x")
+
+
+def test_a_wrong_table_of_a_profile_is_an_error_before_a_run(tmp_path: Path) -> None:
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "far.toml").write_text("format_version = 1\n[notify]\n")
+    with pytest.raises(UsageError, match=r"env/far\.toml \[notify\]: nobody to notify"):
+        request_of(tmp_path, ROOT, "lb-direct", "far")
 
 
 def test_secrets_come_from_the_environment_and_no_text_of_them_shows_one() -> None:

@@ -27,7 +27,7 @@ PLANS = [
     ("users = 2", "users = true", "users = True"),
     ("error_ratio = 0.01", "error_ratio = nan", "error_ratio"),
     ('shape = "tiny.jmx"', 'shape = "data"', "plans/data: cannot be read (Is a directory)"),
-    ('shape = "tiny.jmx"', 'shape = ""', "cannot be read"),
+    ('shape = "tiny.jmx"', 'shape = ""', "shape is empty"),
     ('shape = "tiny.jmx"', 'shape = "a\\u0000b"', "NUL"),
 ]  # fmt: skip
 PROFILES = ["heap_mb = -1", "heap_mb = 0", "heap_mb = true", "overrun_s = -5", "overrun_s = inf", "overrun_s = nan"]

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from harness.base.plain_text import without_control
+from harness.base.plain_text import printable, without_control
 from harness.plan.jmx_writer import Expression, call, joined
 from tests.support.imports import MODULES, name_of
 
@@ -88,6 +88,7 @@ def test_only_one_module_prints_and_it_prints_no_sign_that_controls_a_terminal()
         if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print" for node in ast.walk(tree))
     }
     assert bare == {"harness.base.log", "harness.base.guardian"}
+    assert printable("a\x1b\tb\u200dc\xa0d\u202ee\n ü") == "a\ufffd\ufffdb\ufffdc\ufffdd\ufffde\ufffd ü"
     assert without_control("a\x1b]0;b\x07\r\tc\n\x9b1m\u202e") == "a\ufffd]0;b\ufffd\ufffd\tc\n\ufffd1m\ufffd"
 
 

@@ -16,12 +16,17 @@ from types import ModuleType
 import pytest
 
 from harness import __version__
+from harness.base.errors import UsageError
 from harness.base.project import BUILD
 from harness.cli import completion, verbs
 from harness.cli.options import take
 from harness.jtl import readers
 from harness.jtl.readers import Reader
 from harness.jtl.sample import Sample
+from harness.notify.delivery import deliver
+from harness.notify.message import CHATS, Message
+from harness.notify.recipients import recipients_of
+from harness.notify.settings import parse_notify
 from harness.run import kinds
 from harness.run.directory import json_text
 from harness.run.parts import launchers
@@ -30,6 +35,7 @@ from harness.run.parts.places import Place
 from tests.run.parts.test_hostile_run import HEAD, RELAY
 from tests.support.bytecode import share_bytecode
 from tests.support.factories import record as run_record
+from tests.support.message_servers import chat_server
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import arguments_of_run, tiny_home
 
@@ -68,6 +74,51 @@ def test_each_recipe_names_the_test_that_follows_it():
         tests = re.findall(r"`(tests/[\w/]+\.py)`", text)
         assert tests, title
         assert all("\ndef test_" in (ROOT / test).read_text(encoding="utf-8") for test in tests), title
+
+
+def names_of(source):
+    """Return what a module defines: classes, functions, parameters, and what gets a value."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+@pytest.mark.real
+def test_each_name_in_a_recipe_is_defined_in_the_file_beside_it_or_in_some_file():
+    known = {name for path in (ROOT / "harness").rglob("*.py") for name in names_of(path.read_text(encoding="utf-8"))}
+    text = "".join(RECIPES.values())
+    named = re.findall(r"`([A-Za-z_]\w*)(?:\([^`]*\))?`", text)
+    assert len(named) > 40
+    assert set(named) - known == set()
+    beside = re.findall(r"`([A-Za-z_]\w*)`(?: \(| in | of | to )`(harness/[\w/]+\.py)`", text)
+    assert len(beside) > 10
+    for name, path in beside:
+        assert name in set(names_of((ROOT / path).read_text(encoding="utf-8"))), path
+
+
+def test_each_path_with_a_part_to_choose_has_examples():
+    paths = {path for text in RECIPES.values() for path in re.findall(r"`(harness/[\w/<>.]*<\w+>[\w/<>.]*)`", text)}
+    assert len(paths) >= 3
+    for path in paths:
+        assert len(list(ROOT.glob(re.sub(r"<\w+>", "*", path.rstrip("/"))))) > 4, path
+
+
+def test_a_chat_is_one_function_and_one_entry(monkeypatch, capsys):
+    monkeypatch.setitem(CHATS, "pigeon", lambda message: {"text": f"coo: {message.title}"})
+    with chat_server() as chat:
+        settings = parse_notify({"pigeon": "$PIGEON_WEBHOOK"}, "env/x.toml [notify]")
+        recipients = recipients_of(settings, {"PIGEON_WEBHOOK": chat.address}, "env/x.toml")
+        assert deliver(Message("OK: nothing changed.", (), "page.md"), recipients, print) == ()
+    assert chat.texts == ["coo: OK: nothing changed."]
+    assert "sent to pigeon" in capsys.readouterr().out
+    with pytest.raises(UsageError, match=r"pigeon must name an environment variable.*PIGEON_WEBHOOK"):
+        parse_notify({"pigeon": "coo"}, "env/x.toml [notify]")
+    with pytest.raises(UsageError, match=r"unknown key pigoen; did you mean pigeon\?"):
+        parse_notify({"pigoen": "$X"}, "env/x.toml [notify]")
 
 
 @pytest.mark.real

@@ -8,11 +8,16 @@ from typing import Any
 from harness.experiment.record import ENDED, FINISHED, FORMAT_VERSION
 from harness.history.catalogue import Entry
 from harness.judge.verdict import VALID, Verdict
+from harness.kinds.nightly.outcome import NightlyResult, nightly_result
 from harness.kinds.nightly.record import Load, LoadRun, NightlyRecord
+from harness.kinds.nightly.render import nightly_report
 from harness.plan.thresholds import Thresholds
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.factories import closed_load, record
 from tests.support.results import label_result, run_result
+
+# The means (ms) of nightly runs without a change.
+STEADY = (100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0)
 
 
 def load(**changes: Any) -> Load:
@@ -66,3 +71,11 @@ def profiled(one: Entry, self_count: int) -> Entry:
     profile = ProcessProfile("shop", 100.0, 2_000, methods, 0.0, (), 0, (), Collections(0, 0.0, 0.0))
     assert one.result
     return replace(one, result=replace(one.result, profiles=(profile,)))
+
+
+def result_of(record: NightlyRecord, *runs: Entry) -> NightlyResult:
+    return nightly_result(record, runs, ())
+
+
+def page_of(result: NightlyResult) -> str:
+    return nightly_report(result, {}, "seen by nobody")

@@ -208,10 +208,10 @@ def test_a_manifest_names_the_metrics_of_a_process(tmp_path):
     ("old", "new", "what"),
     [
         ("path = ", "paths = ", "paths"),
-        ('unit = "ms"', 'unit = "h"', "process shop metrics pauses: unit = 'h'; give one of s, ms, bytes"),
-        ('path = ["gauges", "gc.*.time"]', "path = []", "process shop metrics pauses: path = []"),
-        ('name = "pauses", ', "", "process shop metrics values: has no name"),
-        ('url = "http://127.0.0.1:{{ ports.http }}/metrics"\n', "", "process shop metrics: has no url"),
+        ('unit = "ms"', 'unit = "h"', "[[process]] shop metrics values pauses: unit = 'h'; give one of s, ms, bytes"),
+        ('path = ["gauges", "gc.*.time"]', "path = []", "[[process]] shop metrics values pauses: path is empty"),
+        ('name = "pauses", ', "", "[[process]] shop metrics values: name is missing"),
+        ('url = "http://127.0.0.1:{{ ports.http }}/metrics"\n', "", "[[process]] shop metrics: url is missing"),
     ],
 )
 def test_a_wrong_key_of_the_metrics_is_refused(tmp_path, old, new, what):

@@ -66,27 +66,42 @@ def test_an_unknown_key_is_refused_with_the_known_ones(tmp_path: Path) -> None:
 
 def test_an_unknown_key_of_a_process_is_refused(tmp_path: Path) -> None:
     text = refusal_of(tmp_path, MINIMAL + PROCESS + 'comand = ["x"]')
-    assert "process web: unknown key comand; did you mean command? there are: after, before, command" in text
+    assert "[[process]] web: unknown key comand; did you mean command? there are: after, before, command" in text
 
 
 @pytest.mark.parametrize(
     ("addition", "complaint"),
     [
         ("", "needs at least one [[process]]"),
-        ('[[process]]\nname = "web"', "process web: command = []"),
+        ('[[process]]\nname = "web"', "[[process]] web: command is missing; give a list of texts"),
         (PROCESS + PROCESS, "names must differ"),
         (PROCESS + 'after = ["database"]', "web is after 'database'"),
         (PROCESS + 'ready = { url = "http://x/", tcp = "x:1" }', "give either url or tcp"),
         (PROCESS + 'ready = { deadline_s = "long" }', "ready: deadline_s = 'long'"),
         (PROCESS + 'recording = "{{ logs }}/web.jfr"', "recording: '{{ logs }}/web.jfr' is a path"),
         (PROCESS + 'exceptions = ["web.log", "../web.log"]', "exceptions: '../web.log' is a path"),
-        (PROCESS + 'exceptions = "web.log"', "exceptions = 'web.log'"),
+        (PROCESS + 'exceptions = "web.log"', "exceptions = 'web.log'; give a list"),
         (PROCESS + "[settings]\na = 1\n[choices]\nb = [1]", "[choices]: unknown key b"),
         (PROCESS + "[settings]\na = 1\n[choices]\na = [2]", "a lacks its own default"),
         (PROCESS + "[settings]\na = 1\n[limits]\na = [2]", "write [lowest, highest]"),
         (PROCESS + "[ports]\nhttp = 'any'", "http = 'any'"),
         (PROCESS + "[facts]\na = 1", "[facts]: a = 1"),
-        ("[[template]]\nfrom = 'x'" + PROCESS, "[[template]]: has no to"),
+        ("[[template]]\nfrom = 'x'" + PROCESS, "[[template]]: to is missing; give a text"),
+        (PROCESS + "[settings]\na = 1979-05-27", "[settings]: a = datetime.date(1979, 5, 27); give a text or a"),
+        (PROCESS + "env = { A = 1 }", "[[process]] web env: A = 1; give a text"),
+        (PROCESS.replace('["true"]', "[]"), "[[process]] web: command is empty; give a list of texts"),
+        (PROCESS + 'before = [{ name = "b" }]', "[[process]] web before b: command is missing; give a list of texts"),
+        (PROCESS + 'before = ["b"]', "[[process]] web before: 'b'"),
+        (PROCESS + 'statements = { read = ["x"], name = "a/b" }', "[[process]] web statements: name: 'a/b' is a path"),
+        (PROCESS + 'statements = { reset = ["x"] }', "[[process]] web statements: read is missing"),
+        (PROCESS + 'statements = { read = ["x"], snapshot = "y" }', "web statements: snapshot = 'y'; give true or fal"),
+        (PROCESS + 'metrics = { url = "x", values = [] }', "web metrics: values is empty; name the metrics for the"),
+        (
+            PROCESS + 'metrics = { url = "x", values = [{ name = "m", path = ["p"], unit = "km" }] }',
+            "[[process]] web metrics values m: unit = 'km'; give one of s, ms, bytes, or none",
+        ),
+        (PROCESS + "[facts]\na = { valeu = 'x' }", "[facts.a]: unknown key valeu; did you mean value?"),
+        (PROCESS + "[facts]\na = { when = 'x' }", "[facts.a]: has no value; give a text, or a command"),
     ],
 )
 def test_an_invalid_manifest_is_refused_with_the_wrong_key(tmp_path: Path, addition: str, complaint: str) -> None:

@@ -44,12 +44,12 @@ class Answers:
     def list_runs(self, plan: str = "", limit: int = 20) -> Answer:
         """List the runs of a plan, or of all plans, newest first: name, verdict and its reasons. No numbers."""
         entries = [one for one in read_catalogue(self.reports).entries if plan in ("", one.plan)]
-        newest = sorted(entries, key=lambda one: one.order_key, reverse=True)
+        newest = sorted(entries, key=lambda run: run.order_key, reverse=True)
         runs = [
-            {"run": one.id, "started_at": one.started_at, **_judged(one.result)}
-            if one.result
-            else {"run": one.id, "verdict": f"unknown: {one.problem}"}
-            for one in newest[: max(1, min(limit, _RUNS_MOST))]
+            {"run": run.id, "started_at": run.started_at, **_judged(run.result)}
+            if run.result
+            else {"run": run.id, "verdict": f"unknown: {run.problem}"}
+            for run in newest[: max(1, min(limit, _RUNS_MOST))]
         ]
         return {"runs": runs, "left_out_count": len(entries) - len(runs)}
 

@@ -279,10 +279,10 @@ def _evidence_of_two(variance: float, precision: Floats, score: Floats) -> Float
     first, second = own[:, :, None], own[:, None, :]
     across = variance * precision
     determinant = first * second - across**2
-    one, other = score[:, :, None], score[:, None, :]
+    own_score, other_score = score[:, :, None], score[:, None, :]
     index = np.arange(precision.shape[1])
     determinant[:, index, index] = 1.0
-    quadratic = (second * one**2 - 2 * across * one * other + first * other**2) / determinant
+    quadratic = (second * own_score**2 - 2 * across * own_score * other_score + first * other_score**2) / determinant
     found: Floats = variance * quadratic / 2 - np.log(determinant) / 2
     found[:, index, index] = 0.0
     return found

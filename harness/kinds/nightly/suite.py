@@ -8,36 +8,21 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness.base import units
-from harness.base.config import NUMBER, check_keys, did_you_mean, load_toml
+from harness.base.config import check_keys, did_you_mean, load_toml
 from harness.base.errors import UsageError
-from harness.base.tables import read_table
+from harness.base.tables import read_table, read_tables, toml_key
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import Metric, compared_metrics, parse_metric
 from harness.notify.settings import NotifySettings, parse_notify
 from harness.plan.goal import option_metrics
-from harness.plan.goal_input import GOAL_OPTION, goal_names
+from harness.plan.goal_input import GOAL_OPTION
 from harness.plan.thresholds import Thresholds
 
-_TEXT = (str, int, float)
-# Options of scripts/run with the same name.
-_LENGTH = ("ramp", "duration", "loops", "requests")
-_GOAL = tuple(metric.name for metric in option_metrics())
-_RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "plan": str,
-    "env": str,
-    "users": (int, list),
-    "rate": NUMBER,
-    "repeats": int,
-    **dict.fromkeys(_LENGTH, _TEXT),
-    "target": str,
-    "at_most": _TEXT,
-    "profile": bool,
-    "goal": (dict, str),
-    "stop": str,
-    "set": str,
-    "thresholds": dict,
-}
 _REPEATS_MAX = 100
+# Options of a run with the same name.
+_LENGTH = ("ramp", "duration", "loops", "requests")
+_OPTIONS = (*_LENGTH, "target")
+_GOAL = tuple(metric.name for metric in option_metrics())
 _BUDGET_MAX_S = 86_400.0
 # The default metrics and labels. Each further one adds false alarms.
 _JUDGED_METRICS = ("average", "p90", "errors")
@@ -53,7 +38,7 @@ class _GateTable:
 
 @dataclass(frozen=True)
 class _SuiteFile:
-    """The keys of a suite; those of its runs are further below."""
+    """The keys of a suite; those of its runs are in _RunTable."""
 
     is_file: ClassVar[bool] = True
 
@@ -61,12 +46,38 @@ class _SuiteFile:
     title: str | None = None
     budget: float | str | None = None
     slack: float | str = "5m"
-    repeats: int = 1
+    repeats: int = toml_key(1, least=1, most=_REPEATS_MAX)
     env: str = "local"
     profile: bool = False
     gate: _GateTable = _GateTable()
     notify: Mapping[str, Any] | None = None
     run: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _RunTable:
+    """The keys of a [[run]]; further ones are options of a run, and get into `more`."""
+
+    named_by: ClassVar[tuple[str, ...]] = ("plan",)
+    spread: ClassVar[str] = "more"
+
+    plan: str = toml_key(missing="plans/ lists the plans")
+    env: str | None = None
+    users: int | list[Any] | None = None
+    rate: float | None = None
+    repeats: int | None = toml_key(None, least=1, most=_REPEATS_MAX)
+    ramp: float | str | None = None
+    duration: float | str | None = None
+    loops: float | str | None = None
+    requests: float | str | None = None
+    target: str | None = None
+    at_most: float | str | None = None
+    profile: bool | None = None
+    goal: str | Mapping[str, Any] = field(default_factory=dict)
+    stop: str | None = None
+    set: str | None = None
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -145,7 +156,10 @@ def load_suite(path: Path, more: Mapping[str, type] | None = None) -> Suite:
     if file.budget is None:
         raise UsageError(f"{where}: budget is missing", 'set the time limit of all runs: budget = "90m"')
     Thresholds().with_table(file.gate.thresholds, f"{where} [gate] thresholds")
-    runs = [run for table in file.run for run in _runs(table, file, where, more or {})]
+    where_runs = f"{where} [[run]]"
+    each = "write each as [[run]] with its keys below"
+    tables = read_tables(_RunTable, file.run, where_runs, more, each)
+    runs = [run for table in tables for run in _runs(table, file, f"{where_runs} {table.plan}", more or {})]
     _check_once(runs, where)
     budget_s = units.parse_duration_s(str(file.budget), f"{where}: budget")
     if not 0 < budget_s <= _BUDGET_MAX_S:
@@ -173,50 +187,46 @@ def _check_once(runs: Sequence[SuiteRun], where: str) -> None:
             raise UsageError(f"{where}: {run.title} is listed twice", todo)
 
 
-def _runs(table: object, suite: _SuiteFile, where: str, more: Mapping[str, type]) -> Iterator[SuiteRun]:
+def _runs(table: _RunTable, suite: _SuiteFile, where: str, more: Mapping[str, type]) -> Iterator[SuiteRun]:
     """Yield a run for each number of users of a [[run]]."""
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: run = {table!r}", "write each as [[run]] with its keys below")
-    where = f"{where} [[run]]"
-    further = {key: kind for key, kind in more.items() if key not in _RUN_KEYS}
-    check_keys(table, {**further, **_RUN_KEYS}, where)
-    if "plan" not in table:
-        raise UsageError(f"{where}: plan is missing", "plans/ lists the plans")
-    where = f"{where} {table['plan']}"
-    goal = table.get("goal", {})
-    if isinstance(goal, str):
-        goal = {GOAL_OPTION: goal}
-    else:
-        check_keys(goal, dict.fromkeys(_GOAL, _TEXT), f"{where} goal")
-    if "users" in table and "rate" in table:
-        raise UsageError(f"{where}: users and rate cannot be used together", "give one")
-    users = table.get("users", [])
-    if "users" in table and users == []:
-        raise UsageError(f"{where}: users = []", "use one number or several")
-    options = {key: _text(table[key]) for key in (*_LENGTH, "target") if key in table}
-    options |= {key: _text(goal[key]) for key in goal_names() if key in goal}
-    options |= {key: table[key] for key in ("stop", "set") if key in table}
-    loads = [
-        {"users": str(_whole(number, f"{where}: users", None))}
-        for number in (users if isinstance(users, list) else [users])
-    ]
-    if not loads:
-        loads = [{"rate": _text(table["rate"])} if "rate" in table else {}]
-    at_most = table.get("at_most")
-    own = table.get("thresholds", {})
-    Thresholds().with_table(own, f"{where} thresholds")
-    for load in loads:
+    options = {key: _text(value) for key in _OPTIONS if (value := getattr(table, key)) is not None}
+    options |= _goals(table.goal, where)
+    options |= {key: value for key in ("stop", "set") if (value := getattr(table, key)) is not None}
+    Thresholds().with_table(table.thresholds, f"{where} thresholds")
+    # A system that runs elsewhere cannot be profiled: only its own key asks for that, and is refused later.
+    is_profiled = suite.profile and table.target is None if table.profile is None else table.profile
+    at_most_s = None if table.at_most is None else units.parse_duration_s(str(table.at_most), f"{where}: at_most")
+    for load in _loads(table, where):
         yield SuiteRun(
-            plan=table["plan"],
-            profile=table.get("env", suite.env),
+            plan=table.plan,
+            profile=suite.env if table.env is None else table.env,
             options={**load, **options},
-            repeats=_whole(table.get("repeats", suite.repeats), f"{where}: repeats", _REPEATS_MAX),
-            at_most_s=None if at_most is None else units.parse_duration_s(str(at_most), f"{where}: at_most"),
-            thresholds={**suite.gate.thresholds, **own},
-            # A system that runs elsewhere cannot be profiled: only its own key asks for that, and is refused later.
-            is_profiled=table.get("profile", suite.profile and "target" not in table),
-            more=tuple(word for key in further if key in table for word in _words(key, table[key])),
+            repeats=table.repeats or suite.repeats,
+            at_most_s=at_most_s,
+            thresholds={**suite.gate.thresholds, **table.thresholds},
+            is_profiled=is_profiled,
+            more=tuple(word for key in more if key in table.more for word in _words(key, table.more[key])),
         )
+
+
+def _loads(table: _RunTable, where: str) -> list[dict[str, str]]:
+    """Return the options of each load of a [[run]]: one per number of users, one of a rate, or the plan's."""
+    if table.users is not None and table.rate is not None:
+        raise UsageError(f"{where}: users and rate cannot be used together", "give one")
+    if table.users is None:
+        return [{} if table.rate is None else {"rate": _text(table.rate)}]
+    if table.users == []:
+        raise UsageError(f"{where}: users = []", "use one number or several")
+    numbers = table.users if isinstance(table.users, list) else [table.users]
+    return [{"users": str(_whole(number, f"{where}: users"))} for number in numbers]
+
+
+def _goals(goal: str | Mapping[str, Any], where: str) -> dict[str, str]:
+    """Return the options of goals: that of a text, or those of a table of metrics."""
+    if isinstance(goal, str):
+        return {GOAL_OPTION: goal}
+    check_keys(goal, dict.fromkeys(_GOAL, (str, int, float)), f"{where} goal")
+    return {key: _text(goal[key]) for key in _GOAL if key in goal}
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -226,10 +236,9 @@ def _words(name: str, value: Any) -> list[str]:
     return [f"--{name}={_text(one)}" for one in (value if isinstance(value, list) else [value])]
 
 
-def _whole(value: object, where: str, most: int | None) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1 or (most is not None and value > most):
-        limit = f"from 1 to {most}" if most else "of at least 1"
-        raise UsageError(f"{where} = {value!r}", f"give a whole number {limit}")
+def _whole(value: object, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UsageError(f"{where} = {value!r}", "give a whole number of at least 1")
     return value
 
 

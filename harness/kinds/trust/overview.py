@@ -92,15 +92,15 @@ def overview(found: Sequence[PlanNoise], tests: Mapping[str, str]) -> str:
     """Return the page as Markdown, the noisiest plan first; `tests` are links to the newest trust test of a plan."""
     rows = [
         [
-            cell(one.plan),
-            str(one.run_count),
-            units.percent_text(one.scatter, 1),
-            units.percent_text(one.least_ratio, 1),
-            "; ".join(one.causes) or "unknown",
-            one.since or "not noisy",
-            tests.get(one.plan, "none"),
+            cell(noise.plan),
+            str(noise.run_count),
+            units.percent_text(noise.scatter, 1),
+            units.percent_text(noise.least_ratio, 1),
+            "; ".join(noise.causes) or "unknown",
+            noise.since or "not noisy",
+            tests.get(noise.plan, "none"),
         ]
-        for one in sorted(found, key=lambda one: -one.scatter)
+        for noise in sorted(found, key=lambda noise: -noise.scatter)
     ]
     body = f"\n{table(_HEADS, rows)}\n" if rows else ""
     about = (

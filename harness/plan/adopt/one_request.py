@@ -139,8 +139,8 @@ def _jmx(requests: Sequence[OneRequest], title: str) -> bytes:
     """Return the template of a new plan with the requests."""
     tree = parse(_TEMPLATE)
     root = tree.getroot()
-    set_attribute(_found(root, "hashTree/TestPlan"), "testname", title)
-    steps = _found(root, "hashTree/hashTree/hashTree[last()]")
+    set_attribute(_element_at(root, "hashTree/TestPlan"), "testname", title)
+    steps = _element_at(root, "hashTree/hashTree/hashTree[last()]")
     *_, sampler, below = steps
     steps[-2:] = []
     variables = {extractor.variable for one in requests for extractor in one.extractors}
@@ -165,17 +165,17 @@ def _fill(
         ("method", request.method),
         ("follow_redirects", str(request.follows_redirects).lower()),
     ):
-        set_text(_found(sampler, f"*[@name='HTTPSampler.{name}']"), value)
-    arguments = _found(sampler, "elementProp/collectionProp")
+        set_text(_element_at(sampler, f"*[@name='HTTPSampler.{name}']"), value)
+    arguments = _element_at(sampler, "elementProp/collectionProp")
     for name, text in request.form or ([("", request.body)] if request.body is not None else []):
         _add_argument(arguments, name, text)
     for flag in _FORM_FLAGS if request.form else ("postBodyRaw",) if request.body is not None else ():
         add_bool(sampler, f"HTTPSampler.{flag}", True)
     if request.codes:
-        assertion = _found(below, "ResponseAssertion")
+        assertion = _element_at(below, "ResponseAssertion")
         set_attribute(assertion, "testname", f"Code {request.codes}")
-        set_text(_found(assertion, "*/stringProp[@name='code']"), request.codes)
-        set_text(_found(assertion, "*[@name='Assertion.custom_message']"), f"expected {request.codes}")
+        set_text(_element_at(assertion, "*/stringProp[@name='code']"), request.codes)
+        set_text(_element_at(assertion, "*[@name='Assertion.custom_message']"), f"expected {request.codes}")
     for extractor in request.extractors:
         below.extend((_extractor(extractor), xml_element("hashTree")))
     if request.headers:
@@ -206,7 +206,7 @@ def _encoded(match: re.Match[str]) -> str:
     return quote(match[0])
 
 
-def _found(parent: ElementTree.Element, path: str) -> ElementTree.Element:
+def _element_at(parent: ElementTree.Element, path: str) -> ElementTree.Element:
     found = parent.find(path)
     assert found is not None, path  # the template has it
     return found

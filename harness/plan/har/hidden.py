@@ -24,22 +24,22 @@ _LEAST_REPEATED, _LEAST_USED = 8, 4
 def add_secrets(steps: Sequence[RecordedStep], found: Correlation) -> None:
     """Add the secrets that the requests would send as they were recorded, wherever a request has them."""
     for number, step in enumerate(steps):
-        for one in step.fields:
-            for secret in secrets_of(step, one):
-                if ORIGIN not in secret.value and not _is_replaced(secret.value, number, one, found):
-                    _add(found, number, one, secret)
+        for field in step.fields:
+            for secret in secrets_of(step, field):
+                if ORIGIN not in secret.value and not _is_replaced(secret.value, number, field, found):
+                    _add(found, number, field, secret)
     known = [typed.value for typed in found.typed if typed.is_secret and len(typed.value) >= _LEAST_REPEATED]
     for typed in [one for one in found.typed if not one.is_secret and any(value in one.value for value in known)]:
         del found.typed[typed]
     for number, step in enumerate(steps):
-        for one in step.fields:
+        for field in step.fields:
             for value in known:
-                if value in one.text and not one.file and not _is_replaced(value, number, one, found):
-                    _add(found, number, one, Credential("", value))
+                if value in field.text and not field.file and not _is_replaced(value, number, field, found):
+                    _add(found, number, field, Credential("", value))
     secrets = [use for typed, uses in found.typed.items() if typed.is_secret for use in uses]
     found.unexplained[:] = [
-        one for one in found.unexplained
-        if not any(use.step == one.step and (use.text in one.value or one.value in use.text) for use in secrets)
+        field for field in found.unexplained
+        if not any(use.step == field.step and (use.text in field.value or field.value in use.text) for use in secrets)
     ]  # fmt: skip
 
 

@@ -96,11 +96,11 @@ def decide(items: Sequence[Item], passes: Passes) -> Decided:
 def _possible(items: Sequence[Item], passes: Passes, step: int) -> set[str]:
     """Return the items that may be a cause of differences at a step: those left out in no pass without one."""
     return {
-        one.name
-        for one in items
-        if one.first <= step
+        item.name
+        for item in items
+        if item.first <= step
         and all(
-            differs[step] for names, differs in zip(passes.left_out, passes.differs, strict=True) if one.name in names
+            differs[step] for names, differs in zip(passes.left_out, passes.differs, strict=True) if item.name in names
         )
     }
 

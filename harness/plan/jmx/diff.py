@@ -284,12 +284,12 @@ def _property_changes(
     """Yield the changes of properties; `above` is the name of what contains them."""
     before, after = ({one.key: one for one in side} for side in (old, new))
     gone, added = ([one for one in side if one.key not in other] for side, other in ((old, after), (new, before)))
-    for one in list(gone):
-        alike = (other for other in added if one.name_key == other.name_key != "" and one.rest == other.rest)
+    for removed in list(gone):
+        alike = (other for other in added if removed.name_key == other.name_key != "" and removed.rest == other.rest)
         if renamed := next(alike, None):
-            gone.remove(one)
+            gone.remove(removed)
             added.remove(renamed)
-            yield PlanChange(one.label, "renamed", f"in {subject}", f"to {renamed.label}")
+            yield PlanChange(removed.label, "renamed", f"in {subject}", f"to {renamed.label}")
     for what, direction, side in (("removed", "from", gone), ("added", "to", added)):
         for one in side:
             yield from _whole_property(subject, one, what, direction, above)

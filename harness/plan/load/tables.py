@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from harness.base import units
-from harness.base.config import NUMBER, check_keys, did_you_mean, within
+from harness.base.config import did_you_mean, within
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
+from harness.base.tables import read_table, read_tables, toml_key
 from harness.jtl.sample import JOB_MARK
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal, read_goal
@@ -17,22 +18,6 @@ from harness.plan.load.groups import REQUEST, TENANT, TRANSACTION, GroupLoad, St
 from harness.plan.load.model import DURATION_MAX_S, RATE_MAX_PER_S, USERS_MAX
 from harness.plan.load.scaling import REQUESTS_LEAST_PER_S
 
-_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("group", "think_time_per", "tenant"), str),
-    **dict.fromkeys(("rate_per_s", "ramp_s", "duration_s", "think_time_s"), NUMBER),
-    "users": int,
-    "stages": list,
-    "goal": (dict, str),
-    "properties": dict,
-}
-_TIME = (int, float, str)
-_STAGE_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "users": int,
-    "rate_per_s": NUMBER,
-    "requests_per_s": NUMBER,
-    "over": _TIME,
-    "for": _TIME,
-}
 _SIZES = ("users", "rate_per_s", "stages")
 _STAGE_SIZES = ("users", "rate_per_s", "requests_per_s")
 _EXAMPLE = 'stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}]'
@@ -41,13 +26,53 @@ _SHAPED_EXAMPLE = 'users = 50 and stages = [{requests_per_s = 10, for = "1m"}, {
 _SIDE_MARKS = ("setUp", "tearDown", JOB_MARK)
 
 
+@dataclass(frozen=True)
+class _LoadTable:
+    """The keys of a [[load]]; without `stages` it is one itself."""
+
+    named_by: ClassVar[tuple[str, ...]] = ("group", "tenant")
+
+    group: str = toml_key(missing="name the thread group of the JMX that this load drives")
+    users: int | None = toml_key(None, least=0, most=USERS_MAX)
+    rate_per_s: float | None = toml_key(None, least=0, most=RATE_MAX_PER_S)
+    stages: list[Any] | None = None
+    ramp_s: float | None = toml_key(None, least=0, most=DURATION_MAX_S)
+    duration_s: float | None = toml_key(None, least=1, most=DURATION_MAX_S)
+    think_time_s: float | None = toml_key(None, least=0, most=DURATION_MAX_S)
+    think_time_per: str | None = None
+    tenant: str | None = None
+    goal: str | Mapping[str, Any] | None = None
+    properties: Mapping[str, float | str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the load: its thread group, with its tenant."""
+        return self.group if self.tenant is None else f"{self.group} ({self.tenant})"
+
+    def given(self, *keys: str) -> list[str]:
+        """Return those of the keys that have a value."""
+        return [key for key in keys if getattr(self, key) is not None]
+
+
+@dataclass(frozen=True)
+class _StageTable:
+    json_keys: ClassVar[Mapping[str, str]] = {"stays": "for"}
+
+    users: int | None = toml_key(None, least=0, most=USERS_MAX)
+    rate_per_s: float | None = toml_key(None, least=0, most=RATE_MAX_PER_S)
+    requests_per_s: float | None = toml_key(None, least=REQUESTS_LEAST_PER_S, most=RATE_MAX_PER_S)
+    over: float | str = 0.0
+    stays: float | str = 0.0
+
+
 def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
     """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has one, or one per tenant.
 
     `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown.
     """
-    longest_s = _longest_s(tables, where)
-    loads = tuple(_of_tenant(_load(table, _named(table, where), longest_s), table, where) for table in tables)
+    given = _read(tables, where)
+    longest_s = _longest_s(given, where)
+    loads = tuple(_of_tenant(_load(table, f"{where} {table.name}", longest_s), table, where) for table in given)
     _check_groups(loads, where, groups, jmx)
     if not any(load.level for load in loads):
         raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
@@ -57,105 +82,85 @@ def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: s
 def parse_load_goals(tables: Sequence[Any], where: str) -> Mapping[str, Goal]:
     """Return the goals of [[load]] tables by thread group: a table as [goal], or a text as GOAL."""
     goals = {}
-    for table in tables:
-        if "goal" in table:
-            read = parse_goal if isinstance(table["goal"], str) else read_goal
-            goals[_name(table)] = read(table["goal"], f"{_named(table, where)} goal")
+    for table in _read(tables, where):
+        if table.goal is not None:
+            at = f"{where} {table.name} goal"
+            goals[table.name] = parse_goal(table.goal, at) if isinstance(table.goal, str) else read_goal(table.goal, at)
     return goals
 
 
-def _named(table: Any, where: str) -> str:
-    """Return how messages name a table: by its group."""
-    if not isinstance(table, dict):
-        raise UsageError(f"{where}: {table!r}", 'give tables: [[load]] with group = "…"')
-    check_keys(table, _KEYS, where)
-    if "group" not in table:
-        raise UsageError(f"{where}: group is missing", "name the thread group of the JMX that this load drives")
-    return f"{where} {_name(table)}"
+def _read(tables: Sequence[Any], where: str) -> tuple[_LoadTable, ...]:
+    return read_tables(_LoadTable, tables, where, each='give tables: [[load]] with group = "…"')
 
 
-def _name(table: Mapping[str, Any]) -> str:
-    """Return the name of a load: its thread group, with its tenant."""
-    return f"{table['group']} ({table['tenant']})" if "tenant" in table else str(table["group"])
-
-
-def _of_tenant(load: GroupLoad, table: Mapping[str, Any], where: str) -> GroupLoad:
+def _of_tenant(load: GroupLoad, table: _LoadTable, where: str) -> GroupLoad:
     """Return a load with its tenant and its values of properties."""
-    properties, tenant = table.get("properties", {}), table.get("tenant")
-    check_keys(properties, dict.fromkeys(properties, (str, int, float)), f"{_named(table, where)} properties")
+    properties, named = table.properties, f"{where} {table.name}"
     if secret := next(filter(is_secret_name, properties), ""):
         todo = "the plan's JMX may read it from an environment variable"
-        raise UsageError(f"{_named(table, where)} properties: {secret} is a secret", todo)
+        raise UsageError(f"{named} properties: {secret} is a secret", todo)
     if name := next((name for name, value in properties.items() if "${" in str(value)), ""):
-        raise UsageError(f"{_named(table, where)} properties: {name} is an expression", "give a value")
-    if tenant is not None and not TENANT.fullmatch(tenant):
-        raise UsageError(f"{_named(table, where)}: not a tenant", "use letters, digits, . _ and -")
+        raise UsageError(f"{named} properties: {name} is an expression", "give a value")
+    if table.tenant is not None and not TENANT.fullmatch(table.tenant):
+        raise UsageError(f"{named}: not a tenant", "use letters, digits, . _ and -")
     values = {name: value if isinstance(value, str) else units.number_text(value) for name, value in properties.items()}
-    return replace(load, group=_name(table), tenant=tenant, properties=values)
+    return replace(load, group=table.name, tenant=table.tenant, properties=values)
 
 
-def _longest_s(tables: Sequence[Any], where: str) -> float:
+def _longest_s(tables: Sequence[_LoadTable], where: str) -> float:
     """Return the length of the longest load that has a length; a load without one lasts as long."""
     known = []
     for table in tables:
-        named = _named(table, where)
-        if "stages" in table:
-            known.append(sum(stage.over_s + stage.for_s for stage in _stages(table["stages"], named)))
-        elif "duration_s" in table:
-            known.append(table["duration_s"])
+        if table.stages is not None:
+            known.append(sum(stage.over_s + stage.for_s for stage in _stages(table.stages, f"{where} {table.name}")))
+        elif table.duration_s is not None:
+            known.append(table.duration_s)
     if not known:
         raise UsageError(f"{where}: no load has a length", "give one of them duration_s or stages")
     return float(max(known))
 
 
-def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
-    stages = table.get("stages", ())
-    if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in stages):
+def _load(table: _LoadTable, where: str, longest_s: float) -> GroupLoad:
+    if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in table.stages or ()):
         return _shaped_load(table, where)
-    if sum(key in table for key in _SIZES) != 1:
+    if len(table.given(*_SIZES)) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
-    within(table.get("think_time_s", 0), 0, DURATION_MAX_S, where, "think_time_s")
-    think_time_s, per = float(table.get("think_time_s", 0)), think_time_per(table, where)
-    per = per if think_time_s else None
-    if "stages" in table:
-        if wrong := [key for key in ("ramp_s", "duration_s") if key in table]:
+    per = think_time_per(table.think_time_per or REQUEST, where)
+    pause_s, per = float(table.think_time_s or 0), per if table.think_time_s else None
+    if table.stages is not None:
+        if wrong := table.given("ramp_s", "duration_s"):
             raise UsageError(f"{where}: has stages and {' and '.join(wrong)}", f"leave it out: {_EXAMPLE}")
-        return GroupLoad(table["group"], _stages(table["stages"], where), think_time_s, per)
-    duration_s, ramp_s = float(table.get("duration_s", longest_s)), float(table.get("ramp_s", 0))
-    within(duration_s, 1, DURATION_MAX_S, where, "duration_s")
-    within(ramp_s, 0, DURATION_MAX_S, where, "ramp_s")
+        return GroupLoad(table.group, _stages(table.stages, where), pause_s, per)
+    duration_s = longest_s if table.duration_s is None else float(table.duration_s)
+    ramp_s = float(table.ramp_s or 0)
     if ramp_s >= duration_s:
         what = f"{where}: ramp_s = {ramp_s:.12g} is not shorter than the load ({duration_s:.12g} s)"
         raise UsageError(what, "the ramp is part of the duration: give a longer duration_s or a shorter ramp_s")
-    return GroupLoad(table["group"], (_stage(table, ramp_s, duration_s - ramp_s, where),), think_time_s, per)
+    stage = Stage(table.users, _float(table.rate_per_s), ramp_s, duration_s - ramp_s)
+    return GroupLoad(table.group, (stage,), pause_s, per)
 
 
-def _shaped_load(table: Mapping[str, Any], where: str) -> GroupLoad:
+def _shaped_load(table: _LoadTable, where: str) -> GroupLoad:
     """Return a load whose stages are requests per second, which its users send."""
-    if wrong := sorted(table.keys() - {"group", "users", "stages", "goal", "tenant", "properties"}):
+    if wrong := table.given("duration_s", "ramp_s", "rate_per_s", "think_time_per", "think_time_s"):
         what = f"{where}: has stages of requests_per_s and {' and '.join(wrong)}"
         raise UsageError(what, f"leave it out, a timer sets the pauses: {_SHAPED_EXAMPLE}")
-    if "users" not in table:
+    if table.users is None:
         raise UsageError(f"{where}: stages of requests_per_s need users, who send them", f"write {_SHAPED_EXAMPLE}")
-    within(table["users"], 1, USERS_MAX, where, "users")
-    stages = tuple(replace(stage, users=table["users"]) for stage in _stages(table["stages"], where))
-    return GroupLoad(table["group"], stages, is_paced=True)
+    within(table.users, 1, USERS_MAX, where, "users")
+    stages = tuple(replace(stage, users=table.users) for stage in _stages(table.stages or [], where))
+    return GroupLoad(table.group, stages, is_paced=True)
 
 
-def think_time_per(table: Mapping[str, Any], where: str) -> str | None:
+def think_time_per(text: str, where: str) -> str | None:
     """Return what a pause of [load] or [[load]] belongs to: `transaction`, or None for a request."""
-    per = table.get("think_time_per", REQUEST)
-    if per not in (REQUEST, TRANSACTION):
-        raise UsageError(f'{where}: think_time_per = "{per}"', f'give "{REQUEST}" or "{TRANSACTION}"')
-    return TRANSACTION if per == TRANSACTION else None
+    if text not in (REQUEST, TRANSACTION):
+        raise UsageError(f'{where}: think_time_per = "{text}"', f'give "{REQUEST}" or "{TRANSACTION}"')
+    return TRANSACTION if text == TRANSACTION else None
 
 
-def _stage(table: Mapping[str, Any], over_s: float, for_s: float, where: str) -> Stage:
-    key = next(key for key in _STAGE_SIZES if key in table)
-    least = REQUESTS_LEAST_PER_S if key == "requests_per_s" else 0
-    within(table[key], least, USERS_MAX if key == "users" else RATE_MAX_PER_S, where, key)
-    level: dict[str, Any] = {key: table[key] if key == "users" else float(table[key])}
-    return replace(Stage(None, None, over_s, for_s), **level)
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:
@@ -165,13 +170,14 @@ def _stages(tables: Sequence[Any], where: str) -> tuple[Stage, ...]:
         at = f"{where} stage {number}"
         if not isinstance(table, dict):
             raise UsageError(f"{at}: {table!r}", f"write {_EXAMPLE}")
-        check_keys(table, _STAGE_KEYS, at)
-        if sum(key in table for key in _STAGE_SIZES) != 1:
+        given = read_table(_StageTable, table, at)
+        if sum(getattr(given, key) is not None for key in _STAGE_SIZES) != 1:
             raise UsageError(f"{at}: needs one of {', '.join(_STAGE_SIZES)}", f"write {_EXAMPLE}")
-        over_s, for_s = (_seconds(table.get(key, 0), f"{at}: {key}") for key in ("over", "for"))
+        over_s, for_s = _seconds(given.over, f"{at}: over"), _seconds(given.stays, f"{at}: for")
         if not over_s + for_s:
             raise UsageError(f"{at}: takes no time", f"write {_EXAMPLE}")
-        stages.append(_stage(table, over_s, for_s, at))
+        rates = _float(given.rate_per_s), _float(given.requests_per_s)
+        stages.append(Stage(given.users, rates[0], over_s, for_s, rates[1]))
     if not stages:
         raise UsageError(f"{where}: stages is empty", f"write {_EXAMPLE}")
     if len({(stage.users is None, stage.rate_per_s is None) for stage in stages}) > 1:

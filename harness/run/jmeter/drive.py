@@ -13,8 +13,8 @@ from harness.jtl.sample import Sample
 from harness.metrics.live import LiveFigures, LiveTally
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.process import JMeter, StopLimits, ending_text, signal_of
-from harness.run.jmeter.progress import JtlTail, NewRows, Progress
-from harness.run.parts.drive import PartMachines, Tails
+from harness.run.jmeter.progress import JtlTail, NewRows, Progress, Tails
+from harness.run.parts.drive import PartMachines
 
 if TYPE_CHECKING:
     from harness.run.jmeter.auto_end import AutoEnd

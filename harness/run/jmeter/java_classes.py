@@ -35,8 +35,8 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
     for node, name in needed_classes(plan_tree(jmx), aliases):
         needed.setdefault(name, node)
     jars = [*(home / "lib" / "ext").glob("*.jar"), *(plugins.glob("*.jar") if plugins else ())]
-    absent = set(needed) - _found(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
-    absent -= _found(absent, (home / "lib").glob("*.jar"))
+    absent = set(needed) - _present(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
+    absent -= _present(absent, (home / "lib").glob("*.jar"))
     if absent:
         _refuse(f"{jmx.parent.name}/{jmx.name}", {name: node for name, node in needed.items() if name in absent})
 
@@ -62,7 +62,7 @@ def _names(file: Path) -> dict[str, str]:
     return {name: value for names, value in pairs for name in names.split(",")}
 
 
-def _found(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
+def _present(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
     """Return the names of classes that are in a jar or in a folder of classes or jars."""
     wanted = {f"{name.replace('.', '/')}.class": name for name in names}
     present_names: set[str] = set()
@@ -71,7 +71,7 @@ def _found(names: Iterable[str], paths: Iterable[Path]) -> set[str]:
             break
         if path.is_dir():
             present_names |= {name for file, name in wanted.items() if (path / file).is_file()}
-            present_names |= _found(names, path.glob("*.jar"))
+            present_names |= _present(names, path.glob("*.jar"))
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as jar:
                 present_names |= {wanted[file] for file in wanted.keys() & set(jar.namelist())}

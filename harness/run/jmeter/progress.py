@@ -189,3 +189,20 @@ class Progress:
             self._interim.add(rows.samples, rows.row_count, passed_s)
         if self._watch:
             self._watch(rows.samples, passed_s, active_users)
+
+
+class Tails:
+    """Reads the new rows of several growing JTLs as those of one."""
+
+    def __init__(self, tails: Sequence[JtlTail]) -> None:
+        self._tails = tails
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a file has rows below its header."""
+        return any(tail.has_rows for tail in self._tails)
+
+    def new_rows(self) -> NewRows:
+        """Return the rows since the last call, in the order of the files."""
+        found = [tail.new_rows() for tail in self._tails]
+        return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))

@@ -113,10 +113,10 @@ def _assembled(parts: Iterable[_Part]) -> bytes:
         else:
             code += [part[at : at + 8] for at in range(0, len(part), 8)]
     done = (
-        _instruction(one.code, one.register, 0, labels[one.label] - at - 1, one.value)
-        if isinstance(one, _Jump)
-        else one
-        for at, one in enumerate(code)
+        _instruction(instruction.code, instruction.register, 0, labels[instruction.label] - at - 1, instruction.value)
+        if isinstance(instruction, _Jump)
+        else instruction
+        for at, instruction in enumerate(code)
     )
     return b"".join(done)
 

@@ -200,10 +200,10 @@ class Watch:
         if new:
             marker = f"{RUN_VARIABLE}={self._folder.name}"
             for inode, pid in owners.owners(new, owners.family(self._pid, marker)).items():
-                one = new[inode]
+                connection = new[inode]
                 self._seen[inode] = _SEEN_ENOUGH + 1
                 program = self._named(pid, owners.program(pid))
-                self._note(one.address, one.port, one.protocol, program, 1, is_refused=False)
+                self._note(connection.address, connection.port, connection.protocol, program, 1, is_refused=False)
         self._look_count += 1
         self._spent_s += time.thread_time() - began_s
         ahead_s = (self._spent_s - _CPU_AT_ONCE_S) / _CPU_RATIO_MOST - (time.monotonic() - self._began_s)

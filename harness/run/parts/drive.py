@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,28 +18,25 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log
-from harness.base.packed import PACKED
 from harness.base.project import PACKAGE
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import Sample, samples_name, samples_number
+from harness.jtl.sample import Sample, samples_name
 from harness.plan.division import shares
 from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
-from harness.run.directory import RunDirectory, generator_log
-from harness.run.jmeter.command import LOG_NAME
-from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
-from harness.run.jmeter.exchanges import joined_exchanges, parse_exchanges
+from harness.run.directory import RunDirectory
 from harness.run.jmeter.process import JMeterHome, StopLimits, TearDown
-from harness.run.jmeter.progress import JtlTail, NewRows
+from harness.run.jmeter.progress import JtlTail, Tails
 from harness.run.other_runs import WHOLE_VARIABLE
 from harness.run.parts import bundle, relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.left import locked
 from harness.run.parts.part import MachinePart
 from harness.run.parts.places import Place
+from harness.run.parts.stored_files import store_files
 from harness.run.record import FINISHED, DeathRecord, GeneratorRecord, RowsRecord, RunRecord
-from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN, process_at
+from harness.run.telemetry.table import process_at
 
 if TYPE_CHECKING:
     from harness.run.request import Request
@@ -55,16 +50,7 @@ _LEAD_S = 1.0
 _WAIT_S = 0.2
 # After a load was asked twice to end.
 _LAST_S = 20.0
-# The names in the run directory of what each part has; other files are stored once, those of the first part.
 _LIBRARIES = {"PYTHONPATH": "{tool}"}
-_NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}
-# What the launcher writes itself: a part that lies must not be read as if it were that.
-_OWN = re.compile(
-    r"(?:run|compared|services)\.json|failures\.(?:jsonl|html)|(?:telemetry|heap|recording|cloudwatch)\.csv|"
-    r"(?:profile|histograms)\.tsv\.gz|(?:own-metrics|statements|waits|snapshots)-.*|jmeter\.out|system(?:/.*)?|\..*|"
-    r"[^/]*\.svg",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -326,7 +312,7 @@ class PartMachines:
                 ahead_ms = part.channel.measure_clock()
                 part.moved_ms = None if ahead_ms is None else ahead_ms - part.ahead_ms
         self._find_copies()
-        self._store_files(directory)
+        store_files(self._parts, directory)
         reasons = self.failures()
         runs = {part.name: part.record for part in self._parts if part.record}
         own = tuple(f"{run.id}," for run in runs.values())
@@ -360,26 +346,6 @@ class PartMachines:
                 if other != part.name:
                     part.rows.problem = part.rows.problem or f"it sent the same rows as {other}"
 
-    def _store_files(self, directory: RunDirectory) -> None:
-        for number, part in enumerate(self._parts, start=1):
-            for name, data in part.files.items():
-                copy = directory.path / (_NUMBERED[name](number) if name in _NUMBERED else name)
-                if is_copied(name) and not copy.exists():
-                    try:
-                        copy.parent.mkdir(parents=True, exist_ok=True)
-                        copy.write_bytes(data)
-                    except OSError as error:
-                        part.not_stored = f"its file {name} cannot be stored ({error.strerror})"
-        stored = ((part.name, part.files.get("failures.jsonl", b"").decode(errors="replace")) for part in self._parts)
-        if text := joined_exchanges((name, parse_exchanges(text)) for name, text in stored):
-            directory.failures.write_text(text, encoding="utf-8")
-        seen = {relay.machine()}
-        with (directory.path / FILE_NAME).open("a", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, lineterminator="\n")
-            for part in self._parts:
-                writer.writerows(part.telemetry((HOST, STOLEN) if part.machine in seen else ()))
-                seen.add(part.machine)
-
     def close(self) -> None:
         """Close all channels: what still runs there ends by itself."""
         self._stack.close()
@@ -391,28 +357,6 @@ class PartMachines:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Tails:
-    """Reads the new rows of several growing JTLs as those of one."""
-
-    def __init__(self, tails: Sequence[JtlTail]) -> None:
-        self._tails = tails
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether a file has rows below its header."""
-        return any(tail.has_rows for tail in self._tails)
-
-    def new_rows(self) -> NewRows:
-        """Return the rows since the last call, in the order of the files."""
-        found = [tail.new_rows() for tail in self._tails]
-        return NewRows([sample for rows in found for sample in rows.samples], sum(rows.row_count for rows in found))
-
-
-def is_copied(name: str) -> bool:
-    """Return whether a file of a part is stored as it is: neither samples nor what is made of all parts' files."""
-    return not _OWN.fullmatch(name) and samples_number(name.removesuffix(PACKED)) is None
 
 
 def _never() -> bool:

@@ -149,7 +149,7 @@ BAD = [
         'duration = 2\ntarget = "http://127.0.0.1:1"\nprofile = true',
         "nightly.toml: tiny, 4 users: PROFILE and TARGET cannot be used together",
     ),
-    ("duration", "duratoin", "env/nightly.toml [[run]]: unknown key duratoin; did you mean duration?"),
+    ("duration", "duratoin", "env/nightly.toml [[run]] tiny: unknown key duratoin; did you mean duration?"),
 ]
 
 

@@ -203,7 +203,7 @@ def of_part(steps: tuple[RecordedStep, ...], correlation: Correlation) -> dict[t
 @pytest.mark.real
 @pytest.mark.parametrize("recording_count", [1, 2])
 def test_the_values_of_thirty_generated_applications_are_found(tmp_path: Path, recording_count: int):
-    """What is found too much only the replay tells: tests/run/test_replay.py."""
+    """What is found too much only the replay tells: tests/run/replay/test_replay.py."""
     needed, missed, wrong = 0, [], []
     for seed in range(30):
         app = WebApp(seed)

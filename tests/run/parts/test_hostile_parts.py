@@ -10,7 +10,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.base.plain_text import CONTROL
-from harness.run.parts import drive, messages, relay
+from harness.run.parts import messages, relay, stored_files
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.kubernetes import former_pods
 from harness.run.parts.launchers import parse_places
@@ -198,7 +198,7 @@ def test_the_relay_removes_no_folder_but_that_of_a_run(name):
      ("answers/1.json", True), ("plan.log", True)],
 )  # fmt: skip
 def test_a_file_of_a_part_replaces_no_result_of_the_whole_run(name, is_copied):
-    assert drive.is_copied(name) is is_copied
+    assert stored_files.is_copied(name) is is_copied
 
 
 def test_the_relay_itself_sends_only_what_the_launcher_accepts():

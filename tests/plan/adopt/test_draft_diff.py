@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.commands.init import unified
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.draft import Draft
+from harness.plan.adopt.draft_diff import unified
 
 OWN = Path(__file__).parent / "a_users_own.jmx"
 SMALL = '<jmeterTestPlan><hashTree><TestPlan testname="{}"/>{}</hashTree></jmeterTestPlan>'

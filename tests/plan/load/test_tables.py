@@ -293,7 +293,7 @@ def two(first: str, second: str = 'group = "Buy"\nusers = 1\nduration_s = 9', th
         (two('group = "Browse"'), "plans/tiny.toml [[load]] Browse: needs one of users, rate_per_s, stages"),
         (two('group = "Browse"\nusers = 1', 'group = "Buy"\nusers = 1'), "plans/tiny.toml [[load]]: no load has a "),
         (two('group = "Browse"\nusers = 1\nramp_s = 9'), "plans/tiny.toml [[load]] Browse: ramp_s = 9 is not shorter "),
-        (two('group = "Browse"\nuser = 1'), "plans/tiny.toml [[load]]: unknown key user; did you mean users?"),
+        (two('group = "Browse"\nuser = 1'), "plans/tiny.toml [[load]] Browse: unknown key user; did you mean users?"),
         (two('group = "Browse"\nstages = []'), "plans/tiny.toml [[load]] Browse: stages is empty; write stages = ["),
         (two('group = "Browse"\nstages = [{users = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: takes no time"),
         (two('group = "Browse"\nstages = [{for = 1}]'), "plans/tiny.toml [[load]] Browse stage 1: needs one of us"),

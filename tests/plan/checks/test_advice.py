@@ -158,6 +158,6 @@ def test_an_unknown_code_is_refused_with_the_nearest(codes) -> None:
 
 @pytest.mark.real
 def test_the_shipped_plans_give_no_advice() -> None:
-    folder = Path(__file__).parents[2] / "plans"
+    folder = Path(__file__).parents[3] / "plans"
     for toml in folder.glob("*.toml"):
         assert advice_of(load_plan(folder, toml.stem), (), is_embedded=True) == (), toml.stem
