@@ -340,7 +340,7 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     if word == "help" and rest and rest[0] != "all":
         from harness.cli.doubtful_page import topic_text  # here, because other commands do not need it
 
-        if text := topic_text(rest[0], program):
+        if text := topic_text(rest[0]):
             print_text(text)
             raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))

@@ -59,7 +59,7 @@ _MOST_BYTES = 1024 * 1024
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `comment`."""
-    parser.description = "Write the result of make ab into a pull request: one comment, and the status of a commit."
+    parser.description = "Write the result of lth ab into a pull request: one comment, and the status of a commit."
     parser.epilog = _EPILOG
     take_argument(parser, "result", "?")
     take(parser, "repo pr sha link context dry-run")

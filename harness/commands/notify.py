@@ -35,7 +35,7 @@ examples:
   lth notify 2026-11-21                               the message about that nightly run, whatever its `when` is
   lth notify lb-nginx/ab-01                           the message about that A/B test, to [notify] of its profile
 
-scripts/nightly and scripts/ab send their messages themselves. docs/notify.md describes [notify].
+lth nightly and lth ab send their messages themselves. docs/notify.md describes [notify].
 
 exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, and the message gives the reason.
 """

@@ -92,7 +92,7 @@ def test_versions_that_the_project_does_not_accept(tmp_path, range_):
 
 def test_an_unknown_target_lists_the_others(tmp_path):
     home = read_project(written(tmp_path, '[targets]\nstaging = "https://a"\nlab = "https://b"\n'))
-    with pytest.raises(UsageError, match=r"TARGET=stagin: .*did you mean staging. there are: staging, lab"):
+    with pytest.raises(UsageError, match=r"--target=stagin: .*did you mean staging. there are: staging, lab"):
         home.target_url("stagin")
 
 

@@ -120,7 +120,7 @@ def test_a_saved_regression_says_in_terminal_page_and_json_what_to_do_next(compa
     assert compare("run-07_1", "run-07_3", "--save", "--anyway") == 1
     saved = reports / "tiny" / "compare-run-07_1-run-07_3.md"
     command = json.loads((reports / "tiny" / "run-07_3.json").read_text())["run"]["command"]
-    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} PROFILE=1"}
+    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} --profile"}
     assert f"\nnext: {step['text']}: {step['command']}\n" in capsys.readouterr().out
     assert f"\n- {step['text']}: `{step['command']}`\n" in saved.read_text(encoding="utf-8")
     assert json.loads(saved.with_suffix(".json").read_text())["result"]["next_steps"] == [step]
@@ -231,14 +231,14 @@ def test_the_command_line_returns_the_exit_code(reports):
 
 
 def test_make_passes_names_and_patterns_on_with_their_quotes(monkeypatch):
-    monkeypatch.setenv("MAKEFLAGS", r" -- BASE=run-07_1\ it's NEW=run-08_* THRESHOLD=p95=20%\ errors=1% SURE=1")
+    monkeypatch.setenv("MAKEFLAGS", r" -- --base=run-07_1\ it's --new=run-08_* --threshold=p95=20%\ errors=1% --sure")
     thresholds = ["--threshold=p95=20%", "--threshold=errors=1%"]
     expected = ["--base", "run-07_1", "it's", "--contender", "run-08_*", *thresholds, "--sure"]
     assert arguments_of("compare", parser_of("compare")) == expected
 
 
 def test_make_saves_the_comparison(reports, home, monkeypatch):
-    monkeypatch.setenv("MAKEFLAGS", f" -- BASE=run-07_1 NEW=run-07_2 REPORTS={reports}")
+    monkeypatch.setenv("MAKEFLAGS", f" -- --base=run-07_1 --new=run-07_2 --reports={reports}")
     assert main(["compare", "--home", str(home)], "make") == 0
     assert (reports / "tiny" / "compare-run-07_1-run-07_2.md").is_file()
 

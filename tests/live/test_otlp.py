@@ -368,10 +368,10 @@ def test_wrong_headers_are_refused_without_their_values(monkeypatch, text):
 @pytest.mark.parametrize(
     ("address", "line"),
     [
-        ("localhost:4318", "OTLP=localhost:4318: not an http or https address; give OTLP=http://127.0.0.1:4318"),
-        ("grpc://127.0.0.1:4317", "OTLP=grpc://127.0.0.1:4317: not an http or https address"),
-        (f"http://bob:{SECRET}@127.0.0.1:4318", "OTLP=http://…@127.0.0.1:4318: only scheme, host, port and path"),
-        ("http://127.0.0.1:99999", "OTLP=http://127.0.0.1:99999: not an address"),
+        ("localhost:4318", "--otlp=localhost:4318: not an http or https address; give --otlp=http://127.0.0.1:4318"),
+        ("grpc://127.0.0.1:4317", "--otlp=grpc://127.0.0.1:4317: not an http or https address"),
+        (f"http://bob:{SECRET}@127.0.0.1:4318", "--otlp=http://…@127.0.0.1:4318: only scheme, host, port and path"),
+        ("http://127.0.0.1:99999", "--otlp=http://127.0.0.1:99999: not an address"),
     ],
 )
 def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, address, line):

@@ -83,14 +83,14 @@ def test_a_taken_port_is_one_line_and_the_run_goes_on(tmp_path, charts, spec, ho
         view.conclude("VALID")
     where = f"{host}:{other.port}" if host else other.port
     other.end()
-    assert lines == [f"LIVE={where} cannot be used (Address already in use); there is no live page"]
+    assert lines == [f"--live={where} cannot be used (Address already in use); there is no live page"]
 
 
 def test_a_host_that_is_another_machine_is_one_line_too(tmp_path, charts, spec):
     lines = []
     with LiveView(LiveAddress("192.0.2.1", 8090, "a token"), charts, "the load", pytest.fail, lines.append) as view:
         view.begin(directory(tmp_path), spec)
-    assert lines == ["LIVE=192.0.2.1:8090 cannot be used (Cannot assign requested address); there is no live page"]
+    assert lines == ["--live=192.0.2.1:8090 cannot be used (Cannot assign requested address); there is no live page"]
 
 
 def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, view, spec):

@@ -53,12 +53,12 @@ def test_a_value_may_have_blanks_equals_signs_or_nothing(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("amount", "PROPERTIES: amount is not name=value; give PROPERTIES="),
+        ("amount", "PROPERTIES: amount is not name=value; give --properties="),
         ("=25", "PROPERTIES:  is not name=value"),
-        ("currency='two", "PROPERTIES: no closing quotation; give PROPERTIES="),
+        ("currency='two", "PROPERTIES: no closing quotation; give --properties="),
         ("amount=1 amount=2", "PROPERTIES: amount occurs twice; give each property once"),
-        ("users=5", "PROPERTIES: users is set by the run; use USERS instead"),
-        ("host=example.org", "PROPERTIES: host is set by the run; use TARGET instead"),
+        ("users=5", "PROPERTIES: users is set by the run; use --users instead"),
+        ("host=example.org", "PROPERTIES: host is set by the run; use --target instead"),
         (
             "amout=5",
             "PROPERTIES: shop.jmx does not read amout; did you mean amount? it reads: amount, api_key",

@@ -101,7 +101,7 @@ def test_all_plans_that_start_a_system_are_prepared() -> None:
 
 @pytest.mark.real
 def test_the_step_that_downloads_everything_leaves_what_all_commands_need() -> None:
-    (step,) = [rest for rest in arguments("RUN") if "make setup" in rest]
+    (step,) = [rest for rest in arguments("RUN") if "lth setup" in rest]
     first, *_ = step.split(" && ")
     command = ["bash", "-euo", "pipefail", "-c", first]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -139,7 +139,7 @@ def test_prometheus_scrapes_the_run_and_grafana_has_its_dashboard() -> None:
             assert source in volumes or (ROOT / source).exists(), volume
     (job,) = yaml.safe_load((ROOT / "docs/compose/prometheus.yml").read_text())["scrape_configs"]
     (target,) = job["static_configs"][0]["targets"]
-    assert f"METRICS=0.0.0.0:{target.removeprefix('load-test:')}" in services["load-test"]["command"]
+    assert f"--metrics=0.0.0.0:{target.removeprefix('load-test:')}" in services["load-test"]["command"]
     (source,) = yaml.safe_load((ROOT / "docs/compose/datasource.yml").read_text())["datasources"]
     assert source["type"] == "prometheus"
     assert "prometheus" in services

@@ -47,7 +47,7 @@ def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
 
 
 def system_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the options of scripts/system for a program's plan and profile; empty when no system is started."""
+    """Return the options of lth system for a program's plan and profile; empty when no system is started."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     for name in ("--plan", "--env", "--home", "--target"):
         parser.add_argument(name)

@@ -17,7 +17,7 @@ from harness.run.set_values import split_text
 
 VARIANTS_MOST = 12
 # The source of a rate that the command gives.
-GIVEN_RATE = "RATE"
+GIVEN_RATE = "--rate"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from harness.run.set_values import split_text
 
 # The index of the value of each factor, in the order of the factors.
 Cell = tuple[int, ...]
-_EXAMPLE = 'SET="plugin_threads=30,60 dao_max_active=50,80"'
+_EXAMPLE = '--set="plugin_threads=30,60 dao_max_active=50,80"'
 
 
 @dataclass(frozen=True)

@@ -168,9 +168,9 @@ def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
     ("arguments", "message"),
     [
         ((), "the capacity is not known: there is no finished capacity search with these settings; run lth capacity"),
-        (("--rate", "0"), "RATE=0"),
-        (("--rate", "20", "--duration", "9"), "LEVEL_DURATION=9: not a whole number of seconds from 10 to 3600"),
-        (("--rate", "20", "--duration", "10.5"), "LEVEL_DURATION=10.5: not a whole number"),
+        (("--rate", "0"), "--rate=0"),
+        (("--rate", "20", "--duration", "9"), "--duration=9: not a whole number of seconds from 10 to 3600"),
+        (("--rate", "20", "--duration", "10.5"), "--duration=10.5: not a whole number"),
         (("--rate", "20", "--goal", "errors<1%"), "the goal has no time limit"),
         (("--rate", "20", "--set", "queue.most=1,1"), "an empty or a repeated value"),
         (("--rate", "20", "--set", "pyton=a,b"), "did you mean python?"),
