@@ -1,4 +1,4 @@
-"""Compares runs and sweeps as `aggregate.py compare` does."""
+"""Compares runs and sweeps as `lth compare` does."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def default_plan(home: Path) -> str:
     if len(names) == 1:
         return names[0]
     todo = f"give one of {', '.join(names)}" if names else "give --plan=lb-nginx, or make a plan: lth init shop.jmx"
-    raise UsageError("PLAN is missing", f'{todo}; plan = "…" in {FILE_NAME} is the default')
+    raise UsageError("--plan is missing", f'{todo}; plan = "…" in {FILE_NAME} is the default')
 
 
 @cache

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 
 from harness.cli.options import OPTIONS
-from harness.cli.verbs import ALIASES, VERBS
 
 _NAMES = {key.partition("/")[0] for key in OPTIONS} | {other for one in OPTIONS.values() for other in one.other}
 _SWITCHES = {key.partition("/")[0] for key, one in OPTIONS.items() if not one.metavar or one.const}
 _OPTION = re.compile(r"(?<![\w'-])--([a-z][a-z0-9-]*)(=?)")
-_VERBS = "|".join(map(re.escape, sorted((*VERBS, *ALIASES, "help"), key=len, reverse=True)))
 # A command reaches to the end of its clause: its options stay as they are, because it is for the shell.
-_COMMAND = re.compile(rf"(?<![\w./-])lth (?=(?:{_VERBS})(?![\w-]))[^;,()\n]*")
+_COMMAND = re.compile(r"(?<![\w./-])lth (?=[a-z])[^;,()\n]*")
 
 
 def for_make(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`scripts/ab`: run two sides alternately on this machine until it is sure whether B is worse than A."""
+"""`lth ab`: run two sides alternately on this machine until it is sure whether B is worse than A."""
 
 from __future__ import annotations
 

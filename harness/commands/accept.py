@@ -1,4 +1,4 @@
-"""`aggregate.py accept`: record an intended change, so that the nightly accepts it."""
+"""`lth accept`: record an intended change, so that the nightly accepts it."""
 
 from __future__ import annotations
 

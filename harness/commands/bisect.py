@@ -1,4 +1,4 @@
-"""`scripts/bisect`: find the commit, version or value that made a metric worse, by runs on this machine."""
+"""`lth bisect`: find the commit, version or value that made a metric worse, by runs on this machine."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _check_values(builder: Builder, candidates: tuple[Candidate, ...], good: Rea
     for candidate in candidates[1:]:
         side = builder.side("--set", candidate)
         if what_runs(side) == what_runs(before):
-            raise UsageError(f"SET: {before.side.text} and {side.side.text} run the same", "give each value once")
+            raise UsageError(f"--set: {before.side.text} and {side.side.text} run the same", "give each value once")
         before = side
 
 

@@ -1,4 +1,4 @@
-"""`scripts/check`: lint a plan, run it once with one user, and print each request with its response."""
+"""`lth check`: lint a plan, run it once with one user, and print each request with its response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aggregate.py comment`: write the result of a comparison into a pull request, as one comment and a status."""
+"""`lth comment`: write the result of a comparison into a pull request, as one comment and a status."""
 
 from __future__ import annotations
 

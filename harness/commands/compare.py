@@ -1,4 +1,4 @@
-"""`aggregate.py compare`: compare two runs, two groups of runs, or two sweeps."""
+"""`lth compare`: compare two runs, two groups of runs, or two sweeps."""
 
 from __future__ import annotations
 

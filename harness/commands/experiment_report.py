@@ -1,4 +1,4 @@
-"""`aggregate.py experiment`, and the verbs of its kinds (`ab`, `tune`, …): write the report of an experiment again."""
+"""`lth experiment`, and the verbs of its kinds (`ab`, `tune`, …): write the report of an experiment again."""
 
 from __future__ import annotations
 

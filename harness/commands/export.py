@@ -1,4 +1,4 @@
-"""`aggregate.py export`: write the per-second series and histograms of a run for other programs."""
+"""`lth export`: write the per-second series and histograms of a run for other programs."""
 
 from __future__ import annotations
 

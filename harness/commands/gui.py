@@ -1,4 +1,4 @@
-"""`scripts/gui`: open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."""
+"""`lth gui`: open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aggregate.py heap`: print heap, pauses and CPU of a flight recording, or attach it to runs."""
+"""`lth heap`: print heap, pauses and CPU of a flight recording, or attach it to runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aggregate.py history`: print a metric of a plan over time."""
+"""`lth history`: print a metric of a plan over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/init`: make a plan of a JMX, or a small new plan, and offer the fixes that a run needs."""
+"""`lth init`: make a plan of a JMX, or a small new plan, and offer the fixes that a run needs."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _given(options: argparse.Namespace) -> _Given | None:
         raise UsageError("--only is for the operations of --openapi", "give both")
     if not has_requests:
         if options.header:
-            raise UsageError("HEADER is for the plan of an address", "write [headers] into the plan's TOML")
+            raise UsageError("--header is for the plan of an address", "write [headers] into the plan's TOML")
         options.jmx = Path(words[0]) if words else options.jmx
         return None
     if options.jmx:
@@ -192,7 +192,7 @@ def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> 
     is_fixing_own = options.fix and not options.jmx and own.is_file()
     if there and not options.force and not is_fixing_own:
         more = "" if options.jmx else ", --fix applies the fixes to it"
-        raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; --force replaces it{more}")
+        raise UsageError(f"plans/{there[0]} exists", f"give another --plan; --force replaces it{more}")
     if options.har:
         return make_har_plan(options, name)
     if not options.jmx and not is_fixing_own:

@@ -1,4 +1,4 @@
-"""`aggregate.py metrics`: fetch CloudWatch metrics for runs."""
+"""`lth metrics`: fetch CloudWatch metrics for runs."""
 
 from __future__ import annotations
 

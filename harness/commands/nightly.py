@@ -1,4 +1,4 @@
-"""`scripts/nightly`: run a suite of loads, compare them with earlier nightly runs, and write one report."""
+"""`lth nightly`: run a suite of loads, compare them with earlier nightly runs, and write one report."""
 
 from __future__ import annotations
 

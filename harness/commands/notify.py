@@ -1,4 +1,4 @@
-"""`aggregate.py notify`: send the message about a nightly run or an A/B test again, or a test message."""
+"""`lth notify`: send the message about a nightly run or an A/B test again, or a test message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/overload`: offer a system up to twice its capacity, and report whether its goodput collapses."""
+"""`lth overload`: offer a system up to twice its capacity, and report whether its goodput collapses."""
 
 from __future__ import annotations
 
@@ -189,9 +189,9 @@ def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int)
     budget_s = budget_of(options)
     needed_s = planned_s(level_s, variant_count)
     if budget_s is not None and needed_s > budget_s:
-        what = f"this takes about {units.duration_text(needed_s)}, MAX is {units.duration_text(budget_s)}"
+        what = f"this takes about {units.duration_text(needed_s)}, --max is {units.duration_text(budget_s)}"
         fewer = ", give fewer variants" if variant_count > 1 else ""
-        raise UsageError(what, f"raise MAX{fewer}, or shorten --duration")
+        raise UsageError(what, f"raise --max{fewer}, or shorten --duration")
 
 
 def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapacity | None:

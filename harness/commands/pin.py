@@ -1,4 +1,4 @@
-"""`aggregate.py pin`: pin the reference runs of a plan, with which the reports of its later runs compare them."""
+"""`lth pin`: pin the reference runs of a plan, with which the reports of its later runs compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aggregate.py profile`: print the profile of a run, or what the system did in the slowest seconds of a label."""
+"""`lth profile`: print the profile of a run, or what the system did in the slowest seconds of a label."""
 
 from __future__ import annotations
 

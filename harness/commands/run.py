@@ -1,4 +1,4 @@
-"""`scripts/run`: run one load test against a system or a target, and write its run directory and report."""
+"""`lth run`: run one load test against a system or a target, and write its run directory and report."""
 
 from __future__ import annotations
 

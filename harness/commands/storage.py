@@ -1,4 +1,4 @@
-"""`aggregate.py push`, `pull` and `ls`: upload runs to S3, download them, list them."""
+"""`lth push`, `pull` and `ls`: upload runs to S3, download them, list them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/sweep`: run a plan at several numbers of users, or values of a setting, and write one report."""
+"""`lth sweep`: run a plan at several numbers of users, or values of a setting, and write one report."""
 
 from __future__ import annotations
 

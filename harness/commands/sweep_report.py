@@ -1,4 +1,4 @@
-"""`aggregate.py sweep`: write the report of one sweep, or of several side by side."""
+"""`lth sweep`: write the report of one sweep, or of several side by side."""
 
 from __future__ import annotations
 

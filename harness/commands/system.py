@@ -1,4 +1,4 @@
-"""`scripts/system`: start a plan's system and keep it running until Ctrl-C."""
+"""`lth system`: start a plan's system and keep it running until Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aggregate.py table`: print the statistics of JTL files as a table, CSV or JSON."""
+"""`lth table`: print the statistics of JTL files as a table, CSV or JSON."""
 
 from __future__ import annotations
 

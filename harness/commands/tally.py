@@ -1,4 +1,4 @@
-"""`aggregate.py tally`: write the counts of JTL files to a small file, of which `table` makes the same table."""
+"""`lth tally`: write the counts of JTL files to a small file, of which `table` makes the same table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/trust`: what a benchmark sees: the smallest change, the cheapest test, and which metric must not gate."""
+"""`lth trust`: what a benchmark sees: the smallest change, the cheapest test, and which metric must not gate."""
 
 from __future__ import annotations
 

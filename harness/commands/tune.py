@@ -1,4 +1,4 @@
-"""`scripts/tune`: find out which settings matter, by a designed experiment on this machine."""
+"""`lth tune`: find out which settings matter, by a designed experiment on this machine."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files
         for other in sides[:index]:
             if what_runs(side) == what_runs(other):
                 what = f"{other.side.text} and {side.side.text} run the same"
-                raise UsageError(f"SET: {what}", "give each value once")
+                raise UsageError(f"--set: {what}", "give each value once")
     return sides
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 import argparse
 import contextlib
+import shlex
 import shutil
 import tempfile
 import time

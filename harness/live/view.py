@@ -94,7 +94,7 @@ class LiveView(Watcher):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An error of the page must not end the run.
             self._run.is_broken = True
-            self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
+            self._log(f"--live: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
 
     def end(self, summary: RunSummary, report: str) -> None:

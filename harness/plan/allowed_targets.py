@@ -55,7 +55,7 @@ def check_allowed(target: Target, profile: Profile) -> None:
         raise UsageError(
             f"--target={target.url}: {target.host} is not this machine, and {FILE_NAME} does not list it", todo
         )
-    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an ENV that allows it"
+    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an --env that allows it"
     todo = f"if you may load it, {f'add {entry} to allowed_targets there' if there else todo}"
     what = f"--target={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"
     raise UsageError(what, todo)

@@ -272,7 +272,7 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     if isinstance(data.get("load"), list):
         if keys := sorted(changes.keys() - {"properties"}):
             what = f"the profile changes {', '.join(keys)} of a plan with several loads"
-            raise UsageError(what, "give USERS, --rate or --duration instead: they scale all loads")
+            raise UsageError(what, "give --users, --rate or --duration instead: they scale all loads")
         return {**data, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
     load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
     for given, other in (("duration_s", "loops"), ("loops", "duration_s")):

@@ -46,7 +46,7 @@ def load_properties(load: Load) -> dict[str, str]:
     }
 
 
-def with_properties(plan: Plan, text: str, where: str = "PROPERTIES: ") -> Plan:
+def with_properties(plan: Plan, text: str, where: str = "--properties: ") -> Plan:
     """Return the plan with further properties of a command line, such as `amount=25 note='two words'`.
 
     UsageError for anything but name=value, a name that occurs twice or that the run itself sets, and one that looks

@@ -14,7 +14,8 @@ from harness.metrics.metric import ERRORS, METRICS
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
-_RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*lth run\b")
+# Commands of versions before 1.0.0 are those of scripts/run.
+_RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
 # The option with which the warning too-short says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
 # Doubts that a longer run removes.

@@ -1,4 +1,4 @@
-"""Runs as child processes: `scripts/run` with a time limit, and the result file that it leaves."""
+"""Runs as child processes: `lth run` with a time limit, and the result file that it leaves."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def _check_exclusions(names: _Given) -> None:
         raise UsageError(f"--target and --port={names.port} cannot be used together", "give one")
     if names.target and names.profile:
         raise UsageError(
-            "PROFILE and --target cannot be used together", "only a system that is started here can be profiled"
+            "--profile and --target cannot be used together", "only a system that is started here can be profiled"
         )
     if names.on and names.part:
         raise UsageError(f"--on={names.on} and --part={names.part} cannot be used together", "give one")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError

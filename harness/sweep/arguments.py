@@ -1,4 +1,4 @@
-"""Options of `scripts/sweep` and `scripts/capacity`, and the record of a new sweep with their settings."""
+"""Options of `lth sweep` and `lth capacity`, and the record of a new sweep with their settings."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) 
     first = units.parse_whole_number(getattr(options, "from") or str(_least(request)), "--from", 1, USERS_MAX)
     most = units.parse_whole_number(options.most or _MOST, "--most", 1, USERS_MAX)
     if first > most:
-        raise UsageError(f"--from={first} is more than --most={most}", "give a greater MOST")
+        raise UsageError(f"--from={first} is more than --most={most}", "give a greater --most")
     record = new_record(options, request, CAPACITY)
     record = replace(record, goal=goal.with_default_errors(), first_users=first, most_users=most)
     for users in (first, most):

@@ -112,7 +112,7 @@ def test_a_name_is_that_of_the_project_and_else_the_shipped_one(tmp_path):
 def test_the_default_plan_is_that_of_the_file_or_the_only_one(tmp_path):
     assert default_plan(written(tmp_path / "a", 'plan = "x"', "shop")) == "x"
     assert default_plan(written(tmp_path / "b", "", "shop")) == "shop"
-    with pytest.raises(UsageError, match="PLAN is missing; give one of cart, shop"):
+    with pytest.raises(UsageError, match="--plan is missing; give one of cart, shop"):
         default_plan(written(tmp_path / "c", "", "shop", "cart"))
     with pytest.raises(UsageError, match="lth init"):
         default_plan(written(tmp_path / "d"))

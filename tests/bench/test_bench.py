@@ -331,7 +331,7 @@ def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
         check=False,
         timeout=300,
     )
-    for reader in ("aggregate.py table", "lth report", "pandas", "csv module"):
+    for reader in ("aggregate.py table", "aggregate.py report", "pandas", "csv module"):
         assert re.search(rf"^\| {reader}.* \| right \|$", done.stdout, re.MULTILINE), done.stdout + done.stderr
     assert "| 20,000 rows: figures | right | right | met |" in done.stdout
     assert done.returncode == (1 if "NOT met" in done.stdout else 0)

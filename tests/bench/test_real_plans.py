@@ -28,7 +28,7 @@ def test_the_page_counts_what_was_read_fixed_and_run(tmp_path: Path) -> None:
     assert (
         "- all: 3 plans, 2 of them well-formed\n"
         "  - without findings: 0 before, 2 after the fixes\n"
-        "  - `lth check`: 2 plans tried, 1 without a failed sample\n"
+        "  - `make check`: 2 plans tried, 1 without a failed sample\n"
         "  - 30 s of load: 2 plans tried, 1 VALID or DOUBTFUL, 1 without a failed sample\n"
         "- shop/tests: 2 plans, 1 of them well-formed\n"
     ) in text
@@ -39,5 +39,5 @@ def test_the_page_counts_what_was_read_fixed_and_run(tmp_path: Path) -> None:
     assert table[2].startswith("| shop/tests/torn.jmx | not XML: ")
     assert table[3:] == [
         f"| {plan} | 30 s of load | no sample of the load |",
-        f"| {plan} | `lth check` | GET /: FAILED, 404 Not Found / 3 ms |",
+        f"| {plan} | `make check` | GET /: FAILED, 404 Not Found / 3 ms |",
     ]

@@ -8,7 +8,7 @@ from harness.judge.verdict import DOUBTFUL, Verdict
 from tests.support.factories import record
 from tests.support.results import label_result, run_result
 
-COMMAND = "lth run --plan=tiny --users=2 --duration=2m --note='a b'"
+COMMAND = "lth run --plan=tiny --users=2 --duration=2m '--note=a b'"
 
 
 def steps(verdict, changes=(), reasons=(), state=None, further_runs=None, command=COMMAND):

@@ -48,7 +48,7 @@ def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
 def test_the_command_in_the_report_reproduces_it(compare, capsys):
     compare("run-07_1", "--threshold", "p95=20%", "run-07_3", "--label", "P.y", "--alpha", "0.01")
     first = capsys.readouterr().out
-    command = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
+    command = first.splitlines()[0].split("lth ")[1].split(";")[0]
     assert command == "compare tiny/run-07_1 tiny/run-07_3 --threshold p95=20% --alpha 0.01 --label P.y"
     compare(*command.split()[1:])
     assert capsys.readouterr().out == first
@@ -231,14 +231,14 @@ def test_the_command_line_returns_the_exit_code(reports):
 
 
 def test_make_passes_names_and_patterns_on_with_their_quotes(monkeypatch):
-    monkeypatch.setenv("MAKEFLAGS", r" -- --base=run-07_1\ it's --new=run-08_* --threshold=p95=20%\ errors=1% --sure")
+    monkeypatch.setenv("MAKEFLAGS", r" -- BASE=run-07_1\ it's NEW=run-08_* THRESHOLD=p95=20%\ errors=1% SURE=1")
     thresholds = ["--threshold=p95=20%", "--threshold=errors=1%"]
     expected = ["--base", "run-07_1", "it's", "--contender", "run-08_*", *thresholds, "--sure"]
     assert arguments_of("compare", parser_of("compare")) == expected
 
 
 def test_make_saves_the_comparison(reports, home, monkeypatch):
-    monkeypatch.setenv("MAKEFLAGS", f" -- --base=run-07_1 --new=run-07_2 --reports={reports}")
+    monkeypatch.setenv("MAKEFLAGS", f" -- BASE=run-07_1 NEW=run-07_2 REPORTS={reports}")
     assert main(["compare", "--home", str(home)], "make") == 0
     assert (reports / "tiny" / "compare-run-07_1-run-07_2.md").is_file()
 

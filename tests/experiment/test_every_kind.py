@@ -69,7 +69,7 @@ TUNE = Kind(
 )  # fmt: skip
 BISECT = Kind(
     "bisect", ("--plan=tiny", "--set=delay_ms=0,1,20,21"), "bisection", ("--plan=tiny", "--set=delay_ms=0,30"),
-    ("--metric=p42", "METRIC p42: no such metric"), 6,
+    ("--metric=p42", "--metric p42: no such metric"), 6,
 )  # fmt: skip
 NIGHTLY = Kind(
     "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",
@@ -248,7 +248,7 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
         assert "not enough time: it needs about " in record["runs"][2]["problem"]
         return
     assert record["stop_reason"].startswith("the budget of 1 h 0 min is used up")
-    assert "--resume=01 and a larger MAX\n" in capsys.readouterr().out
+    assert "--resume=01 and a larger --max\n" in capsys.readouterr().out
     assert start(kind, "--max=2h", "--resume") in (0, 1)
     (record,) = records(tmp_path, kind)
     assert (record["state"], record["budget_s"], record["stop_reason"]) == ("finished", 7200, "")

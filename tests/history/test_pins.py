@@ -28,7 +28,7 @@ def printed(*arguments):
 def refused(*arguments):
     done = pin(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    return done.stderr.removeprefix("lth: ").rstrip("\n")
+    return done.stderr.removeprefix("aggregate.py: ").rstrip("\n")
 
 
 def test_a_pin_is_a_line_of_toml_that_names_the_run(reports):

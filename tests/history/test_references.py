@@ -56,7 +56,7 @@ def test_a_pinned_run_that_is_also_the_previous_one_is_compared_once(reports):
 
 @pytest.mark.parametrize("base", ["run-01_1", "tiny/run-01_1", "baseline"])
 def test_base_replaces_the_previous_run_and_the_pins(reports, base):
-    role = "pinned as baseline" if base == "baseline" else "BASE"
+    role = "pinned as baseline" if base == "baseline" else "--base"
     assert named(compared(reports, base)) == [("tiny/run-01_1", role, "")]
 
 

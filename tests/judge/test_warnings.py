@@ -71,7 +71,7 @@ EXAMPLES = {
 DOUBTFUL_KINDS = [kind for kind in warning_kinds().values() if kind.severity is Severity.DOUBTFUL]
 # A remedy begins with one of these, or is the command behind "; ".
 ACTIONS = re.compile(
-    r"(?:^|[.;] |: )(?:Run|Drive|Look|Give|Split|Have NTP|count one|set ERRORS|--stop=none|read the corrected)\b"
+    r"(?:^|[.;] |: )(?:Run|Drive|Look|Give|Split|Have NTP|count one|set --errors|--stop=none|read the corrected)\b"
 )
 
 

@@ -65,7 +65,7 @@ def followed(directory, monkeypatch):
 
 
 def delivery_text(run):
-    return dict(setup_lines(run))["OTLP"]
+    return dict(setup_lines(run))["--otlp"]
 
 
 def by_label(metric):
@@ -429,7 +429,7 @@ def test_a_run_of_before_this_version_is_read_and_its_report_has_no_line():
     del data["otlp"]
     old = build(RunRecord, data)
     assert old.otlp is None
-    assert "OTLP" not in dict(setup_lines(old))
+    assert "--otlp" not in dict(setup_lines(old))
     delivered = replace(old, otlp=DeliveryRecord(1, 0, 1, 0, ""))
     assert build(RunRecord, json.loads(json.dumps(to_plain(delivered)))) == delivered
-    assert dict(setup_lines(delivered))["OTLP"] == "1 export and 1 span delivered"
+    assert dict(setup_lines(delivered))["--otlp"] == "1 export and 1 span delivered"

@@ -44,10 +44,10 @@ def test_a_window_is_all_steady_or_an_interval(text, spec):
         ("2m..30s", "TO is not after FROM", "give a later TO"),
         ("30..30", "TO is not after FROM", "give a later TO"),
         ("..0", "TO is not after FROM", "give a later TO"),
-        ("soon..2m", "--window --from=soon: not a duration", "give seconds or 90s"),
+        ("soon..2m", "--window FROM=soon: not a duration", "give seconds or 90s"),
         ("1..2..3", "--window TO=2..3: not a duration", "give seconds or 90s"),
-        ("-5..9", "--window --from=-5: not a duration", "give seconds or 90s"),
-        ("1.5..9", "--window --from=1.5: not whole seconds", "give 2s or 3s"),
+        ("-5..9", "--window FROM=-5: not a duration", "give seconds or 90s"),
+        ("1.5..9", "--window FROM=1.5: not whole seconds", "give 2s or 3s"),
         ("9" * 400 + "..", "not whole seconds", "give 2s or 3s"),
     ],
 )

@@ -78,7 +78,7 @@ def test_the_refusal_names_what_to_write_into_which_file():
     assert str(error.value) == (
         "--target=http://10.0.0.5:8080/app: 10.0.0.5 is not this machine, and env/local.toml allows no other; "
         "if you may "
-        'load it, write allowed_targets = ["http://10.0.0.5:8080"] there, above the first [table], or choose an ENV '
+        'load it, write allowed_targets = ["http://10.0.0.5:8080"] there, above the first [table], or choose an --env '
         "that allows it"
     )
     with pytest.raises(UsageError) as error:

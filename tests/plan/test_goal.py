@@ -29,7 +29,7 @@ def test_a_text_has_conditions_for_total_and_for_labels():
     ],
 )
 def test_a_condition_has_a_label_a_metric_a_sign_and_a_limit(text, rule):
-    assert parse_goal(text, "GOAL").rules == (rule,)
+    assert parse_goal(text, "--goal").rules == (rule,)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_condition_has_a_label_a_metric_a_sign_and_a_limit(text, rule):
 )
 def test_a_wrong_condition_is_named_with_what_to_write(text, message):
     with pytest.raises(UsageError) as error:
-        parse_goal(text, "GOAL")
+        parse_goal(text, "--goal")
     assert str(error.value).startswith(message)
 
 
@@ -129,7 +129,7 @@ def test_given_goals_replace_the_plans_and_its_limit_of_errors_stays_unless_one_
 
 
 def test_a_limit_that_two_variables_give_is_refused():
-    with pytest.raises(UsageError, match=r"^--goal=p90<5 and P90 both limit p90; give one of them"):
+    with pytest.raises(UsageError, match=r"^--goal=p90<5 and --p90 both limit p90; give one of them"):
         resolve_goal({"goal": "p90<5", "p90": "7"}, Goal())
 
 

@@ -149,7 +149,7 @@ def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: in
         ({"users": "1"}, "--users=1 is less than the 2 loads with users, so one would have none; give more users"),
         (
             {"loops": "3"},
-            "--loops=3: the load Night batch has stages, which end by time; give DURATION, or leave --loops out",
+            "--loops=3: the load Night batch has stages, which end by time; give --duration, or leave --loops out",
         ),
         ({"requests": "9"}, "--requests=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
         ({"duration": "auto"}, "--duration=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),

@@ -111,7 +111,7 @@ def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     (home / "plans" / "shop.toml").write_text("mine")
     for arguments in ([], ["--jmx", str(OWN)], ["--jmx", str(OWN), "--fix"]):
-        with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another PLAN; --force replaces it"):
+        with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another --plan; --force replaces it"):
             init(home, "--plan", "shop", *arguments)
     assert (home / "plans" / "shop.toml").read_text() == "mine"
     init(home, "--plan", "shop", "--jmx", str(OWN), "--force")

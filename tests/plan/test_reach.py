@@ -282,7 +282,7 @@ def test_an_open_load_needs_a_group_named_users(check):
 
 def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
     refused = refusal(check, jmx(request()), f"{TARGET}/shop")
-    assert "ignores the path /shop of TARGET: no element uses the property base_path" in refused
+    assert "ignores the path /shop of --target: no element uses the property base_path" in refused
     check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
 
 

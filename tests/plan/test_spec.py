@@ -41,7 +41,7 @@ def test_a_plan_of_loops_is_ended_by_them_unless_a_duration_is_given():
     assert resolve_load(parse_load(LoadArguments()), LOOPED) == ClosedLoad(25, 25, None, 5)
     assert resolve_load(parse_load(LoadArguments(users="4", loops="2")), LOOPED) == ClosedLoad(4, 4, None, 2)
     assert resolve_load(parse_load(LoadArguments(duration="60")), LOOPED) == ClosedLoad(25, 15, 60, None)
-    with pytest.raises(UsageError, match="--rate=5: the plan has loops and no duration; give a DURATION, too"):
+    with pytest.raises(UsageError, match="--rate=5: the plan has loops and no duration; give --duration, too"):
         resolve_load(parse_load(LoadArguments(rate="5")), LOOPED)
 
 
@@ -139,7 +139,7 @@ def test_a_nightly_suite_is_not_a_profile():
     assert "local" in str(error.value)
     assert "nightly" not in str(error.value)
     with pytest.raises(
-        UsageError, match=r"--env=nightly: env/nightly\.toml is a suite, not a profile; measure it: make"
+        UsageError, match=r"--env=nightly: env/nightly\.toml is a suite, not a profile; measure it: lth"
     ):
         load_profile(ROOT / "env", "nightly")
     with pytest.raises(

@@ -155,7 +155,7 @@ def test_help_explains_a_reason_of_doubtful(program, capsys):
         cli.main(["help", "too-short"], program)
     text = capsys.readouterr().out
     assert text.startswith("too-short\n\nSeen. Less than 50 s are left")
-    assert ("--duration=1m" in text, "--duration=1m" in text) == (program == "lth", program == "make")
+    assert ("--duration=1m" in text, "DURATION=1m" in text) == (program == "lth", program == "make")
     assert max(map(len, text.splitlines())) <= 80
     with pytest.raises(SystemExit, match="0"):
         cli.main(["help", "doubtful"], program)

@@ -139,7 +139,7 @@ def test_prometheus_scrapes_the_run_and_grafana_has_its_dashboard() -> None:
             assert source in volumes or (ROOT / source).exists(), volume
     (job,) = yaml.safe_load((ROOT / "docs/compose/prometheus.yml").read_text())["scrape_configs"]
     (target,) = job["static_configs"][0]["targets"]
-    assert f"--metrics=0.0.0.0:{target.removeprefix('load-test:')}" in services["load-test"]["command"]
+    assert f"METRICS=0.0.0.0:{target.removeprefix('load-test:')}" in services["load-test"]["command"]
     (source,) = yaml.safe_load((ROOT / "docs/compose/datasource.yml").read_text())["datasources"]
     assert source["type"] == "prometheus"
     assert "prometheus" in services

@@ -65,7 +65,7 @@ def test_the_workflow_that_writes_runs_code_of_the_default_branch_only() -> None
     checkout, _, download = steps(COMMENT, "uses")
     assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
     assert download["with"]["path"].startswith("${{ runner.temp }}/")  # beside the checkout, not in it
-    assert [step["run"] for step in steps(COMMENT, "run")] == ["lth comment"]
+    assert [step["run"] for step in steps(COMMENT, "run")] == ["make comment"]
     # Pull request and commit come from the event, which a pull request cannot change.
     (step,) = steps(COMMENT, "run")
     for name in ("PR", "SHA", "LINK"):

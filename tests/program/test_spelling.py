@@ -12,7 +12,8 @@ from tests.support.paths import ROOT
 # that earlier versions wrote.
 NAMED = {
     "cli/verbs.py", "cli/program.py", "cli/completion.py", "cli/spelling.py", "plan/adopt/project_files.py",
-    "jtl/readers.py", "report/markdown_report.py", "sweep/published.py", "base/install/integrity.py",
+    "report/next_steps.py", "jtl/readers.py", "report/markdown_report.py",
+    "sweep/published.py", "base/install/integrity.py",
 }  # fmt: skip
 SUFFIXES = (".py", ".j2", ".js", ".html", ".toml", ".java")
 OTHER_PROGRAM = re.compile(r"aggregate\.py|(?<![\w.])scripts/(?!bench)[a-z]")

@@ -219,7 +219,7 @@ def test_help_teaches_with_examples():
         ),
         (
             ("table", "run-01_1.md"),
-            "run-01_1.md: a Markdown report, not a JTL; aggregate.py compare, history and sweep read reports; table",
+            "run-01_1.md: a Markdown report, not a JTL; lth compare, history and sweep read reports; table",
         ),
     ],
 )

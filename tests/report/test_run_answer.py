@@ -177,7 +177,7 @@ def test_a_run_that_was_too_short_is_repeated_long_enough_with_its_own_command(c
 
 
 def test_every_verdict_has_a_next_step():
-    assert next_steps_of(VALID) == [("Compare later runs with this one", "lth pin --run=tiny/run-01_1")]
+    assert next_steps_of(VALID) == [("Compare later runs with this one", "lth pin tiny/run-01_1")]
     assert next_steps_of(VALID, command="lth run tiny")[0][1] == "lth pin tiny/run-01_1"
     assert next_steps_of(INTERRUPTED)[0][1] == next_steps_of(INVALID)[0][1] == "lth run --plan=tiny"
     unsteady, busy = (RunWarning(code, "") for code in ("not-steady", "host-cpu"))

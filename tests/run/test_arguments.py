@@ -59,12 +59,11 @@ def test_the_command_that_compares_two_runs_is_for_the_current_folder(tmp_path, 
     runs = "shop/run-01_1", "shop/run-01_2"
     monkeypatch.chdir(ROOT)
     default = ROOT / "reports"
-    assert run.compare_command(*runs, default) == "lth compare --base=shop/run-01_1 --new=shop/run-01_2"
-    assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 --reports='build/my runs'")
+    assert run.compare_command(*runs, default) == "lth compare shop/run-01_1 shop/run-01_2"
+    assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 --reports 'build/my runs'")
     monkeypatch.chdir(tmp_path)
     program, *rest = run.compare_command(*runs, tmp_path / "runs").split()
-    assert (tmp_path / program).resolve() == ROOT / "aggregate.py"
-    assert rest == ["compare", "--save", *runs, "--reports", "runs"]
+    assert (program, rest) == ("lth", ["compare", *runs, "--reports", "runs"])
     assert "--reports" not in run.compare_command(*runs, default)
 
 

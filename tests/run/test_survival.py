@@ -374,7 +374,7 @@ def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp
     directory.parent.chmod(0o755)
     assert done.returncode == 2
     wanted = "tiny/run-01_1.json cannot be written (Permission denied); give yourself write permission"
-    assert done.stderr == f"lth: {wanted}, or choose another folder\n"
+    assert done.stderr == f"aggregate.py: {wanted}, or choose another folder\n"
 
 
 @pytest.mark.real

@@ -170,7 +170,7 @@ def test_the_next_step_fits_what_is_missing():
     goal = ("See how many users a goal allows", "lth sweeps tiny/sweep-07 --p90=1000")
     assert steps_of(sweep_of((1, run_of(100))), None) == [goal]
     stopped = sweep_of((1, run_of(100)), stop_reason="the budget of 5 min is used up")
-    assert steps_of(stopped) == [("Resume the sweep with a larger MAX", "lth sweep --plan=tiny --resume=07")]
+    assert steps_of(stopped) == [("Resume the sweep with a larger --max", "lth sweep --plan=tiny --resume=07")]
 
 
 def test_the_key_table_of_many_levels_has_those_about_the_answer():

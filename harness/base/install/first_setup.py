@@ -30,7 +30,7 @@ from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
 # Programs that run JMeter and, without a target, start the system of a plan.
 _LOADS = ("run", "soak", "sweep", "capacity", "check")
 _TOOL = PACKAGE / "__main__.py"
-# scripts/system, in an environment that is not complete yet and would otherwise be completed first.
+# lth system, in an environment that is not complete yet and would otherwise be completed first.
 _SYSTEM_NOW = "import sys; from harness.cli.verbs import main; sys.exit(main(['system', *sys.argv[1:]], 'lth'))"
 
 

@@ -19,7 +19,7 @@ from harness.plan.goal_input import GOAL_OPTION, goal_names
 from harness.plan.thresholds import Thresholds
 
 _TEXT = (str, int, float)
-# Options of scripts/run with the same name.
+# Options of lth run with the same name.
 _LENGTH = ("ramp", "duration", "loops", "requests")
 _GOAL = tuple(metric.name for metric in option_metrics())
 _RUN_KEYS: Mapping[str, type | tuple[type, ...]] = {

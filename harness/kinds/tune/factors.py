@@ -45,7 +45,7 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
             raise UsageError(f"{name} occurs twice", "give all of its values in one word")
         factors.append(Factor(name, values))
     if not factors:
-        raise UsageError("SET is missing", f"give the settings with the values to try: {_EXAMPLE}")
+        raise UsageError("--set is missing", f"give the settings with the values to try: {_EXAMPLE}")
     return tuple(factors)
 
 

@@ -45,7 +45,7 @@ def other_hosts_toml(hosts: Mapping[str, str]) -> str:
         return ""
     lines = [
         "",
-        "# The plan names further hosts. Their requests go to TARGET, too, until you name them here, and allow them:",
+        "# The plan names further hosts. Their requests go to --target, too, until you name them here, and allow them:",
         "# hosts = […] under [allow], and allowed_targets in the profile.",
         "[properties]",
         *(f"# {name} = {toml_string(toml_comment(host))}" for host, name in hosts.items()),

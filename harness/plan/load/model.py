@@ -291,10 +291,10 @@ def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
     assert request.rate_per_s is not None
     rate = f"--rate={units.number_text(request.rate_per_s)}"
     if duration_s is None:
-        raise UsageError(f"{rate}: the plan has loops and no duration", "give a DURATION, too")
+        raise UsageError(f"{rate}: the plan has loops and no duration", "give --duration, too")
     for name, value in (("--users", request.users), ("--loops", request.loops), ("--requests", request.requests)):
         if value:
-            todo = "with RATE, response time and duration determine the numbers of users and requests"
+            todo = "with --rate, response time and duration determine the numbers of users and requests"
             _refuse_both(rate, f"{name}={value}", f"leave {name} out: {todo}")
     ramp_s = request.ramp_s or 0.0
     _check_ramp(request, ramp_s, duration_s)

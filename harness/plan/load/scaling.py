@@ -40,7 +40,7 @@ def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
     """Return the loads with `users` in total, divided in proportion; stages of a load scale with its greatest one."""
     closed = [load for load in loads if load.users]
     if not closed:
-        raise UsageError(f"--users={users}: none of the plan's loads has users", "give RATE, or leave --users out")
+        raise UsageError(f"--users={users}: none of the plan's loads has users", "give --rate, or leave --users out")
     if users < len(closed):
         what = f"--users={users} is less than the {len(closed)} loads with users, so one would have none"
         raise UsageError(what, "give more users, or set the users of a load to 0 in the plan")
@@ -64,7 +64,7 @@ def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad,
     """Return the loads with this rate in total, divided in proportion."""
     total = sum(load.level for load in loads if load.is_open)
     if not total:
-        todo = "give USERS, or leave --rate out"
+        todo = "give --users, or leave --rate out"
         raise UsageError(f"--rate={units.number_text(rate_per_s)}: none of the plan's loads has a rate", todo)
 
     def scaled(stage: Stage) -> Stage:
@@ -98,7 +98,7 @@ def with_loops(loads: Sequence[GroupLoad], loops: int) -> tuple[GroupLoad, ...]:
         if load.is_open or load.is_staged:
             staged = f"the load {load.group} has stages, which end by time"
             why = f"users of the open load {load.group} arrive until its time is over" if load.is_open else staged
-            raise UsageError(f"--loops={loops}: {why}", "give DURATION, or leave --loops out")
+            raise UsageError(f"--loops={loops}: {why}", "give --duration, or leave --loops out")
     return tuple(replace(load, loops=loops, stages=(replace(load.stages[0], for_s=0.0),)) for load in loads)
 
 

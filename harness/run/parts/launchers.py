@@ -81,5 +81,5 @@ def parse_places(text: str) -> tuple[Place, ...]:
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(f"--on={text}: {twice} is repeated", "name each machine once; local:2 has two parts on one")
     if len(places) > PARTS_MAX:
-        raise UsageError(f"ON: {len(places)} parts", f"give at most {PARTS_MAX}")
+        raise UsageError(f"--on: {len(places)} parts", f"give at most {PARTS_MAX}")
     return places

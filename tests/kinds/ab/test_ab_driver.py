@@ -121,8 +121,8 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
 @pytest.mark.parametrize(
     ("behaviour", "headline"),
     [
-        ({"1": "fail"}, "INVALID: the warm-up run of A failed: scripts/run ended with code 3: web ended with code 1."),
-        ({"3": "fail", "4": "fail"}, "INVALID: SIDE: scripts/run ended with code 3: web ended with code 1."),
+        ({"1": "fail"}, "INVALID: the warm-up run of A failed: lth run ended with code 3: web ended with code 1."),
+        ({"3": "fail", "4": "fail"}, "INVALID: SIDE: lth run ended with code 3: web ended with code 1."),
     ],
 )
 def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headline):
@@ -215,7 +215,7 @@ BAD = [
     (["--a=local", "--b=http://127.0.0.1:1"], "--b=http://127.0.0.1:1: --target=http://127.0.0.1:1: nothing answers"),
     (
         ["--a=local", "--b=http://127.0.0.1:1", "--profile"],
-        "--b=http://127.0.0.1:1: PROFILE and --target cannot be used together",
+        "--b=http://127.0.0.1:1: --profile and --target cannot be used together",
     ),
     (
         [*SIDES, "--max=1m"],

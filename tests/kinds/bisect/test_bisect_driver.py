@@ -172,7 +172,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
         (("--good=side", "--bad=c12"), "the history of --bad=c12 does not contain --good=side"),
         (("--good=c3", "--bad=c3"), "--good=c3 and --bad=c3 are the same commit"),
         (("--good=v9",), "--good=v9: no commit that git knows here"),
-        (("--good=c1", "--metric=p42"), "METRIC p42: no such metric"),
+        (("--good=c1", "--metric=p42"), "--metric p42: no such metric"),
         (("--good=c1", VALUES), "--good=c1 and --set=delay_ms=0,1,20,21,22: commits or values"),
         ((), "GOOD is missing; give --good=v1.4, or one setting with values"),
         (("--set=delay_ms=0,x",), "delay_ms"),
@@ -183,7 +183,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
 
 def test_a_bad_end_whose_runs_fail_is_invalid(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"3": "fail", "4": "fail"}) == 3
-    assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: scripts/run ended with")
+    assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: lth run ended with")
 
 
 @pytest.mark.real

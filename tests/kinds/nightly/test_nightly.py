@@ -104,7 +104,7 @@ def test_a_slower_nightly_run_warns_and_a_second_fails():
         (ended(), Verdict(INVALID, ("web died",), (), ()), "INVALID", 3),
         (ended(), Verdict(INTERRUPTED, ("stopped by hand",), (), ()), "INVALID", 3),
         (
-            ended(run=None, problem="scripts/run ended with code 3: no licence"),
+            ended(run=None, problem="lth run ended with code 3: no licence"),
             Verdict(VALID, (), (), ()),
             "INVALID",
             3,

@@ -151,7 +151,7 @@ BAD = [
     (
         "duration = 2",
         'duration = 2\ntarget = "http://127.0.0.1:1"\nprofile = true',
-        "nightly.toml: tiny, 4 users: PROFILE and --target cannot be used together",
+        "nightly.toml: tiny, 4 users: --profile and --target cannot be used together",
     ),
     ("duration", "duratoin", "env/nightly.toml [[run]]: unknown key duratoin; did you mean duration?"),
 ]
@@ -198,7 +198,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert code == 1, out  # the goal that was missed counts more than the run that failed
     page = page_of(tmp_path)
     assert "\u274c **GOAL MISSED: 1 of 3 runs FAILED, 1 GOAL MISSED, 1 NOT RUN.**" in page
-    assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
+    assert "- FAILED: broken: lth run ended with code 3: broken: web ended with code 1" in page
     assert "p90 20 ms, goal 5 ms" in page
     assert "not enough time: it needs about 10 min" in page
     assert str(tmp_path) not in page
@@ -245,7 +245,7 @@ def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     with meanwhile(kill):
         code, out = finished(suite=SUITE.replace("duration = 2", "duration = 8"))
     assert code == 3, out
-    assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
+    assert "lth run ended with code -9: it wrote no result" in page_of(tmp_path)
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
     assert list(reports_of(tmp_path).glob("20*/*.result.json")) == []
     wait_for(lambda: nothing_is_left(tmp_path), 30)

@@ -1,4 +1,4 @@
-"""scripts/tune as a user calls it; a stand-in for scripts/run leaves the results of runs that take no time."""
+"""scripts/tune as a user calls it; a stand-in for lth run leaves the results of runs that take no time."""
 
 import json
 import random
@@ -153,11 +153,11 @@ def test_a_run_that_did_not_measure_the_system_does_not_count_and_is_repeated(tu
 @pytest.mark.parametrize(
     ("behaviour", "headline"),
     [
-        ({"1": "fail"}, "INVALID: the warm-up run failed: scripts/run ended with code 3: web ended with code 1."),
+        ({"1": "fail"}, "INVALID: the warm-up run failed: lth run ended with code 3: web ended with code 1."),
         (
             {"3": "fail", "4": "fail"},
             r"INVALID: 2 runs in a row do not count, the last one with delay_ms=\d+ python=python\S+: "
-            r"scripts/run ended with code 3…",
+            r"lth run ended with code…",
         ),
     ],
 )
@@ -199,15 +199,15 @@ def test_a_running_system_is_tuned_by_the_properties_of_the_plan(tune, home, tar
 
 
 BAD = [
-    (None, [], "SET is missing; give the settings with the values to try"),
+    (None, [], "--set is missing; give the settings with the values to try"),
     ("delay_ms=0", [], "delay_ms=0: one value only, so there is nothing to compare"),
     ("delay_m=0,1", [], "--set=delay_m=0: delay_m is neither a setting of tiny nor a property of tiny.jmx"),
     ("delay_ms=0,x", [], "--set=delay_ms=x: system tiny: setting delay_ms = 'x' is not a whole number"),
     ("tiny.delay_ms=0,1 delay_ms=2,3", [], "--set=tiny.delay_ms=0 delay_ms=2: tiny.delay_ms occurs twice"),
-    ("delay_ms=1,01", [], "SET: delay_ms=1 and delay_ms=01 run the same; give each value once"),
+    ("delay_ms=1,01", [], "--set: delay_ms=1 and delay_ms=01 run the same; give each value once"),
     ("db_password=x,y", [], "--set=db_password=x: db_password is a secret"),
-    (SETTINGS, ["--metric=p91"], "METRIC p91: no such metric; did you mean p9"),
-    (SETTINGS, ["--metric=errors"], "METRIC errors: no such metric; "),
+    (SETTINGS, ["--metric=p91"], "--metric p91: no such metric; did you mean p9"),
+    (SETTINGS, ["--metric=errors"], "--metric errors: no such metric; "),
     (SETTINGS, ["--repeat=0"], "--repeat=0: "),
     (
         SETTINGS,
