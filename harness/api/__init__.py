@@ -5,7 +5,7 @@
     run = open_run("killbill-stripe/run-07_1")
     run.table()                                           # the table of its report
     read_jtl("gen1.jtl.gz", "gen2.jtl.gz").per_second()   # JTLs of any origin
-    compare("killbill-stripe/run-07_1", run).table()      # as aggregate.py compare
+    compare("killbill-stripe/run-07_1", run).table()      # as lth compare
 
 The figures are those of the reports: the interface calculates none of its own. Wrong input raises a `HarnessError`
 whose text says what is wrong and what to do. docs/python.md describes every column.

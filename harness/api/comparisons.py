@@ -1,4 +1,4 @@
-"""Compares runs and sweeps as `aggregate.py compare` does."""
+"""Compares runs and sweeps as `lth compare` does."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def compare(
 ) -> ComparedRuns | ComparedSweeps:
     """Return the comparison of a contender with a baseline, each a run or several, or a sweep.
 
-    A run is a `Run`, or what `aggregate.py compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
+    A run is a `Run`, or what `lth compare` takes: a name, a pin, a pattern, a path of a run, JTL, JSON or
     Markdown report. Two sweeps, over users or the same setting, are compared level by level. With `anyway` runs that
     are DOUBTFUL or differ in their load are judged, too. The thresholds are those of the plan in the folder `project`,
     replaced by `thresholds`: ratios by metric, and `alpha`.

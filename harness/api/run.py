@@ -98,7 +98,7 @@ class Run:
         """Return a row per label and a TOTAL per group, with every metric of the wide table in full precision.
 
         Without `window` the table of a run is that of its report, which counts the load in the steady window; that of
-        JTLs counts all samples, as `aggregate.py table` does. `window` is `all`, `steady` or `FROM..TO` (30s..2m); it
+        JTLs counts all samples, as `lth table` does. `window` is `all`, `steady` or `FROM..TO` (30s..2m); it
         needs the samples. `percentiles` are shown beside the usual ones: (97, 99.99).
 
         Columns: `group` and `label` (categories), `is_total`, `is_transaction` (bool), `sample_count`, `error_count`,
@@ -120,7 +120,7 @@ class Run:
         `average_ms` (float64, NaN without samples), `active_users` (Int64). Transactions are not counted, because their
         requests are; unless there is nothing else.
 
-        With `by_label`: a row per second and label with samples, and one of TOTAL of the load, as `aggregate.py export`
+        With `by_label`: a row per second and label with samples, and one of TOTAL of the load, as `lth export`
         writes them: also `group`, `label` (categories), `is_total`, `is_transaction` (bool), `min_ms`, `p50_ms`, …,
         `max_ms` (int64), `received_bytes`, `sent_bytes` (Int64). Percentiles are exact. The samples are read one by
         one, and each takes 24 bytes meanwhile.
@@ -198,7 +198,7 @@ class Run:
         folder = self.directory.path if self.directory else None
         if folder is None or not any(folder.glob(f"{SAMPLES_NAME}*")):
             what = f"{self.name}: its samples are not on this machine"
-            raise UsageError(what, "table() without a window needs only the JSON; ./aggregate.py pull fetches samples")
+            raise UsageError(what, "table() without a window needs only the JSON; lth pull fetches samples")
         # A load generator that could not start leaves an empty file.
         inputs = tuple(one for one in resolve([str(folder)]) if one.path and one.path.stat().st_size)
         if not inputs:

@@ -101,7 +101,7 @@ def _terminal_watched() -> Iterator[None]:
     """Send this process a HUP when its terminal closes and the program that leads its session does not pass it on.
 
     The kernel sends a HUP to that program alone. A shell passes it on to its jobs, which have groups of their own;
-    make, as in `ssh -t host make run`, does not.
+    make, as in `ssh -t host lth run`, does not.
     """
     leader = os.getsid(0)
     if leader == os.getpid() or leader != os.getpgrp():

@@ -77,7 +77,7 @@ class Project:
         todo = (
             f"{did_you_mean(text, self.targets)}there are: {there}" if there else f"add it to [targets] of {FILE_NAME}"
         )
-        raise UsageError(f"TARGET={text}: neither an address nor a name in [targets]", todo)
+        raise UsageError(f"--target={text}: neither an address nor a name in [targets]", todo)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def default_plan(home: Path) -> str:
     names = sorted(path.stem for path in (home / "plans").glob("*.toml"))
     if len(names) == 1:
         return names[0]
-    todo = f"give one of {', '.join(names)}" if names else "give PLAN=lb-nginx, or make a plan: lth init shop.jmx"
-    raise UsageError("PLAN is missing", f'{todo}; plan = "…" in {FILE_NAME} is the default')
+    todo = f"give one of {', '.join(names)}" if names else "give --plan=lb-nginx, or make a plan: lth init shop.jmx"
+    raise UsageError("--plan is missing", f'{todo}; plan = "…" in {FILE_NAME} is the default')
 
 
 @cache

@@ -8,23 +8,27 @@ from __future__ import annotations
 import re
 import textwrap
 
-from harness.base.option_names import spelled
+from harness.base.command import MAKE
 from harness.base.project import SHIPPED
 
 TOPIC = "doubtful"
 _WIDTH = 80
 
 
-def topic_text(topic: str, caller: str) -> str:
+def topic_text(topic: str, program: str) -> str:
     """Return the page, or its section about one code, wrapped to 80 columns; empty for any other topic.
 
-    It names options as the caller types them.
+    Options are spelled as the caller of `program` types them.
     """
     text = (SHIPPED / "docs" / "doubtful.md").read_text(encoding="utf-8")
     text = text.partition("-->\n")[2]  # without the comment: it is generated
+    if program == MAKE:
+        from harness.cli.spelling import for_make  # here, because only make needs it
+
+        text = for_make(text)
     sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}
     if topic != TOPIC and topic not in sections:
         return ""
     plain = re.sub(r"\[([^\]]+)\]\([^)]+\)|\*\*|^#+ ", r"\1", text if topic == TOPIC else sections[topic], flags=re.M)
-    parts = spelled(plain.strip(), caller).split("\n\n")
+    parts = plain.strip().split("\n\n")
     return "\n\n".join(textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in parts)

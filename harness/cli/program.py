@@ -14,7 +14,6 @@ from harness.base.command import print_for
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_text, spell_with
-from harness.base.option_names import spelled
 from harness.base.writable import FULL
 
 _AGGREGATE = "aggregate.py"
@@ -58,8 +57,8 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
                 called = verb_and_options(arguments, caller)
                 enter_venv(file, called.verb, called.arguments)
         print_for(caller)
-        if caller == "lth":
-            spell_with(lambda text: spelled(text, caller))
+        if caller == "make":
+            spell_with(lambda text: _spelled(text, caller))
         with _prepared(arguments):
             from harness.cli.verbs import main  # here, because it is imported only inside .venv
 
@@ -68,7 +67,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
             sys.modules["harness.base.install.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        print_text(f"{name}: {spelled(str(error), caller)}", file=sys.stderr)
+        print_text(f"{name}: {_spelled(str(error), caller)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print_text(f"{name}: interrupted; nothing was measured", file=sys.stderr)
@@ -81,6 +80,15 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
         return EXIT_INVALID
     except Exception:  # noqa: BLE001 - the last resort
         return _bug(name)
+
+
+def _spelled(text: str, caller: str) -> str:
+    """Return a message as its reader types commands and options."""
+    if caller != "make":
+        return text
+    from harness.cli.spelling import for_make  # here, because only make needs it
+
+    return for_make(text)
 
 
 def _prepared(arguments: list[str]) -> AbstractContextManager[None]:

@@ -268,7 +268,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
     if hasattr(options, "find"):
         is_search = record.get("kind") == "capacity"
         if options.find and not is_search:
-            raise UsageError(f"{files.name} is no capacity search", "resume it with make sweep")
+            raise UsageError(f"{files.name} is no capacity search", "resume it with lth sweep")
         options.find = is_search
     add_stored(options, parser, command)
     options.note = options.note or record.get("note", "")
@@ -327,8 +327,7 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
             else {".md": "compare", ".json": "compare", ".jmx": "run"}.get(path.suffix, "table")
         )
         more = " …" if verb == "compare" else ""
-        start = f"./{AGGREGATE}" if program == AGGREGATE else program
-        raise UsageError(f"{word}: the verb is missing", f"do you mean: {start} {verb} {word}{more}")
+        raise UsageError(f"{word}: the verb is missing", f"do you mean: lth {verb} {word}{more}")
     from harness.base.config import did_you_mean  # here, because no correct command needs it
 
     names = [*VERBS, *ALIASES]

@@ -1,4 +1,4 @@
-"""`scripts/ab`: run two sides alternately on this machine until it is sure whether B is worse than A."""
+"""`lth ab`: run two sides alternately on this machine until it is sure whether B is worse than A."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ from harness.site.html_option import publish
 # Different orders of the pairs.
 _SEEDS = 1_000_000
 _RUNS_LEAST = 2 * PAIRS_LEAST + 1
-_EXAMPLE = "give two sides, such as A=delay_ms=10 B=delay_ms=11"
+_EXAMPLE = "give two sides, such as --a=delay_ms=10 --b=delay_ms=11"
 _EPILOG = """\
 examples:
-  scripts/ab --plan lb-nginx --a delay_ms=10 --b delay_ms=11 --users 50 --duration 60
-  scripts/ab --plan folio-checkin --a folio-fameflower --b folio-goldenrod  two profiles
-  scripts/ab --a local --b 'plugin_threads=10 heap_max_mb=1024'            a profile, and the same with other settings
-  scripts/ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
-  scripts/ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
-  scripts/ab --a HEAD --b local                                            the last commit, and your changes since
-  scripts/ab --a delay_ms=10 --b delay_ms=11 --profile                     also reports what grew inside the system
-  scripts/ab --a HEAD --b local --pairs auto                               runs as long as scripts/trust proposes
-  scripts/ab … --resume                                                    resumes what was interrupted or killed
+  lth ab --plan lb-nginx --a delay_ms=10 --b delay_ms=11 --users 50 --duration 60
+  lth ab --plan folio-checkin --a folio-fameflower --b folio-goldenrod  two profiles
+  lth ab --a local --b 'plugin_threads=10 heap_max_mb=1024'            a profile, and the same with other settings
+  lth ab --a http://127.0.0.1:8080 --b http://127.0.0.1:8081           two systems that already run
+  lth ab --a origin/main --b HEAD --plan lb-nginx --max 30m            two commits
+  lth ab --a HEAD --b local                                            the last commit, and your changes since
+  lth ab --a delay_ms=10 --b delay_ms=11 --profile                     also reports what grew inside the system
+  lth ab --a HEAD --b local --pairs auto                               runs as long as lth trust proposes
+  lth ab … --resume                                                    resumes what was interrupted or killed
 
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
 them: 'HEAD plugin_threads=10'. A side of a commit has the plans/, env/ and systems/ of that commit, run with today's
@@ -75,7 +75,7 @@ exit codes: 0 OK, IMPROVED or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/ab`."""
+    """Set the options of `lth ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
     take(parser, f"a b set {of_equal_runs()} pairs/ab max sure note html {FOLLOWED} {FOLDERS}")
@@ -138,7 +138,7 @@ def _profiles(options: argparse.Namespace) -> list[str]:
 
 
 def _side(name: str, text: str, options: argparse.Namespace, guardian: Guardian) -> ReadySide:
-    """Return a side, checked like scripts/run does; a commit is checked out."""
+    """Return a side, checked like lth run does; a commit is checked out."""
     profiles = _profiles(options)
     parts = parse_side(name, text, profiles)
     files = working_copy(options.home, options.build)

@@ -1,4 +1,4 @@
-"""`aggregate.py accept`: record an intended change, so that the nightly accepts it."""
+"""`lth accept`: record an intended change, so that the nightly accepts it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _acceptance(options: argparse.Namespace) -> Acceptance:
     needed = ("since", "plan") if options.remove else ("since", "plan", "reason")
     missing = [f"--{name}" for name in needed if not (getattr(options, name) or "").strip()]
     if missing:
-        raise UsageError(f"{' and '.join(missing)} missing", "./aggregate.py accept --help has examples")
+        raise UsageError(f"{' and '.join(missing)} missing", "lth accept --help has examples")
     return Acceptance(
         since=parse_date(options.since, "--since"),
         plan=options.plan,

@@ -1,4 +1,4 @@
-"""`scripts/bisect`: find the commit, version or value that made a metric worse, by runs on this machine."""
+"""`lth bisect`: find the commit, version or value that made a metric worse, by runs on this machine."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ _SHORT = 7
 _RUNS_LEAST, _ENDS = 3, "a run of both ends"
 _EPILOG = """\
 examples:
-  scripts/bisect --good v1.4 --metric p95 --max 3h             which commit since v1.4
-  scripts/bisect --good v1.4 --bad v1.5 --plan shop --duration 60
-  scripts/bisect --set version=1.0,1.1,1.2,1.3                 which version, of a setting of the system
-  scripts/bisect --good v1.4 --profile                         also reports what grew inside the system
-  scripts/bisect … --resume                                    resumes what was interrupted or killed
+  lth bisect --good v1.4 --metric p95 --max 3h             which commit since v1.4
+  lth bisect --good v1.4 --bad v1.5 --plan shop --duration 60
+  lth bisect --set version=1.0,1.1,1.2,1.3                 which version, of a setting of the system
+  lth bisect --good v1.4 --profile                         also reports what grew inside the system
+  lth bisect … --resume                                    resumes what was interrupted or killed
 
-Commits are those along first parents. Each is run as in scripts/ab: its plans/, env/ and systems/, with the profile's
+Commits are those along first parents. Each is run as in lth ab: its plans/, env/ and systems/, with the profile's
 build command, which runs once. One that does not build is skipped. Each run is where it is expected to show most per
 minute. It ends when one commit is 95 % probable, or several, or when both ends are equal. docs/bisect.md explains it.
 
@@ -61,7 +61,7 @@ exit codes: 0 success; 2 wrong use, nothing was measured; 3 the runs are INVALID
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/bisect`."""
+    """Set the options of `lth bisect`."""
     parser.description = "Report which commit, version or value changed a metric, and how sure that is."
     parser.epilog = _EPILOG
     take(parser, f"good bad set/bisect metric {of_equal_runs()} max note html {FOLLOWED} {FOLDERS}")
@@ -73,7 +73,9 @@ def run(options: argparse.Namespace) -> int:
     """Run or resume the bisection and return the exit code."""
     refuse_empty(options)
     followed = watcher_options(options, "the whole bisection")
-    metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
+    metric = parse_metric(
+        options.metric or _METRIC, "--metric", [one for one in compared_metrics() if not one.is_share]
+    )
     budget_of(options)  # a wrong one is named before the commits
     candidates = _candidates(options)
     bisections = Experiments(BisectRecord, options.reports)
@@ -85,8 +87,8 @@ def run(options: argparse.Namespace) -> int:
         if candidates[0].commit:
             needs_set_up()  # a check-out needs it
         builder = Builder(options, files, lambda plan: equal_load(plan, options), guardian, interrupts)
-        good = builder.side("GOOD", candidates[0])
-        ends = [good, builder.side("BAD", candidates[-1], good)]
+        good = builder.side("--good", candidates[0])
+        ends = [good, builder.side("--bad", candidates[-1], good)]
         if not candidates[0].commit:
             _check_values(builder, candidates, good)
         guess_s = bisections.guess_s(good.request.plan.name)
@@ -123,7 +125,7 @@ def _check_budget(
     if budget_of(options) is None:
         return
     parts = SideText(first.text, ref=first.commit)
-    if load := load_before_checkout("GOOD", parts, files, changed(options, set=first.settings or None)):
+    if load := load_before_checkout("--good", parts, files, changed(options, set=first.settings or None)):
         refuse_short_budget(options, load.length_s + bisections.guess_s(load.plan), _RUNS_LEAST, _ENDS)
 
 
@@ -134,21 +136,25 @@ def _candidates(options: argparse.Namespace) -> tuple[Candidate, ...]:
     common = shlex.join(word for word in words if word not in listed)
     if not options.good:
         if len(listed) != 1:
-            raise UsageError("GOOD is missing", "give GOOD=v1.4, or one setting with values: SET=version=1.0,1.1,1.2")
+            raise UsageError(
+                "--good is missing", "give --good=v1.4, or one setting with values: --set=version=1.0,1.1,1.2"
+            )
         (factor,) = parse_factors(listed[0])
         texts = [factor.assignment(level) for level in range(len(factor.values))]
         return tuple(Candidate(text, settings=f"{common} {shlex.quote(text)}".lstrip()) for text in texts)
     if listed:
-        raise UsageError(f"GOOD={options.good} and SET={listed[0]}: commits or values", "leave one of them out")
+        raise UsageError(f"--good={options.good} and --set={listed[0]}: commits or values", "leave one of them out")
     good, bad = (_commit(options, name) for name in ("good", "bad"))
     commits = git.first_parents(options.home, good, bad)
-    names = f"GOOD={options.good} and BAD={options.bad}"
+    names = f"--good={options.good} and --bad={options.bad}"
     if good == bad:
-        raise UsageError(f"{names} are the same commit", "give an earlier GOOD")
+        raise UsageError(f"{names} are the same commit", "give an earlier --good")
     if commits is None and git.first_parents(options.home, bad, good):
-        raise UsageError(f"{names} are exchanged: GOOD is after BAD", "exchange them; the older one is GOOD")
+        raise UsageError(f"{names} are exchanged: --good is after --bad", "exchange them")
     if commits is None:
-        raise UsageError(f"the history of BAD={options.bad} does not contain GOOD={options.good}", "give an ancestor")
+        raise UsageError(
+            f"the history of --bad={options.bad} does not contain --good={options.good}", "give an ancestor"
+        )
     first = Candidate(good[:_SHORT], git.subject_of(options.home, good), good, common)
     return (first, *(Candidate(one.commit[:_SHORT], one.text, one.commit, common) for one in commits))
 
@@ -157,7 +163,7 @@ def _commit(options: argparse.Namespace, name: str) -> str:
     ref = getattr(options, name)
     commit = git.commit_of(options.home, ref)
     if commit is None:
-        raise UsageError(f"{name.upper()}={ref}: no commit that git knows here", "give a branch, a tag or a commit")
+        raise UsageError(f"--{name}={ref}: no commit that git knows here", "give a branch, a tag or a commit")
     return commit
 
 
@@ -165,9 +171,9 @@ def _check_values(builder: Builder, candidates: tuple[Candidate, ...], good: Rea
     """Raise a UsageError for a value that cannot run, or runs the same as the one before."""
     before = good
     for candidate in candidates[1:]:
-        side = builder.side("SET", candidate)
+        side = builder.side("--set", candidate)
         if what_runs(side) == what_runs(before):
-            raise UsageError(f"SET: {before.side.text} and {side.side.text} run the same", "give each value once")
+            raise UsageError(f"--set: {before.side.text} and {side.side.text} run the same", "give each value once")
         before = side
 
 

@@ -1,4 +1,4 @@
-"""`scripts/check`: lint a plan, run it once with one user, and print each request with its response."""
+"""`lth check`: lint a plan, run it once with one user, and print each request with its response."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _STYLES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/check`."""
+    """Set the options of `lth check`."""
     parser.description = "Lint a plan, run it once with one user, and print each request with its response."
     parser.epilog = _EPILOG
     take(parser, "plan env properties target header curl port sampler max/check html/file yes home build")
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     unsafe = [finding for finding in result.refusals if not finding.rule.is_about_load]
     if unsafe:
         _write_page(options.html, result)
-        raise UsageError(f"{result.plan}: the plan must not run", "correct what make run refuses; nothing was sent")
+        raise UsageError(f"{result.plan}: the plan must not run", "correct what lth run refuses; nothing was sent")
     plan_pass = _pass(request, console, options, limit_s)
     result = replace(result, exchanges=plan_pass.exchanges, stopped=plan_pass.stopped, changes=plan_pass.changes)
     advice = advice_of(request.plan, result.exchanges, is_embedded=request.target is None)
@@ -186,7 +186,7 @@ def _write_page(path: Path | None, result: CheckResult) -> None:
 class CheckResult:
     """The result of a check of the JMX `file`.
 
-    `refusals` are findings for which `make run` refuses the plan, `warnings` the others. `unreached` are the labels of
+    `refusals` are findings for which `lth run` refuses the plan, `warnings` the others. `unreached` are the labels of
     enabled samplers that the pass did not run. `stopped` is where and why a pass was stopped before its end.
     `changes` are sentences about what the pass did unlike the plan. `advice` is what makes the load unrealistic.
     """
@@ -212,7 +212,7 @@ def finding_lines(result: CheckResult) -> Iterator[Line]:
     if not result.refusals and not result.warnings:
         yield f"{result.file}: no findings", Style.GOOD
     for heading, findings, style in (
-        ("make run refuses this plan", result.refusals, Style.BAD),
+        ("lth run refuses this plan", result.refusals, Style.BAD),
         ("warnings", result.warnings, Style.TITLE),
     ):
         if findings:
@@ -238,7 +238,7 @@ def closing_line(result: CheckResult) -> Line:
     if result.stopped:
         text += "; the pass is not complete"
     if result.refusals:
-        text += f"; make run refuses the plan: {plural(len(result.refusals), 'finding')} above"
+        text += f"; lth run refuses the plan: {plural(len(result.refusals), 'finding')} above"
     is_bad = result.failed_count or result.refusals or result.stopped
     return text, Style.BAD if is_bad else Style.GOOD
 

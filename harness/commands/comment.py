@@ -1,4 +1,4 @@
-"""`aggregate.py comment`: write the result of a comparison into a pull request, as one comment and a status."""
+"""`lth comment`: write the result of a comparison into a pull request, as one comment and a status."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _MOST_BYTES = 1024 * 1024
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `comment`."""
-    parser.description = "Write the result of make ab into a pull request: one comment, and the status of a commit."
+    parser.description = "Write the result of lth ab into a pull request: one comment, and the status of a commit."
     parser.epilog = _EPILOG
     take_argument(parser, "result", "?")
     take(parser, "repo pr sha link context dry-run")

@@ -1,4 +1,4 @@
-"""`aggregate.py compare`: compare two runs, two groups of runs, or two sweeps."""
+"""`lth compare`: compare two runs, two groups of runs, or two sweeps."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Na
         if noise is None:
             yield NextStep("Measure which change runs of this plan can show", str(Command.of("trust", plan=run.plan)))
             return
-        auto = "; PAIRS=auto gives its runs this length" if noise.proposal else ""
+        auto = "; --pairs=auto gives its runs this length" if noise.proposal else ""
         yield NextStep(f"The cheapest A/B test: {known_text(noise, run.plan)}{auto}")
 
 
@@ -236,7 +236,7 @@ def _command(options: argparse.Namespace, baseline: Sequence[Found], contender: 
     arguments += _judging_options(options)
     if options.label is not None:
         arguments += ["--label", options.label]
-    return shlex.join(["./aggregate.py", "compare", *arguments])
+    return shlex.join(["lth", "compare", *arguments])
 
 
 def _charts(
@@ -300,7 +300,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     analyses = [analyse(one.sweep.levels, one.sweep.goal) for one in stored_sweeps]
     label = ["--label", options.label] if options.label is not None else []
     sweeps = [_sweep_name(one) for one in stored_sweeps]
-    command = shlex.join(["./aggregate.py", "compare", *sweeps, *_judging_options(options), *label])
+    command = shlex.join(["lth", "compare", *sweeps, *_judging_options(options), *label])
     output: Path | None = options.output
     if output is None and options.save and contender.report is not None:
         output = contender.report.with_name(

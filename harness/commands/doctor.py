@@ -124,7 +124,7 @@ def _maven() -> Findings:
 def _python() -> Findings:
     yield DoctorFact("Python", f"{sys.version.split()[0]}, {sys.executable}")
     if CHECKOUT and sys.prefix == sys.base_prefix:
-        yield DoctorFact("packages", "not installed yet; make setup installs them, as does the first command")
+        yield DoctorFact("packages", "not installed yet; lth setup installs them, as does the first command")
         return
     pins, wrong = pinned(), []
     for name, version in pins.items():
@@ -137,7 +137,7 @@ def _python() -> Findings:
             wrong.append(f"{name} {distribution.version} is installed, not {version}")
         wrong += [f"{name}: {path} is not as it was installed" for path in _changed_files(distribution)]
     yield DoctorFact("packages", f"{len(pins)} pinned, {'not intact' if wrong else 'intact'}")
-    todo = "remove .venv, and run make setup" if CHECKOUT else f"pipx reinstall {NAME}, or install it again with pip"
+    todo = "remove .venv, and run lth setup" if CHECKOUT else f"pipx reinstall {NAME}, or install it again with pip"
     for what in wrong:
         yield Problem(what, "results could be wrong, or code of others could run", todo)
 

@@ -1,4 +1,4 @@
-"""`aggregate.py experiment`, and the verbs of its kinds (`ab`, `tune`, …): write the report of an experiment again."""
+"""`lth experiment`, and the verbs of its kinds (`ab`, `tune`, …): write the report of an experiment again."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from harness.site.html_option import write_html
 
 _EPILOG = """\
 examples:
-  ./aggregate.py experiment lb-nginx/ab-01              writes reports/ab/lb-nginx/ab-01.md and its JSON again
-  ./aggregate.py experiment ab-01 --html                when only one plan has it; also as one HTML file, ab-01.html
-  ./aggregate.py experiment killbill-stripe/tune-01     a designed experiment
-  ./aggregate.py experiment lb-nginx/bisect-01          a bisection
-  ./aggregate.py experiment lb-nginx/trust-01           a trust test
-  ./aggregate.py experiment thruzero/overload-07        an overload test
-  ./aggregate.py experiment killbill-stripe/sweep-07    a sweep or a capacity search
-  ./aggregate.py experiment 2026-11-21 --sure           a nightly run, for example after make accept or a kill -9
-  ./aggregate.py experiment reports/ab/lb-nginx/ab-01.md
+  lth experiment lb-nginx/ab-01              writes reports/ab/lb-nginx/ab-01.md and its JSON again
+  lth experiment ab-01 --html                when only one plan has it; also as one HTML file, ab-01.html
+  lth experiment killbill-stripe/tune-01     a designed experiment
+  lth experiment lb-nginx/bisect-01          a bisection
+  lth experiment lb-nginx/trust-01           a trust test
+  lth experiment thruzero/overload-07        an overload test
+  lth experiment killbill-stripe/sweep-07    a sweep or a capacity search
+  lth experiment 2026-11-21 --sure           a nightly run, for example after lth accept or a kill -9
+  lth experiment reports/ab/lb-nginx/ab-01.md
 
 The result is computed from the stored runs, so what was killed gets the report of what it measured; the command in its
 report resumes it. When a run has lost its numbers, nothing is written. ab, tune, bisect, trust, overload and nightly
 are the same command for one kind each, and report is the same for such a name. sweeps does more with sweeps: another
 goal, one label, several side by side.
 
-exit codes: those of scripts/ab, tune, bisect, trust, overload, nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
+exit codes: those of lth ab, tune, bisect, trust, overload, nightly: 0 success; 1 REGRESSED; 2 wrong use; 3 INVALID;
 130 not finished.
 """
 

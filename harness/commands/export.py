@@ -1,4 +1,4 @@
-"""`aggregate.py export`: write the per-second series and histograms of a run for other programs."""
+"""`lth export`: write the per-second series and histograms of a run for other programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ examples:
 
 Every sample is counted, in the second in which it ended. seconds has a row per second and label, with percentiles as in
 the report; histograms how many samples had each response time. openmetrics has the names and buckets of
-make run METRICS=1. docs/prometheus.md describes all columns.
+lth run --metrics=1. docs/prometheus.md describes all columns.
 
 The files are written into the folder export/ of the run, unless --into names another one.
 

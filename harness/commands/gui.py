@@ -1,4 +1,4 @@
-"""`scripts/gui`: open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."""
+"""`lth gui`: open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ examples:
   lth gui shop --target http://127.0.0.1:8080 --properties "amount=25"
   lth gui path/to/test.jmx                                  (any JMX, as it is)
 
-The JMX of the plan itself is opened: what you save is what make run uses. The properties are those of a run with the
+The JMX of the plan itself is opened: what you save is what lth run uses. The properties are those of a run with the
 plan's load; requests go to --target, without it to the JMX's own default. The GUI is for editing and debugging: a load
 test in it measures the GUI. Ctrl-C closes it without saving.
 
@@ -71,7 +71,7 @@ class _Opened:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/gui`."""
+    """Set the options of `lth gui`."""
     parser.description = "Open a plan in the JMeter GUI with the harness's JMeter, plugins and properties."
     parser.epilog = _EPILOG
     take(parser, "plan env properties target yes home")
@@ -142,8 +142,8 @@ def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
     plans = folder_with(options.home, "plans", options.plan)
     if is_jmx_path(options.plan, plans):
         if options.properties or options.target:
-            todo = "make init PLAN=… JMX=… makes a plan of it"
-            raise UsageError(f"PLAN={options.plan}: PROPERTIES and TARGET need a plan", todo)
+            todo = "lth init --plan=… --jmx=… makes a plan of it"
+            raise UsageError(f"--plan={options.plan}: --properties and --target need a plan", todo)
         return _Opened(Path(options.plan).resolve())
     plan = load_plan(plans, options.plan, profile.plan_changes.get(options.plan))
     if options.properties:

@@ -1,4 +1,4 @@
-"""`aggregate.py heap`: print heap, pauses and CPU of a flight recording, or attach it to runs."""
+"""`lth heap`: print heap, pauses and CPU of a flight recording, or attach it to runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ examples:
 
 A JVM records with java -XX:StartFlightRecording=filename=balancer.jfr,dumponexit=true, or jcmd PID JFR.start and
 JFR.dump filename=…. Every setting of the JDK (default, profile) has the events. A run gets what was recorded during it,
-by the clocks of both machines. make run TARGET=… JFR=balancer.jfr does the same when the load has ended.
+by the clocks of both machines. lth run --target=… --jfr=balancer.jfr does the same when the load has ended.
 
 exit codes: 0 success; 2 wrong use, a recording that cannot be read, or none of it during a run.
 """

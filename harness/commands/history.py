@@ -1,4 +1,4 @@
-"""`aggregate.py history`: print a metric of a plan over time."""
+"""`lth history`: print a metric of a plan over time."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _write_charts(output: Path, charts: Sequence[Chart]) -> None:
 
 def _command(options: argparse.Namespace) -> str:
     """Return the command that prints the same history."""
-    command = ["./aggregate.py", "history", "--plan", options.plan]
+    command = ["lth", "history", "--plan", options.plan]
     for name, default in (("label", "TOTAL"), ("metric", "average"), ("users", None), ("last", None)):
         value = getattr(options, name)
         if value != default:

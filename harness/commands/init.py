@@ -1,4 +1,4 @@
-"""`scripts/init`: make a plan of a JMX, or a small new plan, and offer the fixes that a run needs."""
+"""`lth init`: make a plan of a JMX, or a small new plan, and offer the fixes that a run needs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _LOCAL = "http://127.0.0.1:8080/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/init`."""
+    """Set the options of `lth init`."""
     parser.description = "Make a project here, or in a project a plan of a JMX or of an address."
     parser.epilog = _EPILOG
     take_argument(parser, "what", "*")
@@ -141,7 +141,7 @@ def _given(options: argparse.Namespace) -> _Given | None:
         raise UsageError("--only is for the operations of --openapi", "give both")
     if not has_requests:
         if options.header:
-            raise UsageError("HEADER is for the plan of an address", "write [headers] into the plan's TOML")
+            raise UsageError("--header is for the plan of an address", "write [headers] into the plan's TOML")
         options.jmx = Path(words[0]) if words else options.jmx
         return None
     if options.jmx:
@@ -185,13 +185,13 @@ def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> 
     """Make the plan of a request or a JMX; without either one of a request to this machine."""
     plans = options.home / "plans"
     if not _NAME.fullmatch(name) or Path(name).suffix in (".jmx", ".toml"):
-        raise UsageError(f"PLAN={name}: not a name of a plan", "use letters, digits, _ and -, such as PLAN=shop")
+        raise UsageError(f"--plan={name}: not a name of a plan", "use letters, digits, _ and -, such as --plan=shop")
     own = plans / f"{name}.jmx"
     there = [path.name for path in (own, own.with_suffix(".toml")) if path.exists()]
     is_fixing_own = options.fix and not options.jmx and own.is_file()
     if there and not options.force and not is_fixing_own:
-        more = "" if options.jmx else ", FIX=1 applies the fixes to it"
-        raise UsageError(f"plans/{there[0]} exists", f"give another PLAN; FORCE=1 replaces it{more}")
+        more = "" if options.jmx else ", --fix applies the fixes to it"
+        raise UsageError(f"plans/{there[0]} exists", f"give another --plan; --force replaces it{more}")
     if options.har:
         return make_har_plan(options, name)
     if not options.jmx and not is_fixing_own:
@@ -226,7 +226,7 @@ def _new(home: Path, name: str, given: _Given) -> int:
         log(line)
     for line in kept_lines(home / "plans", [f"{name}.jmx", f"{name}.toml"]):
         log(line)
-    log(f"next: make check PLAN={name} TARGET={made.target.origin}; make gui PLAN={name} changes it")
+    log(f"next: lth check --plan={name} --target={made.target.origin}; lth gui --plan={name} changes it")
     return EXIT_OK
 
 
@@ -248,7 +248,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
         log(f"plans/{name}.toml permits its scripts (scripts = true): read them; the first check asks")
     log("")
     if adoption.draft.changes:
-        log("fixes applied:" if is_fixed else f"fixes; make init PLAN={name} FIX=1 applies them:")
+        log("fixes applied:" if is_fixed else f"fixes; lth init --plan={name} --fix applies them:")
         for line in fix_lines(adoption.draft):
             log(line)
         log(f"the complete diff: {shown(diff)}")
@@ -277,7 +277,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     ]
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
-    log(f"\nnext: make check PLAN={name} TARGET=http://127.0.0.1:8080")
+    log(f"\nnext: lth check --plan={name} --target=http://127.0.0.1:8080")
 
 
 def refused_with_fixes(adoption: Adoption, name: str, run_files: Collection[str]) -> tuple[Finding, ...]:

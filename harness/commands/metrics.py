@@ -1,4 +1,4 @@
-"""`aggregate.py metrics`: fetch CloudWatch metrics for runs."""
+"""`lth metrics`: fetch CloudWatch metrics for runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         profile = load_profile(folder_with(options.home, "env", options.env), options.env)
         spec = requested(profile.cloudwatch, profile.name)
         if spec is None:
-            raise NothingToFetchError(f"ENV={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
+            raise NothingToFetchError(f"--env={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
     code = EXIT_OK
     named = _runs_named(in_plan(options.run, options.plan), options.reports)
     for directory in named.runs:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
             print_text(os.path.relpath(directory.report))
         except NothingToFetchError as error:
             code = error.exit_code
-            print_text(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"lth: {error}", file=sys.stderr)
     for report in named.sweep_reports:
         from harness.sweep.sources import write_sweep_report  # imported late, because only sweeps need NumPy
 

@@ -1,4 +1,4 @@
-"""`scripts/nightly`: run a suite of loads, compare them with earlier nightly runs, and write one report."""
+"""`lth nightly`: run a suite of loads, compare them with earlier nightly runs, and write one report."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
-  scripts/nightly --dry-run                           prints the runs, their order and their total time
-  scripts/nightly                                     runs env/nightly.toml and writes reports/nightly/<date>.md
-  scripts/nightly --suite env/mine.toml --s3 s3://bucket/prefix
-  scripts/nightly --resume                            resumes a nightly run that was interrupted or killed
+  lth nightly --dry-run                           prints the runs, their order and their total time
+  lth nightly                                     runs env/nightly.toml and writes reports/nightly/<date>.md
+  lth nightly --suite env/mine.toml --s3 s3://bucket/prefix
+  lth nightly --resume                            resumes a nightly run that was interrupted or killed
 
 The runs go in rounds, A B C, A B C, so that a machine that gets slower affects all loads alike. A failed run does not
 end the nightly run. A run that takes too long is stopped. A run that does not fit into the remaining time is skipped.
@@ -64,7 +64,7 @@ written. When both 1 and 3 apply, the exit code is 1; the report lists both.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/nightly`."""
+    """Set the options of `lth nightly`."""
     parser.description = (
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
@@ -178,7 +178,7 @@ class _CheckedLoad:
 
 
 def _checked(run: SuiteRun, suite: Suite, options: argparse.Namespace) -> _CheckedLoad:
-    """Return a load of the suite, checked like scripts/run does; its duration must be known, too."""
+    """Return a load of the suite, checked like lth run does; its duration must be known, too."""
     given = run.options
     where = f"{options.suite.name}: {run.title}"
     try:

@@ -1,4 +1,4 @@
-"""`aggregate.py notify`: send the message about a nightly run or an A/B test again, or a test message."""
+"""`lth notify`: send the message about a nightly run or an A/B test again, or a test message."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ examples:
   lth notify 2026-11-21                               the message about that nightly run, whatever its `when` is
   lth notify lb-nginx/ab-01                           the message about that A/B test, to [notify] of its profile
 
-scripts/nightly and scripts/ab send their messages themselves. docs/notify.md describes [notify].
+lth nightly and lth ab send their messages themselves. docs/notify.md describes [notify].
 
 exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, and the message gives the reason.
 """

@@ -1,4 +1,4 @@
-"""`scripts/overload`: offer a system up to twice its capacity, and report whether its goodput collapses."""
+"""`lth overload`: offer a system up to twice its capacity, and report whether its goodput collapses."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ _LEVEL_S = 30
 _WITHOUT = f"users rate ramp duration loops requests {LIMITS} curl port stop part soak base jfr"
 _EPILOG = """\
 examples:
-  scripts/overload --plan thruzero --set 'page_count=1 max_connections=20 accept_count=10,1000'
-  scripts/overload --plan killbill-litle --set 'max_threads=50 accept_count=10,1000' --goal 'p90<2s' --duration 15
-  scripts/overload --plan thruzero --rate 1.5 --max 20m        (100 % are 1.5 new users per second)
+  lth overload --plan thruzero --set 'page_count=1 max_connections=20 accept_count=10,1000'
+  lth overload --plan killbill-litle --set 'max_threads=50 accept_count=10,1000' --goal 'p90<2s' --duration 15
+  lth overload --plan thruzero --rate 1.5 --max 20m        (100 % are 1.5 new users per second)
 
 One run per variant: new users arrive at 50, 75, 100, 125, 150 and 200 % of the capacity, one level after the other, and
 then at 50 % again. Values with commas in --set make variants: every combination. 100 % are the requests per second at
-the capacity that scripts/capacity found last with the same SET (what all variants have in common), or --rate.
+the capacity that lth capacity found last with the same SET (what all variants have in common), or --rate.
 
 An answer is good when it succeeds within the least time limit of the goal. The verdict of a variant is CONGESTION
 COLLAPSE or GRACEFUL when the 95 % interval of (goodput at 200 %) / (peak goodput) is below or above 80 %, else
@@ -72,7 +72,7 @@ one whose system did not start; 130 interrupted, the report has the variants so 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/overload`."""
+    """Set the options of `lth overload`."""
     parser.description = (
         "Offer a system 50 % to 200 % of its capacity and write reports/<plan>/overload-<series>: goodput, rejections, "
         "time-outs and recovery of each variant."
@@ -135,7 +135,7 @@ def _requests(options: argparse.Namespace) -> Mapping[str, Request]:
     """Return the request of each variant; UsageError for a plan with another load, and for an invalid value."""
     base = resolve_request(changed(options, set=None))
     if base.plan.load.loads or load_groups(base.plan.jmx_path) != (LOAD_GROUP,):
-        what = f"PLAN={base.plan.name}: an overload test needs a plan with one load, in a thread group {LOAD_GROUP}"
+        what = f"--plan={base.plan.name}: an overload test needs a plan with one load, in a thread group {LOAD_GROUP}"
         raise UsageError(what, "choose another plan")
     settings = base.manifest.settings if base.manifest else {}
     lists = {name for name, default in settings.items() if isinstance(default, list)}
@@ -153,13 +153,13 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Ove
     """Return the record of a new test; it has no name yet. UsageError for an invalid option."""
     first = next(iter(requests.values()))
     goal = first.plan.goal
-    level_s = units.parse_duration_s(options.duration, "LEVEL_DURATION") if options.duration else float(_LEVEL_S)
+    level_s = units.parse_duration_s(options.duration, "--duration") if options.duration else float(_LEVEL_S)
     if not LEVEL_LEAST_S <= level_s <= LEVEL_MOST_S or not level_s.is_integer():
         span = f"{LEVEL_LEAST_S} to {LEVEL_MOST_S}"
-        what = f"LEVEL_DURATION={options.duration}: not a whole number of seconds from {span}"
+        what = f"--duration={options.duration}: not a whole number of seconds from {span}"
         raise UsageError(what, "a level needs ten batches of a second")
     _check_budget(options, int(level_s), len(requests))
-    rate = units.parse_number(options.rate, "RATE", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
+    rate = units.parse_number(options.rate, "--rate", 0.0, RATE_MAX_PER_S / 2) if options.rate else None
     return OverloadRecord(
         **new_fields(options, first),
         plan=first.plan.name,
@@ -181,7 +181,7 @@ def time_limit_ms(goal: Goal) -> float:
     limits = [limit for metric, limit in goal.of_metrics.items() if metric.is_time]
     limits += [goal.each_average_ms] if goal.each_average_ms is not None else []
     if not limits:
-        raise UsageError("the goal has no time limit, so no answer can be judged as good", "give GOAL='p90<2s'")
+        raise UsageError("the goal has no time limit, so no answer can be judged as good", "give --goal='p90<2s'")
     return min(limits)
 
 
@@ -189,9 +189,9 @@ def _check_budget(options: argparse.Namespace, level_s: int, variant_count: int)
     budget_s = budget_of(options)
     needed_s = planned_s(level_s, variant_count)
     if budget_s is not None and needed_s > budget_s:
-        what = f"this takes about {units.duration_text(needed_s)}, MAX is {units.duration_text(budget_s)}"
+        what = f"this takes about {units.duration_text(needed_s)}, --max is {units.duration_text(budget_s)}"
         fewer = ", give fewer variants" if variant_count > 1 else ""
-        raise UsageError(what, f"raise MAX{fewer}, or shorten LEVEL_DURATION")
+        raise UsageError(what, f"raise --max{fewer}, or shorten --duration")
 
 
 def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapacity | None:
@@ -204,7 +204,7 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapac
         given = {"plan": record.plan, "set": " ".join(common), "target": record.target or ""}
         search = Command.of("capacity", **given, env="" if record.profile == DEFAULT_PROFILE else record.profile)
         what = "the capacity is not known: there is no finished capacity search with these settings"
-        raise UsageError(what, f"run {printed(str(search))}, or give RATE=<new users per second>")
+        raise UsageError(what, f"run {printed(str(search))}, or give --rate=<new users per second>")
     return capacity
 
 

@@ -1,4 +1,4 @@
-"""`aggregate.py profile`: print the profile of a run, or what the system did in the slowest seconds of a label."""
+"""`lth profile`: print the profile of a run, or what the system did in the slowest seconds of a label."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _BYTES_PER_MB = BYTES_PER_KB * BYTES_PER_KB
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `profile`."""
-    parser.description = "Print the profile of a run that was profiled (make run PROFILE=1), as in its report."
+    parser.description = "Print the profile of a run that was profiled (lth run --profile), as in its report."
     parser.epilog = _EPILOG
     take_argument(parser, "run")
     take(parser, "label/slow plan/filter reports")
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     directory = RunDirectory(find_run(options.run, options.plan, options.reports))
     summary = stored_summary(directory)
     if not summary.observed.profiles and not summary.observed.databases:
-        raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with make run PROFILE=1")
+        raise UsageError(f"{options.run}: has no profile{_why(summary)}", "profile a run with lth run --profile")
     if options.label is None:
         print_text(_text(summary, os.path.relpath(directory.path)))
         return EXIT_OK

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     parse_target(options.address.partition("?")[0], "the address", "http://127.0.0.1:8080/")
     options.home = new_home(options.home, Path.cwd())
     if (options.home / "plans" / f"{options.plan}.jmx").exists() and not options.force:
-        raise UsageError(f"plans/{options.plan}.jmx exists", "give another PLAN; FORCE=1 replaces it")
+        raise UsageError(f"plans/{options.plan}.jmx exists", "give another --plan; --force replaces it")
     har = options.build / "har" / f"{options.plan}.har"
     har.parent.mkdir(parents=True, exist_ok=True)
     har.touch(mode=0o600)

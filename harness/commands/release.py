@@ -45,7 +45,7 @@ Writes release-sweep-01-sweep-02 beside the new sweep three times: .md, .html (o
 .confluence.xml (storage format of Confluence; attach the charts in the folder of the same name); .json has its result
 for programs. Text in the notes block of the .md is preserved and is in all three.
 
-Measure each cell at least three times (REPEAT=3): otherwise the page says which change it cannot see.
+Measure each cell at least three times (--repeat=3): otherwise the page says which change it cannot see.
 
 exit codes: 0 success, whatever the verdict is; 2 wrong use: a missing sweep, different plans, no common level.
 """
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     long = read_long_run(options.long, options.reports) if options.long else None
     thresholds = thresholds_of(options.home, [*new.sweeps])
     release = release_of(new, bases, thresholds, anyway=options.anyway, long=long)
-    log = stderr_log("aggregate.py: ")
+    log = stderr_log("lth: ")
     release = replace(
         release,
         new=_watched(new, log),
@@ -103,7 +103,7 @@ def _watched(edition: Edition, log: Log | None = None) -> Edition:
 
 def _command(options: argparse.Namespace, contenders: list[str]) -> str:
     """Return the command that writes the same page again."""
-    command = ["./aggregate.py", "release", *contenders]
+    command = ["lth", "release", *contenders]
     command += [word for base in options.base for word in ("--base", base)]
     command += ["--long", options.long] if options.long else []
     command += ["--template", options.template] if options.template != "ptf" else []

@@ -1,4 +1,4 @@
-"""`aggregate.py report`: write the report of a run again, merge several runs into one, or make one of a file."""
+"""`lth report`: write the report of a run again, merge several runs into one, or make one of a file."""
 
 from __future__ import annotations
 

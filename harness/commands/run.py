@@ -1,4 +1,4 @@
-"""`scripts/run`: run one load test against a system or a target, and write its run directory and report."""
+"""`lth run`: run one load test against a system or a target, and write its run directory and report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from harness.base.install.toolchain import ensure_profiler
 from harness.base.interrupts import Interrupts
 from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
-from harness.base.paths import shown, tool_command
-from harness.base.project import CHECKOUT, current_project
+from harness.base.paths import shown
+from harness.base.project import current_project
 from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
 from harness.history.catalogue import Entry
 from harness.history.files import entries_of
@@ -83,7 +83,7 @@ examples:
   lth run killbill-stripe --users 50 --base run-07_1                 (its report compares it with run-07_1)
   lth run killbill-stripe --users 50 --soak --duration 12h              (looks for leaks; docs/soak.md)
 
-Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or ERRORS=100%,
+Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or --errors=100%,
 lifts that.
 
 exit codes: 0 success; 1 the run missed a goal or was stopped early; 2 wrong use, nothing was measured; 3 the run is
@@ -93,7 +93,7 @@ make returns 2 for every failure: call lth run where the exit code matters.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/run`."""
+    """Set the options of `lth run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
     take(parser, f"{of_runs()} max sure compare series note html start-at {FOLLOWED} s3 {FOLDERS} result overload")
@@ -216,8 +216,8 @@ def _check_parts(options: argparse.Namespace, request: Request) -> None:
     """Raise UsageError for what the parts of a run cannot have."""
     check_start(options.start_at or "")
     if options.start_at and not request.part:
-        what = f"START_AT={options.start_at} is for a part of a run"
-        raise UsageError(what, "give PART=1/2 as well, or leave it out: ON=local:2 starts all parts at once")
+        what = f"--start-at={options.start_at} is for a part of a run"
+        raise UsageError(what, "give --part=1/2 as well, or leave it out: --on=local:2 starts all parts at once")
     check_places(request)
 
 
@@ -241,7 +241,9 @@ def _end_of_part(part: Part, directory: RunDirectory, context: RunContext, resul
     """Print where the samples of a part are, and return its exit code: only the whole run has a verdict."""
     record = directory.read_run()
     assert record is not None  # it was measured
-    context.log(f"part {part}: {shown(directory.path)}; merge all parts: {tool_command('report', '--merge', '…')}")
+    context.log(
+        f"part {part}: {shown(directory.path)}; merge all parts: {shlex.join(['lth', 'report', '--merge', '…'])}"
+    )
     for reason in record.stop_reasons:
         context.log(reason)
     code = EXIT_INVALID if record.stop_reasons else EXIT_INTERRUPTED if record.interrupted else EXIT_OK
@@ -264,13 +266,13 @@ def _compared(
 
 
 def _log_proposal(options: argparse.Namespace, spec: RunSpec) -> None:
-    """Print for DURATION=auto, whose mean is precise, what the newest trust test says of comparisons of such runs."""
+    """Print for --duration=auto, whose mean is precise, what the newest trust test says of comparisons of such runs."""
     load = load_record(spec.load, spec.plan.load)
     if load.is_auto:
         from harness.kinds.trust.known import known, known_text  # deferred: it loads NumPy
 
         found = known(options.reports, spec.plan.name, load, spec.profile.name)
-        log(f"DURATION=auto makes the mean of this run precise. To compare runs: {known_text(found, spec.plan.name)}")
+        log(f"--duration=auto makes the mean of this run precise. To compare runs: {known_text(found, spec.plan.name)}")
 
 
 def _references(options: argparse.Namespace, spec: RunSpec) -> References:
@@ -285,20 +287,14 @@ def _references(options: argparse.Namespace, spec: RunSpec) -> References:
 def _attach_recording(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
     """Attach the recording of JFR, if one was given; log what is not known, and the command that attaches it later."""
     if options.jfr and (why := attach(directory, options.jfr, process_of(options.jfr), {})):
-        command = tool_command("heap", shown(options.jfr), "--run", shown(directory.path))
-        context.log(f"JFR={shown(options.jfr)}: {why}; attach it later: {command}")
+        command = shlex.join(["lth", "heap", shown(options.jfr), "--run", shown(directory.path)])
+        context.log(f"--jfr={shown(options.jfr)}: {why}; attach it later: {command}")
 
 
 def compare_command(baseline: str, contender: str, reports: Path) -> str:
     """Return the command that compares two runs in `reports`, for the current working directory."""
     others = [] if reports == current_project().reports else [shown(reports)]
-    if Path.cwd() == CHECKOUT:
-        return " ".join(
-            [f"make compare BASE={baseline} NEW={contender}", *(f"REPORTS={shlex.quote(one)}" for one in others)]
-        )
-    return tool_command(
-        "compare", "--save", baseline, contender, *(word for one in others for word in ("--reports", one))
-    )
+    return shlex.join(["lth", "compare", baseline, contender, *(word for one in others for word in ("--reports", one))])
 
 
 def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> None:

@@ -1,4 +1,4 @@
-"""`aggregate.py site`: write all reports as a static HTML site."""
+"""`lth site`: write all reports as a static HTML site."""
 
 from __future__ import annotations
 

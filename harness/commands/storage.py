@@ -1,4 +1,4 @@
-"""`aggregate.py push`, `pull` and `ls`: upload runs to S3, download them, list them."""
+"""`lth push`, `pull` and `ls`: upload runs to S3, download them, list them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         wanted = _wanted(options, names)
         return _list(storage, wanted, options.verify) if options.verb == LS else _pull(options, storage, wanted)
     except KeyboardInterrupt:
-        print_text("aggregate.py: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
+        print_text("lth: interrupted; finished files remain, repeat the command to resume", file=sys.stderr)
         return EXIT_INTERRUPTED
 
 
@@ -113,7 +113,7 @@ def _push(options: argparse.Namespace, storage: Storage, names: Sequence[str]) -
         try:
             push(directory, storage, print, options.replace)
         except (DifferentError, ManifestError) as error:
-            print_text(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"lth: {error}", file=sys.stderr)
             code = EXIT_USAGE
     return code
 
@@ -139,7 +139,7 @@ def _pull(options: argparse.Namespace, storage: Storage, wanted: Wanted) -> int:
     for run in pulled.incomplete:
         print_text(f"{run}: left out: its push was interrupted and not repeated", file=sys.stderr)
     for reason in (*pulled.refused, *pulled.damaged):
-        print_text(f"aggregate.py: {reason}", file=sys.stderr)
+        print_text(f"lth: {reason}", file=sys.stderr)
     where = os.path.relpath(options.reports)
     print_text(f"{where}: {units.plural(len(pulled.runs), 'run')} pulled, {len(pulled.there)} already present")
     if pulled.damaged:
@@ -161,7 +161,7 @@ def _list(storage: Storage, wanted: Wanted, is_verified: bool) -> int:
     if not damaged_count:
         return EXIT_OK
     what = f"{units.plural(damaged_count, 'run')} not as pushed"
-    print_text(f"aggregate.py: {what}; push again from the machine that has the files", file=sys.stderr)
+    print_text(f"lth: {what}; push again from the machine that has the files", file=sys.stderr)
     return EXIT_INVALID
 
 

@@ -1,4 +1,4 @@
-"""`aggregate.py summary`: write SUMMARY.md, the list of all runs."""
+"""`lth summary`: write SUMMARY.md, the list of all runs."""
 
 from __future__ import annotations
 

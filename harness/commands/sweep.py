@@ -1,4 +1,4 @@
-"""`scripts/sweep`: run a plan at several numbers of users, or values of a setting, and write one report."""
+"""`lth sweep`: run a plan at several numbers of users, or values of a setting, and write one report."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from harness.sweep.swept_set import requests_of
 _REPEAT_MAX = 100
 _EPILOG = """\
 examples:
-  scripts/sweep --plan killbill-stripe --users 1,5,10,25,50
-  scripts/sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
-  scripts/sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
-  scripts/sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
-  scripts/sweep --plan lb-gwlb --users 50,100 --target http://127.0.0.1:8290 --jfr balancer.jfr  (heap, CPU)
-  scripts/sweep --plan lb-nginx --users 50 --set "delay_ms=10,20,40"     (the levels are values of a setting)
-  scripts/sweep --plan killbill-stripe --find --goal 'p90<2s' --from 20       (the largest number of users within it)
-  scripts/sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
+  lth sweep --plan killbill-stripe --users 1,5,10,25,50
+  lth sweep --plan killbill-stripe --users 10,25,50 --repeat 3 --fresh --duration 5m
+  lth sweep --plan killbill-stripe --resume sweep-07         (after Ctrl-C or a crash; or repeat the command)
+  lth sweep --plan killbill-stripe --users 1,5,10 --target http://127.0.0.1:8080
+  lth sweep --plan lb-gwlb --users 50,100 --target http://127.0.0.1:8290 --jfr balancer.jfr  (heap, CPU)
+  lth sweep --plan lb-nginx --users 50 --set "delay_ms=10,20,40"     (the levels are values of a setting)
+  lth sweep --plan killbill-stripe --find --goal 'p90<2s' --from 20       (the largest number of users within it)
+  lth sweep --plan killbill-stripe --users 5,50,500 --goal 'p95<1500, errors<1%' --stop 'errors>50% for 10s'
 
 With --repeat 3 the levels run in rounds: 1,5,10, 1,5,10, 1,5,10. A system that gets slower over time then affects all
 levels alike, and the effect is not mistaken for an effect of the users.
@@ -61,7 +61,7 @@ exit codes: 0 success, also when a level misses the goal; 2 wrong use, nothing w
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/sweep`."""
+    """Set the options of `lth sweep`."""
     parser.description = (
         "Run a plan at several numbers of users, or values of a setting, and write reports/<plan>/sweep-<series> with "
         "one report of all of them."
@@ -76,9 +76,11 @@ def parse_levels(text: str) -> tuple[int, ...]:
     """Return the numbers of users in a text such as 1,5,10. UsageError for an invalid or repeated number."""
     users: list[int] = []
     for part in text.split(","):
-        number = units.parse_whole_number(part, "USERS", 1, USERS_MAX)
+        number = units.parse_whole_number(part, "--users", 1, USERS_MAX)
         if number in users:
-            raise UsageError(f"USERS={text}: {number} is listed twice", "give REPEAT=2 to measure every level twice")
+            raise UsageError(
+                f"--users={text}: {number} is listed twice", "give --repeat=2 to measure every level twice"
+            )
         users.append(number)
     return tuple(users)
 
@@ -101,10 +103,10 @@ def _record(options: argparse.Namespace, requests: Mapping[str, Request]) -> Swe
     """Return the record of a new sweep over levels; it has no name yet."""
     request, values = next(iter(requests.values())), tuple(filter(None, requests))
     if not options.users and not values:
-        todo = 'give the levels: USERS=1,5,10,25,50, or values of a setting: SET="delay_ms=10,20,40"'
-        raise UsageError("USERS is missing", todo)
+        todo = 'give the levels: --users=1,5,10,25,50, or values of a setting: --set="delay_ms=10,20,40"'
+        raise UsageError("--users is missing", todo)
     record = new_record(options, request, SWEEP)
-    repeat = units.parse_whole_number(options.repeat or "1", "REPEAT", 1, _REPEAT_MAX)
+    repeat = units.parse_whole_number(options.repeat or "1", "--repeat", 1, _REPEAT_MAX)
     users_of_levels = parse_levels(options.users) if options.users else (default_users(request),)
     # Another setting of the system needs another start of it; a property of the plan does not.
     restarts = len({str(one.settings) for one in requests.values()}) > 1

@@ -1,4 +1,4 @@
-"""`aggregate.py sweep`: write the report of one sweep, or of several side by side."""
+"""`lth sweep`: write the report of one sweep, or of several side by side."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from harness.sweep.sources import find_sweeps, printed_sweeps, write_sweep_repor
 MARKDOWN, CSV, JSON = "markdown", "csv", "json"
 _EPILOG = """\
 examples:
-  ./aggregate.py sweep killbill-stripe/sweep-07                      writes its report and charts again
-  ./aggregate.py sweep killbill-stripe/sweep-07 --html               also as one HTML file, sweep-07.html
-  ./aggregate.py sweep killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users meet another goal
-  ./aggregate.py sweep 'killbill-stripe/run-03_*'                    separate runs; each number of users is a level
-  ./aggregate.py sweep lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report; TITLE=NAME names a line
-  ./aggregate.py sweep ours/sweep-02 published.csv                   next to published figures, with the differences
-  ./aggregate.py sweep folio-workflow/sweep-01 --label 'Check In'    one transaction or request instead of TOTAL
-  ./aggregate.py sweep report.md#2                                   the second table of levels in a Markdown file
-  ./aggregate.py sweep killbill-stripe/sweep-07 --format csv > levels.csv
+  lth sweeps killbill-stripe/sweep-07                      writes its report and charts again
+  lth sweeps killbill-stripe/sweep-07 --html               also as one HTML file, sweep-07.html
+  lth sweeps killbill-stripe/sweep-07 --p90 500 --errors 1%    how many users meet another goal
+  lth sweeps 'killbill-stripe/run-03_*'                    separate runs; each number of users is a level
+  lth sweeps lb/sweep-01 lb/sweep-02 direct=lb/sweep-03    one report; TITLE=NAME names a line
+  lth sweeps ours/sweep-02 published.csv                   next to published figures, with the differences
+  lth sweeps folio-workflow/sweep-01 --label 'Check In'    one transaction or request instead of TOTAL
+  lth sweeps report.md#2                                   the second table of levels in a Markdown file
+  lth sweeps killbill-stripe/sweep-07 --format csv > levels.csv
 
 A CSV of levels starts with a header: users, and any of rate_per_s, average_ms, p50_ms, p75_ms, p90_ms, p95_ms,
 error_ratio, sample_count. Lines that start with # are comments. Percentages in a Markdown table are checked against its
@@ -117,7 +117,7 @@ def _joined(own: Goal | None, wanted: Goal) -> Goal | None:
 
 def _command(options: argparse.Namespace, names: Sequence[str]) -> str:
     """Return the command that writes the same report, without absolute paths."""
-    command = ["./aggregate.py", "sweep", *names]
+    command = ["lth", "sweeps", *names]
     command += ["--compare"] if options.pairs else []
     command += ["--label", options.label] if options.label is not None else []
     for name in (metric.name for metric in option_metrics()):

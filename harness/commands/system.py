@@ -1,4 +1,4 @@
-"""`scripts/system`: start a plan's system and keep it running until Ctrl-C."""
+"""`lth system`: start a plan's system and keep it running until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PERIOD_S = 0.5
 _EPILOG = """\
 example:
   lth system killbill-stripe --port 8080
-  make run PLAN=killbill-stripe TARGET=http://127.0.0.1:8080       (in another terminal)
+  lth run --plan=killbill-stripe --target=http://127.0.0.1:8080       (in another terminal)
 
 exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 the system did not start, or died.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/system`."""
+    """Set the options of `lth system`."""
     parser.description = "Start a plan's system, print its address, and keep it running until Ctrl-C."
     parser.epilog = _EPILOG
     take(parser, "plan/systems env port prepare-only logs yes home")

@@ -1,4 +1,4 @@
-"""`aggregate.py table`: print the statistics of JTL files as a table, CSV or JSON."""
+"""`lth table`: print the statistics of JTL files as a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
         except UsageError as error:
             if not options.each:
                 raise
-            print_text(f"aggregate.py: {error}", file=sys.stderr)
+            print_text(f"lth: {error}", file=sys.stderr)
             code = EXIT_USAGE
     printer.end()
     return code

@@ -1,4 +1,4 @@
-"""`aggregate.py tally`: write the counts of JTL files to a small file, of which `table` makes the same table."""
+"""`lth tally`: write the counts of JTL files to a small file, of which `table` makes the same table."""
 
 from __future__ import annotations
 
@@ -60,6 +60,6 @@ def run(options: argparse.Namespace) -> int:
     sample_count = sum(counts.histogram.count for by_source in tally.labels.values() for counts in by_source.values())
     print_text(
         f"{path}: {units.plural(sample_count, 'sample')} of {units.plural(len(tally.names), 'file')}, "
-        f"{units.kb_text(len(content))} KB; ./aggregate.py table {path} prints the table"
+        f"{units.kb_text(len(content))} KB; lth table {path} prints the table"
     )
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""`scripts/trust`: what a benchmark sees: the smallest change, the cheapest test, and which metric must not gate."""
+"""`lth trust`: what a benchmark sees: the smallest change, the cheapest test, and which metric must not gate."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DETECT_MOST = 1.0
 _WITHOUT = f"loops curl port {GOALS} stop profile part soak base jfr"
 _EPILOG = """\
 examples:
-  scripts/trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
-  scripts/trust lb-nginx --detect 2% --users 50 --duration 2m --max 1h
-  scripts/trust thruzero --rate 5                        of an open load: five new users per second
-  scripts/trust lb-nginx --resume                        resumes what was interrupted or killed
-  scripts/trust --all                                    a page over all plans with a history; runs nothing
+  lth trust lb-nginx                                 which change of lb-nginx can be seen, with how many pairs
+  lth trust lb-nginx --detect 2% --users 50 --duration 2m --max 1h
+  lth trust thruzero --rate 5                        of an open load: five new users per second
+  lth trust lb-nginx --resume                        resumes what was interrupted or killed
+  lth trust --all                                    a page over all plans with a history; runs nothing
 
 The plan runs twice after each of several starts of the system, so the scatter of a metric is split into that within a
 run, between runs, between starts, and, with a history, between days. The report has the smallest change that an A/B
@@ -42,7 +42,7 @@ written.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/trust`."""
+    """Set the options of `lth trust`."""
     parser.description = "Report the smallest change that a benchmark sees, and the cheapest A/B test that sees it."
     parser.epilog = _EPILOG
     take(parser, f"{of_runs(_WITHOUT)} detect max all/trust note html {FOLLOWED} {FOLDERS}")
@@ -69,14 +69,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _record(options: argparse.Namespace, request: Request) -> TrustRecord:
     """Return the record of a new test, without a name and the number of its starts."""
-    detect_ratio = units.parse_percent_ratio(options.detect, "DETECT")
+    detect_ratio = units.parse_percent_ratio(options.detect, "--detect")
     if not 0 < detect_ratio <= _DETECT_MOST:
-        raise UsageError(f"DETECT={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
+        raise UsageError(f"--detect={options.detect}: must be above 0 and at most 100%", "give a change such as 5%")
     load = parse_load(LoadArguments(**{name: getattr(options, name) for name in LENGTH}))
     if load.is_auto:
-        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
+        raise UsageError("--duration=auto: the runs would have different lengths", "give a time, such as --duration=60")
     if load.users and load.rate_per_s:
-        raise UsageError(f"USERS={options.users} and RATE={options.rate}: a trust test has one of them", "give one")
+        raise UsageError(f"--users={options.users} and --rate={options.rate}: a trust test has one of them", "give one")
     return TrustRecord(
         **new_fields(options, request),
         plan=request.plan.name,

@@ -1,4 +1,4 @@
-"""`scripts/tune`: find out which settings matter, by a designed experiment on this machine."""
+"""`lth tune`: find out which settings matter, by a designed experiment on this machine."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ from harness.site.html_option import publish
 _METRIC = "p90"
 _EPILOG = f"""\
 examples:
-  scripts/tune --set 'plugin_threads=30,60,100 dao_max_active=50,80' --users 50 --duration 60
-  scripts/tune --set 'plugin_threads=2,60 log_level=WARN,INFO' --metric average --max 30m
-  scripts/tune --plan thruzero --set 'max_threads=50,200 accept_count=10,100 gc=G1,Parallel'   all 8 combinations
-  scripts/tune … --resume                                            resumes what was interrupted or killed
+  lth tune --set 'plugin_threads=30,60,100 dao_max_active=50,80' --users 50 --duration 60
+  lth tune --set 'plugin_threads=2,60 log_level=WARN,INFO' --metric average --max 30m
+  lth tune --plan thruzero --set 'max_threads=50,200 accept_count=10,100 gc=G1,Parallel'   all 8 combinations
+  lth tune … --resume                                            resumes what was interrupted or killed
 
 The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a part: in random
 order, in blocks with one more run of the baseline each, after one warm-up run. Each run has a system of its own.
@@ -65,7 +65,7 @@ exit codes: 0 success; 2 wrong use, nothing was measured; 3 the runs are INVALID
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Set the options of `scripts/tune`."""
+    """Set the options of `lth tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
     take(parser, f"set/values metric target {of_equal_runs()} repeat max note html {FOLLOWED} {FOLDERS}")
@@ -78,8 +78,10 @@ def run(options: argparse.Namespace) -> int:
     refuse_empty(options)
     followed = watcher_options(options, "the whole experiment")
     factors = parse_factors(options.set or "")
-    metric = parse_metric(options.metric or _METRIC, "METRIC", [one for one in compared_metrics() if not one.is_share])
-    repeat = units.parse_whole_number(options.repeat, "REPEAT", 1, REPEAT_MOST) if options.repeat else None
+    metric = parse_metric(
+        options.metric or _METRIC, "--metric", [one for one in compared_metrics() if not one.is_share]
+    )
+    repeat = units.parse_whole_number(options.repeat, "--repeat", 1, REPEAT_MOST) if options.repeat else None
     budget_s = budget_of(options)
     with Interrupts() as interrupts, ExitStack() as stack:
         files = working_copy(options.home, options.build)
@@ -128,9 +130,9 @@ class _Experiment:
 
 
 def _side(factors: Sequence[Factor], cell: Cell, options: argparse.Namespace, files: SideFiles) -> ReadySide:
-    """Return a combination, resolved like scripts/run does; UsageError when it cannot run."""
+    """Return a combination, resolved like lth run does; UsageError when it cannot run."""
     text = SideText(set_text(factors, cell), target=options.target, changes=tuple(assignments(factors, cell)))
-    return ready_side("SET", text, changed(options, set=None), files)
+    return ready_side("--set", text, changed(options, set=None), files)
 
 
 def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files: SideFiles) -> list[ReadySide]:
@@ -147,7 +149,7 @@ def _checked_sides(factors: Sequence[Factor], options: argparse.Namespace, files
         for other in sides[:index]:
             if what_runs(side) == what_runs(other):
                 what = f"{other.side.text} and {side.side.text} run the same"
-                raise UsageError(f"SET: {what}", "give each value once")
+                raise UsageError(f"--set: {what}", "give each value once")
     return sides
 
 
@@ -171,10 +173,10 @@ def _design(
             return design
     assert budget_s is not None
     raise UsageError(
-        f"MAX={units.duration_text(budget_s)} is too short: with the warm-up run, {len(design.cells)} of "
+        f"--max={units.duration_text(budget_s)} is too short: with the warm-up run, {len(design.cells)} of "
         f"{combination_count(factors)} combinations are {design.run_count + 1} runs of about "
         f"{units.duration_text(each_s)}, {units.duration_text(needed_s)} together",
-        f"give MAX={round(needed_s / 60 + 0.5)}m, fewer values, or a shorter DURATION",
+        f"give --max={round(needed_s / 60 + 0.5)}m, fewer values, or a shorter --duration",
     )
 
 
@@ -197,7 +199,7 @@ def _proposal(request: Request, load: Load, experiment: _Experiment, options: ar
     distance, cells = Gauge(metric, threshold).least, len(experiment.design.cells)
     repeat = repeat_that_finds(experiment.factors, cells, variance, distance, plan.thresholds.alpha)
     seen = f"an effect of {change_text(threshold)} in {metric.name} ({noise.test})"
-    return f"REPEAT={repeat} finds {seen}" if repeat else f"longer runs: no REPEAT up to {REPEAT_MOST} finds {seen}"
+    return f"--repeat={repeat} finds {seen}" if repeat else f"longer runs: no --repeat up to {REPEAT_MOST} finds {seen}"
 
 
 def _record(options: argparse.Namespace, baseline: ReadySide, load: Load, experiment: _Experiment) -> TuneRecord:

@@ -141,7 +141,7 @@ def _of_sources(results: Sequence[RunResult]) -> Iterator[str]:
     started = [result.name for result in results if result.run and result.run.is_embedded]
     if targets and started:
         yield (
-            f"{', '.join(targets)} measured a TARGET with unknown settings, {', '.join(started)} a system that "
+            f"{', '.join(targets)} measured a --target with unknown settings, {', '.join(started)} a system that "
             "the harness started with known settings. Compare the settings by hand: one of them may cause the "
             "difference."
         )

@@ -64,7 +64,7 @@ def compare(
             f"Judged anyway, although {'; '.join(doubtful)}."
             if anyway
             else "With a DOUBTFUL run metrics are shown but not judged. Leave it out, measure again, or pass --anyway "
-            "(ANYWAY=1)."
+            "(--anyway)."
         )
     unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
     baseline_labels, contender_labels = label_names(baseline), label_names(contender)

@@ -28,11 +28,11 @@ def equal_load(plan: Plan, options: argparse.Namespace) -> Load:
     """Return the load of each run; UsageError when the runs would have different or unknown lengths."""
     request = parse_load(LoadArguments(**{name: getattr(options, name) for name in LENGTH}))
     if request.is_auto:
-        raise UsageError("DURATION=auto: the runs would have different lengths", "give a time, such as DURATION=60")
+        raise UsageError("--duration=auto: the runs would have different lengths", "give a time, such as --duration=60")
     # All runs have the same length.
     load = resolve_load(request, replace(plan.load, auto_most_s=None))
     if load.duration_s is None:
-        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
+        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give --duration=60")
     return load
 
 
@@ -41,7 +41,7 @@ def default_users(request: Request) -> int:
     load = request.plan.load
     users = total_users(load.loads) if load.loads else load.users
     if not users:
-        raise UsageError("USERS is missing", f"PLAN={request.plan.name} has none: give the users of all levels")
+        raise UsageError("--users is missing", f"--plan={request.plan.name} has none: give the users of all levels")
     return users
 
 
@@ -94,7 +94,7 @@ def own_arguments(options: argparse.Namespace) -> tuple[str, ...]:
 
 def budget_of(options: argparse.Namespace) -> float | None:
     """Return the time limit of all runs, s; None without one."""
-    return units.parse_duration_s(options.max, "MAX") if getattr(options, "max", None) else None
+    return units.parse_duration_s(options.max, "--max") if getattr(options, "max", None) else None
 
 
 def refuse_short_budget(options: argparse.Namespace, each_s: float, run_count: int, purpose: str) -> None:
@@ -104,7 +104,7 @@ def refuse_short_budget(options: argparse.Namespace, each_s: float, run_count: i
         return
     each, needed = (units.duration_text(seconds) for seconds in (each_s, needed_s))
     raise UsageError(
-        f"MAX={options.max} is too short for {purpose}: with the warm-up run they are {run_count} runs of "
+        f"--max={options.max} is too short for {purpose}: with the warm-up run they are {run_count} runs of "
         f"about {each}, {needed} together",
-        f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
+        f"give --max={round(needed_s / 60 + 0.5)}m, or a shorter --duration",
     )

@@ -199,7 +199,7 @@ class Experiments(Generic[R]):
         if self.kind.folder:
             what = f"{self._type.what} is in progress in {os.path.relpath(folder)}"
             return alone_in(folder, what, "wait until it ends")
-        todo = "wait for its end, or start another one with NEW=1"
+        todo = "wait for its end, or start another one with --new"
         return alone_in(folder, f"{files.name} is running in another process", todo)
 
     def begun(
@@ -227,7 +227,7 @@ class Experiments(Generic[R]):
             record = self._resumed(stored, files, new)
             if options.resume and stored.state == FINISHED and not is_open(files, record):
                 raise UsageError(f"--resume: {stored.id} is finished", f"leave it out to start a new {self.kind.key}")
-            new_one = "" if options.resume else f" (NEW=1 starts another {self.kind.key})"
+            new_one = "" if options.resume else f" (--new starts another {self.kind.key})"
             ended = sum(run.state == ENDED for run in record.runs)
             log(f"{record.id}: resumed after {units.plural(ended, 'run')}{new_one}")
             if new.git_commit != stored.git_commit:
@@ -278,7 +278,7 @@ class Experiments(Generic[R]):
             except UsageError as error:
                 if files != there[-1] or isinstance(error, OtherVersionError):
                     continue
-                todo = f"it may be the {self.kind.key} to resume: repair it, or start another with NEW=1"
+                todo = f"it may be the {self.kind.key} to resume: repair it, or start another with --new"
                 raise UsageError(error.what, todo) from None
             if stored.state == RUNNING and stored.is_continued_by(new) and not _difference(stored, new, options):
                 if stored.is_of_code(new.git_commit, new.git_changed):

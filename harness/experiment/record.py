@@ -163,7 +163,7 @@ class PlanExperiment(ExperimentRecord):
 class EqualRuns(PlanExperiment):
     """The record of an experiment with equal loads of one plan.
 
-    `arguments` are options of scripts/run for all runs. A run should take `planned_s` beside its start, and is stopped
+    `arguments` are options of lth run for all runs. A run should take `planned_s` beside its start, and is stopped
     after `limit_s`.
     """
 

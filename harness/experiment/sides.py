@@ -58,7 +58,12 @@ class ReadySide:
     @property
     def title(self) -> str:
         """The side as messages name it."""
-        return f"{self.name}={self.side.text}"
+        return f"{_option(self.name)}={self.side.text}"
+
+
+def _option(name: str) -> str:
+    """Return the option of a side: --a for A."""
+    return name if name.startswith("--") else f"--{name.lower()}"
 
 
 def parse_side(name: str, text: str, profiles: Collection[str]) -> SideText:
@@ -75,7 +80,7 @@ def parse_side(name: str, text: str, profiles: Collection[str]) -> SideText:
             continue
         kind = "target" if _ADDRESS.match(word) else "profile" if word in profiles else "ref"
         if kind in parts or word.startswith("-"):
-            raise UsageError(f"{name}={text}: {word} is one word too many", f"a side is {_FORMS}, each once")
+            raise UsageError(f"{_option(name)}={text}: {word} is one word too many", f"a side is {_FORMS}, each once")
         parts[kind] = word
     return SideText(text, parts.get("profile"), parts.get("target"), parts.get("ref"), tuple(changes))
 
@@ -85,7 +90,7 @@ def unknown_ref(name: str, word: str, profiles: Collection[str]) -> UsageError:
     near = did_you_mean(word, profiles)
     fetch = f"git fetch brings {word}; " if "/" in word else ""
     todo = f"{near}{fetch}give {_FORMS}; profiles: {', '.join(sorted(profiles))}"
-    return UsageError(f"{name}={word}: neither a profile nor a commit that git knows here", todo)
+    return UsageError(f"{_option(name)}={word}: neither a profile nor a commit that git knows here", todo)
 
 
 def ready_side(name: str, text: SideText, options: argparse.Namespace, files: SideFiles) -> ReadySide:
@@ -100,7 +105,7 @@ def ready_side(name: str, text: SideText, options: argparse.Namespace, files: Si
         folders = {"home": files.home, "build": files.build}
         request = resolve_request(changed(options, env=profile, target=text.target, set=given or None, **folders))
     except HarnessError as error:
-        raise UsageError(f"{name}={text.text}: {error.what}", error.todo) from None
+        raise UsageError(f"{_option(name)}={text.text}: {error.what}", error.todo) from None
     target, values = request.target.url if request.target else None, request.set_values
     settings, properties = shlex.join(values.settings), shlex.join(values.properties)
     side = Side(text.text, profile, target, text.ref, files.commit, settings, properties)
@@ -157,7 +162,7 @@ class Side:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The options of scripts/run for this side."""
+        """The options of lth run for this side."""
         values = f"{self.settings} {self.properties}".strip()
         given = {"env": self.profile, "target": self.target, "set": values}
         return tuple(f"--{name}={value}" for name, value in given.items() if value)

@@ -99,5 +99,5 @@ def log_end(
         log(f"report: {shown(files.report)}{more}")
     if record.state == RUNNING or record.stop_reason or is_open:
         why = f"{record.id}: {record.stop_reason or 'not finished'}"
-        larger = " and a larger MAX" if record.stop_reason and record.state != RUNNING else ""
+        larger = " and a larger --max" if record.stop_reason and record.state != RUNNING else ""
         log(f"{why}; resume with: {printed(record.resume_command)}{larger}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import shlex
 import shutil
 import tempfile
 import time
@@ -21,7 +22,7 @@ from harness.base.guardian import Guardian
 from harness.base.install import toolchain
 from harness.base.interrupts import Interrupts
 from harness.base.open_files import allow_open_files
-from harness.base.paths import shown, tool_command
+from harness.base.paths import shown
 from harness.base.secrets import mask_secrets
 from harness.experiment.execute import InProcess, MeasuredRun
 from harness.experiment.files import ExperimentFiles
@@ -135,8 +136,8 @@ def _attach(directories: Sequence[RunDirectory], record: PlanExperiment, recordi
             write_report(directory)
     if why := next(filter(None, whys), ""):
         runs = f"{record.plan}/run-{record.series}_*"
-        command = tool_command("heap", shown(recording), "--run", runs)
-        context.log(f"JFR={shown(recording)}: {why}; attach it later: {command}")
+        command = shlex.join(["lth", "heap", shown(recording), "--run", runs])
+        context.log(f"--jfr={shown(recording)}: {why}; attach it later: {command}")
 
 
 class Levels(Generic[R]):

@@ -71,7 +71,7 @@ def parse_acceptances(text: str, where: str) -> tuple[Acceptance, ...]:
 
 def _parsed(row: list[str], where: str) -> Acceptance:
     if len(row) != len(_COLUMNS) or not row[1] or (row[2] and not row[2].isdecimal()):
-        raise UsageError(f"{where} not a valid row of {','.join(_COLUMNS)}", "see ./aggregate.py accept --help")
+        raise UsageError(f"{where} not a valid row of {','.join(_COLUMNS)}", "see lth accept --help")
     since, plan, users, profile, label, metric, reason = row
     return Acceptance(
         since=parse_date(since, where),

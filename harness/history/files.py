@@ -21,7 +21,7 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
     Of kinds with a folder only the reports are in the catalogue; their runs are in that of their own folder.
     """
     if not reports_dir.is_dir():
-        raise UsageError(f"{reports_dir}: no such folder", "start a run first: make run")
+        raise UsageError(f"{reports_dir}: no such folder", "start a run first: lth run")
     paths = sorted(reports_dir.glob("*/*"))
     documents = []
     for path in paths:

@@ -18,7 +18,7 @@ DEFAULT_PIN = "baseline"
 # A bare key of TOML.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _HEAD = """\
-# Reference runs of this plan: the report of every new run is compared with them. Written by make pin; commit it.
+# Reference runs of this plan: the report of every new run is compared with them. Written by lth pin; commit it.
 format_version = 1
 """
 
@@ -28,7 +28,7 @@ def read_pins(folder: Path) -> dict[str, str]:
     path = folder / FILE_NAME
     if not path.exists():
         return {}
-    data, where = load_toml(path, "PLAN", path.stem), f"{folder.name}/{FILE_NAME}"
+    data, where = load_toml(path, "--plan", path.stem), f"{folder.name}/{FILE_NAME}"
     check_keys(data, {"format_version": int, "pins": dict}, where)
     pins: dict[str, str] = data.get("pins", {})
     for name, run in pins.items():
@@ -89,12 +89,12 @@ def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[st
         return name
     run = f"{matching[0]}/{plans[matching[0]][pin]}"
     if not is_there(full_path(reports / run)):
-        raise UsageError(f"{name}: the pinned run {run} no longer exists", "pin another run: make pin")
+        raise UsageError(f"{name}: the pinned run {run} no longer exists", "pin another run: lth pin")
     return run
 
 
 def is_name(name: str) -> bool:
-    """Return whether a name can be that of a pin: BASE=name must not be taken for a run."""
+    """Return whether a name can be that of a pin: --base=name must not be taken for a run."""
     return bool(_NAME.fullmatch(name)) and not (RUN_NAME.fullmatch(name) or kinds.SWEEP.numbered.fullmatch(name))
 
 

@@ -24,7 +24,7 @@ from harness.run.names import find_paths, full_path, in_plan, is_there
 if TYPE_CHECKING:
     from harness.report.run_result import RunResult
 
-_PREVIOUS, _GIVEN = "previous run", "BASE"
+_PREVIOUS, _GIVEN = "previous run", "--base"
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ def _check(baseline: str, path: Path, plan: str, load: LoadRecord) -> None:
 
     if not is_there(path):
         raise UsageError(
-            f"--base {baseline}: {path.parent.name}/{path.name} does not exist", "pin another run: make pin"
+            f"--base {baseline}: {path.parent.name}/{path.name} does not exist", "pin another run: lth pin"
         )
     run = read_result(path).run
     unlike = unlike_request(run, plan, load) if run else []
     if unlike:
-        todo = "name a run of the same load, or leave it out and use make compare with ANYWAY=1 afterwards"
+        todo = "name a run of the same load, or leave it out and use lth compare with --anyway afterwards"
         raise UsageError(f"--base {baseline}: not like this run: {'; '.join(unlike)}", todo)
 
 

@@ -40,7 +40,7 @@ _PACKED = ("", ".gz", ".zst")
 _NAMES_SHOWN = 5
 _HEAD_BYTES = 64 * 1024
 _COPY_BYTES = 256 * 1024
-_PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | ./aggregate.py table -), or name a file"
+_PIPE_IN = "pipe a JTL into it (ssh host cat samples.jtl | lth table -), or name a file"
 
 
 @dataclass(frozen=True)

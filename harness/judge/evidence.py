@@ -178,4 +178,4 @@ def longer(evidence: Evidence, window_s: int) -> str:
     if not load or not load.duration_s or load.loads:
         return "Run longer."
     longer_s = load.duration_s + window_s - evidence.window.length_s
-    return f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."
+    return f"Run again with --duration={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."

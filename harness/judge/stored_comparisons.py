@@ -45,7 +45,7 @@ class ComparedLabel:
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """The comparison of a run with one reference, as `aggregate.py compare` judged it at the end of the run.
+    """The comparison of a run with one reference, as `lth compare` judged it at the end of the run.
 
     `role` is the reason that the reference was chosen: "previous run", "pinned as baseline". `link` is the path of its
     report from that of the run; empty unless it is a run in the reports folder. With a `problem` there is no

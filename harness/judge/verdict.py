@@ -176,7 +176,7 @@ def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:
         return []
     what = f"{units.plural(peak_users, 'user')} at the peak, not the requested {requested}"
     if peak_users > requested:
-        return [f"{what}: the plan starts threads that USERS does not set"]
+        return [f"{what}: the plan starts threads that --users does not set"]
     return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
 

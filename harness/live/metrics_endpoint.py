@@ -82,7 +82,7 @@ class MetricsEndpoint(Watcher):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An error of the metrics must not end the run.
             self._is_broken = True
-            self._log(f"METRICS: the counts are not updated any more ({error!r}); the run goes on")
+            self._log(f"--metrics: the counts are not updated any more ({error!r}); the run goes on")
 
     def finish(self) -> None:
         """Note that the load has ended: the counts of the run are final."""
@@ -100,7 +100,7 @@ class MetricsEndpoint(Watcher):
             wait_s = self._server.wait_s() if is_over and not self._is_in_a_hurry() else 0.0
             if wait_s > 0:
                 most = units.plural(max(1, round(wait_s)), "second")
-                self._log(f"METRICS: waiting at most {most} for the last scrape; Ctrl-C skips it")
+                self._log(f"--metrics: waiting at most {most} for the last scrape; Ctrl-C skips it")
                 self._server.wait(self._is_in_a_hurry)
         except KeyboardInterrupt:
             pass  # the run and its report are complete
@@ -115,7 +115,7 @@ class MetricsEndpoint(Watcher):
             self._server = MetricsServer(self._address, self._collector)
         except OSError as error:
             self._is_refused = True
-            self._log(f"METRICS: {self._address} cannot be used ({error.strerror}); there is no metrics endpoint")
+            self._log(f"--metrics: {self._address} cannot be used ({error.strerror}); there is no metrics endpoint")
             return
         open_to = "" if self._address.is_loopback else " (other machines can read it, without a password)"
         self._log(f"metrics: {self._server.url}{open_to}")

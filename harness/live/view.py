@@ -94,7 +94,7 @@ class LiveView(Watcher):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An error of the page must not end the run.
             self._run.is_broken = True
-            self._log(f"LIVE: the page is not updated any more ({error!r}); the run goes on")
+            self._log(f"--live: the page is not updated any more ({error!r}); the run goes on")
         self._server.publish()
 
     def end(self, summary: RunSummary, report: str) -> None:
@@ -123,7 +123,7 @@ class LiveView(Watcher):
             except OSError as error:
                 self._is_refused = True
                 where = f"{self._address.host}:{self._address.port}" if self._address.token else str(self._address.port)
-                self._log(f"LIVE={where} cannot be used ({error.strerror}); there is no live page")
+                self._log(f"--live={where} cannot be used ({error.strerror}); there is no live page")
                 return None
             server.page = self._page(server, "", "")
             self._server = server

@@ -141,9 +141,7 @@ def _stored_tally(file: Opened, name: str, scope: Scope) -> SampleTally:
         text += chunk
     problem = file.truncated or ("it is too long" if len(text) > _TALLY_MAX_BYTES else "")
     if problem:
-        raise UsageError(
-            f"{name}: a damaged tally ({problem})", "copy it again, or write it again: ./aggregate.py tally"
-        )
+        raise UsageError(f"{name}: a damaged tally ({problem})", "copy it again, or write it again: lth tally")
     return from_bytes(bytes(text), name, scope.file)
 
 

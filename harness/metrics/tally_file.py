@@ -208,13 +208,13 @@ def from_bytes(text: bytes, name: str, first_file: int) -> SampleTally:
         if version != FORMAT_VERSION:
             raise UsageError(
                 f"{name}: a tally of format_version {version!r:.20}; this version reads {FORMAT_VERSION}",
-                "write it again with this version: ./aggregate.py tally",
+                "write it again with this version: lth tally",
             )
         content = build(_Content, data)
         return _Reader(content, first_file).tally()
     except ValueError as error:
         raise UsageError(
-            f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: ./aggregate.py tally"
+            f"{name}: a damaged tally ({str(error)[:200]})", "copy it again, or write it again: lth tally"
         ) from None
 
 

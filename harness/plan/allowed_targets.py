@@ -53,11 +53,11 @@ def check_allowed(target: Target, profile: Profile) -> None:
     if profile.path and profile.path.is_relative_to(PACKAGE):  # one that is shipped with an installed tool
         todo = f"if you may load it, write a line such as staging = {entry} below [targets] in {FILE_NAME}"
         raise UsageError(
-            f"TARGET={target.url}: {target.host} is not this machine, and {FILE_NAME} does not list it", todo
+            f"--target={target.url}: {target.host} is not this machine, and {FILE_NAME} does not list it", todo
         )
-    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an ENV that allows it"
+    todo = f"write allowed_targets = [{entry}] there, above the first [table], or choose an --env that allows it"
     todo = f"if you may load it, {f'add {entry} to allowed_targets there' if there else todo}"
-    what = f"TARGET={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"
+    what = f"--target={target.url}: {target.host} is not this machine, and {where} allows {there or 'no other'}"
     raise UsageError(what, todo)
 
 
@@ -115,7 +115,7 @@ def check_reach(others: Sequence[str], target: Target | None) -> None:
         return
     if target is None:
         what = f"{others[0]} cannot reach the system that is started here: it listens on 127.0.0.1 only"
-        raise UsageError(what, "give TARGET=http://host:port of a system that all generators can reach")
+        raise UsageError(what, "give --target=http://host:port of a system that all generators can reach")
     if is_loopback(target.host):
-        what = f"TARGET={target.url} is a different system on {others[0]} than on this machine"
+        what = f"--target={target.url} is a different system on {others[0]} than on this machine"
         raise UsageError(what, "give the name or address at which all generators reach it")

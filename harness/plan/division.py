@@ -14,7 +14,7 @@ from harness.plan.load.scaling import REQUESTS_LEAST_PER_S
 def users_each(users: int, count: int) -> tuple[int, ...]:
     """Return the users of each of `count` generators; UsageError if one has none."""
     if users < count:
-        what = f"USERS={users} is less than the {count} generators, so one would have no users"
+        what = f"--users={users} is less than the {count} generators, so one would have no users"
         raise UsageError(what, "give more users, or fewer load generators")
     return tuple(users // count + (number < users % count) for number in range(count))
 
@@ -34,7 +34,7 @@ def count_of_parts(load: Load, most: int) -> int:
 def part_of(load: Load, part: Part) -> Load:
     """Return the load of one part of a run: its share of users and rates, for the whole time.
 
-    A number of requests and DURATION=auto are left out: only the whole run knows when it has enough samples.
+    A number of requests and --duration=auto are left out: only the whole run knows when it has enough samples.
     """
     if isinstance(load, SeveralLoads):
         return SeveralLoads(parts(load.loads, part.count)[part.number - 1])

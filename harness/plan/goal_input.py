@@ -134,18 +134,18 @@ def resolve_goal(given: Mapping[str, str | None], default: Goal) -> Goal:
     Given times or a text replace the default, except its limit of TOTAL's errors, which stays unless errors are given.
     """
     times = {
-        metric.key: units.parse_whole_number(text, metric.name.upper(), 1, _TIME_MAX_MS)
+        metric.key: units.parse_whole_number(text, f"--{metric.name}", 1, _TIME_MAX_MS)
         for metric in option_metrics()
         if metric.is_time and (text := given.get(metric.name))
     }
     errors, text = given.get(ERRORS.name), given.get(GOAL_OPTION)
-    goal = parse_goal(text, GOAL_OPTION.upper()) if text else Goal()
+    goal = parse_goal(text, f"--{GOAL_OPTION}") if text else Goal()
     limits: dict[str, float] = dict(times)
     if errors:
-        limits[ERRORS.key] = units.parse_percent_ratio(errors, ERRORS.name.upper())
+        limits[ERRORS.key] = units.parse_percent_ratio(errors, f"--{ERRORS.name}")
     for metric in option_metrics():
         if metric.key in goal.limits and metric.key in limits:
-            raise UsageError(f"GOAL={text} and {metric.name.upper()} both limit {metric.name}", "give one of them")
+            raise UsageError(f"--goal={text} and --{metric.name} both limit {metric.name}", "give one of them")
     if not times and not text:
         return default.with_limits(**limits) if limits else default
     if goal.error_ratio is None:

@@ -85,7 +85,7 @@ def _of_property(name: str, allow: Allowances) -> Iterator[Finding]:
 def check_property(name: str, allow: Allowances) -> None:
     """Raise a UsageError for a property that only the harness may set, or that is code and not permitted."""
     for finding in _of_property(name, allow):
-        raise UsageError(f"PROPERTIES: the plan {finding.what}", finding.todo)
+        raise UsageError(f"--properties: the plan {finding.what}", finding.todo)
 
 
 def is_of_harness(name: str) -> bool:

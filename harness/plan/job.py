@@ -124,7 +124,7 @@ def check_starts(jobs: Sequence[Job], duration_s: float | None) -> None:
     for job in jobs:
         if duration_s is not None and job.at_s >= duration_s:
             what = f"[[job]] {job.name}: starts {job.at_s:g} s after the load, which lasts {duration_s:g} s"
-            raise UsageError(what, "give a longer DURATION, or a smaller at in the plan")
+            raise UsageError(what, "give a longer --duration, or a smaller at in the plan")
 
 
 def secrets_of_jobs(jobs: Sequence[Job]) -> tuple[str, ...]:

@@ -42,12 +42,12 @@ SET_BY_THE_RUN = {
     "users": "[load] users",
     "ramp_s": "[load] ramp_per_user_s",
     "duration_s": "[load] duration_s",
-    "loops": "LOOPS",
+    "loops": "--loops",
     "think_time_ms": "[load] think_time_s",
-    "scheme": "TARGET",
-    "host": "TARGET",
-    "port": "TARGET",
-    "base_path": "TARGET",
+    "scheme": "--target",
+    "host": "--target",
+    "port": "--target",
+    "base_path": "--target",
     "run_id": "the run's name",
     "generator": "PART",
     "dump_dir": "the run directory",
@@ -214,10 +214,10 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     if (plans_dir / f"{bare}.jmx").is_file() and not (plans_dir / f"{bare}.toml").is_file():
         where = f"{plans_dir.name}/{bare}"
         raise UsageError(
-            f"PLAN={name}: {where}.jmx exists, but {where}.toml is missing",
-            f"make init PLAN={bare} FIX=1 writes it",
+            f"--plan={name}: {where}.jmx exists, but {where}.toml is missing",
+            f"lth init --plan={bare} --fix writes it",
         )
-    data = load_toml(plans_dir / f"{name}.toml", "PLAN", name, SHIPPED / "plans")
+    data = load_toml(plans_dir / f"{name}.toml", "--plan", name, SHIPPED / "plans")
     where = f"{plans_dir.name}/{name}.toml"
     file = read_table(_PlanFile, _changed(data, changes) if changes else data, where)
     embedded = file.embedded
@@ -272,7 +272,7 @@ def _changed(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     if isinstance(data.get("load"), list):
         if keys := sorted(changes.keys() - {"properties"}):
             what = f"the profile changes {', '.join(keys)} of a plan with several loads"
-            raise UsageError(what, "give USERS, RATE or DURATION instead: they scale all loads")
+            raise UsageError(what, "give --users, --rate or --duration instead: they scale all loads")
         return {**data, "properties": {**data.get("properties", {}), **changes.get("properties", {})}}
     load = {**data.get("load", {}), **{key: value for key, value in changes.items() if key != "properties"}}
     for given, other in (("duration_s", "loops"), ("loops", "duration_s")):

@@ -17,10 +17,10 @@ from harness.plan.load.model import Load, OpenLoad
 from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.plan.spec import Target
 
-_EXAMPLE = 'PROPERTIES="amount=25 httpclient4.retrycount=1"'
+_EXAMPLE = '--properties="amount=25 httpclient4.retrycount=1"'
 _NAME = re.compile(r"[\w.$#-]+")
 # How a command line sets what it may not set as a property; for the others the plan's table names the way.
-_VARIABLES = {"users": "USERS", "ramp_s": "RAMP", "duration_s": "DURATION"}
+_VARIABLES = {"users": "--users", "ramp_s": "--ramp", "duration_s": "--duration"}
 # JMeter's own properties that only the harness may set, and why.
 _OF_THE_HARNESS = {
     "jmeter.save.saveservice.": "the report reads the JTL in the harness's format",
@@ -46,7 +46,7 @@ def load_properties(load: Load) -> dict[str, str]:
     }
 
 
-def with_properties(plan: Plan, text: str, where: str = "PROPERTIES: ") -> Plan:
+def with_properties(plan: Plan, text: str, where: str = "--properties: ") -> Plan:
     """Return the plan with further properties of a command line, such as `amount=25 note='two words'`.
 
     UsageError for anything but name=value, a name that occurs twice or that the run itself sets, and one that looks

@@ -128,15 +128,15 @@ class RunSpec:
         return self.is_soak or (self.load.duration_s or 0) >= _LONG_S
 
 
-def parse_sampler(text: str, name: str = "SAMPLER") -> str:
+def parse_sampler(text: str, name: str = "--sampler") -> str:
     """Return the name of an HTTP sampler; UsageError for another text."""
     if text not in (LEAN, JMETERS):
         raise UsageError(f"{name}={text}: no HTTP sampler", f"give {LEAN} or {JMETERS}")
     return text
 
 
-def parse_target(text: str, name: str = "TARGET", example: str = "http://host:8080") -> Target:
-    """Return the system of TARGET=http://host:port/path, or what another variable names. UsageError for another text.
+def parse_target(text: str, name: str = "--target", example: str = "http://host:8080") -> Target:
+    """Return the system of --target=http://host:port/path, or what another variable names. UsageError for another text.
 
     The error does not repeat a user, password or query, because it may be stored in a build server's log.
     """
@@ -172,14 +172,14 @@ def parse_series(text: str) -> str:
     """Return a series as used in run names: at least two digits."""
     if not re.fullmatch(r"\d{1,6}", text) or int(text) == 0:
         raise UsageError(
-            f"SERIES={text}: not a number from 1 on", "give a number such as 7: runs are then named run-07_1, …"
+            f"--series={text}: not a number from 1 on", "give a number such as 7: runs are then named run-07_1, …"
         )
     return f"{int(text):02d}"
 
 
 def parse_port(text: str) -> int:
     """Return the TCP port for a system that is started here."""
-    return units.parse_whole_number(text, "PORT", 1024, 65_535)
+    return units.parse_whole_number(text, "--port", 1024, 65_535)
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class _ProfileFile:
 def load_profile(env_dir: Path, name: str) -> Profile:
     """Return the profile env/<name>.toml. The UsageError lists the available profiles."""
     path, where = env_dir / f"{name}.toml", f"env/{name}.toml"
-    data = load_toml(path, "ENV", name, SHIPPED / "env")
+    data = load_toml(path, "--env", name, SHIPPED / "env")
     if is_suite(path):
-        raise UsageError(f"ENV={name}: {where} is a suite, not a profile", f"measure it: make nightly SUITE={where}")
+        raise UsageError(f"--env={name}: {where} is a suite, not a profile", f"measure it: lth nightly --suite={where}")
     file = read_table(_ProfileFile, data, where)
     generator, reports = file.generator, file.reports
     check_jvm_options(generator.jvm_args, f"{where} [generator] jvm_args", is_quoted=False)

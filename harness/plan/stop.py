@@ -45,7 +45,7 @@ def parse_stop(text: str) -> tuple[StopRule, ...]:
     """Return the conditions of a text, with commas between them; `none` is no condition. UsageError for others."""
     if text.strip().lower() == NONE:
         return ()
-    return tuple(_rule(part, f"STOP={text}") for part in text.split(","))
+    return tuple(_rule(part, f"--stop={text}") for part in text.split(","))
 
 
 def read_stop(table: Mapping[str, object], where: str) -> tuple[StopRule, ...]:

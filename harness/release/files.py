@@ -214,7 +214,7 @@ def write_published(path: Path) -> Written:
     """Write the page of a CSV with published figures beside it, in all formats."""
     figures = parse_published(_text(path), path.name)
     page = path.with_name(f"{kinds.RELEASE.named(path.stem)}.md")
-    command = shlex.join(["./aggregate.py", "release", os.path.relpath(path)])
+    command = shlex.join(["lth", "release", os.path.relpath(path)])
     write_page(page, lambda notes: published_page(figures, notes, command))
     data = {"format_version": RESULT_VERSION, "command": command, "figures": [one._asdict() for one in figures]}
     write_result(page, {**data, KEY: published_result(figures)})

@@ -37,7 +37,8 @@ def repeats(release: Release) -> Iterator[str]:
             of_plan = f"{plan}: " if len(release.plans) > 1 else ""
             where = "" if len(few) == len(counts) else f" at {cells_text(few)}"
             sees = _sees(release, plan, fewest)
-            yield f"{of_plan}{_REPEATS[fewest]}{where}: {sees} Measure {RUNS_ASKED} runs of each (REPEAT={RUNS_ASKED})."
+            more = f"Measure {RUNS_ASKED} runs of each (--repeat={RUNS_ASKED})."
+            yield f"{of_plan}{_REPEATS[fewest]}{where}: {sees} {more}"
 
 
 def _sees(release: Release, plan: str, run_count: int) -> str:

@@ -31,7 +31,7 @@ class MemoryTrend(NamedTuple):
                 if short
                 else "nothing was watched under a constant load"
             )
-            return f"{self.run}: unknown, {why}. LONG=RUN adds a longer run."
+            return f"{self.run}: unknown, {why}. --long=RUN adds a longer run."
         growing = [one for one in self.growths if one.verdict == GROWS]
         if not growing:
             return f"{self.run}: no resource grows beyond chance."

@@ -178,7 +178,8 @@ def _of_regressions(release: Release) -> Iterator[str]:
     slower = labels_with(levels, REGRESSED)
     single = sorted({one for cells in slower.values() for one in cells if _plan_of(release, one) in undecided})
     if single:
-        yield f"Measure {cells_text(single)} again with REPEAT=5: there, single runs differ by more than the threshold."
+        why = "there, single runs differ by more than the threshold"
+        yield f"Measure {cells_text(single)} again with --repeat=5: {why}."
     decided = {label: [one for one in cells if one not in single] for label, cells in slower.items()}
     if not (decided := {label: cells for label, cells in decided.items() if cells}):
         return
@@ -188,7 +189,7 @@ def _of_regressions(release: Release) -> Iterator[str]:
     yield f"Find the cause of the slower response times: {_labels_text(decided)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
         if named
-        else " Sweeps with PROFILE=1 on both releases show what each request costs."
+        else " Sweeps with --profile on both releases show what each request costs."
     )
 
 
@@ -271,7 +272,9 @@ def _of_undecided(release: Release) -> Iterator[str]:
     known = {one for cells in doubtful.values() for one in cells}
     if noisy := [one for one in unsure if one not in known]:
         more = max(unsure[one].further_runs or 0 for one in noisy)
-        how = f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with REPEAT=5"
+        how = (
+            f"{units.plural(more, 'more run')} a side would be needed" if more else "repeat both sweeps with --repeat=5"
+        )
         at = cells_text(noisy)
         yield f"At {at} the change cannot be distinguished from noise: {how}, alternating between the releases."
 

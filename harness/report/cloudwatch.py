@@ -160,7 +160,7 @@ def metrics_after(name: str, directories: Iterable[RunDirectory], log: Log) -> N
         except (HarnessError, OSError, KeyboardInterrupt) as error:
             what = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
             log(f"{TITLE} metrics are missing: {what}")
-            log(f"everything else is complete; to fetch them: ./aggregate.py metrics {name}")
+            log(f"everything else is complete; to fetch them: lth metrics {name}")
             return
 
 

@@ -301,7 +301,7 @@ def _first_screen(summary: RunSummary, chart: str) -> str:
     if more > 0:
         weakened_by.append(f"{units.plural(more, 'more warning')}: see Warnings.")
     if verdict.state == DOUBTFUL:
-        weakened_by.append(explained(summary.warnings, run))
+        weakened_by.append(explained(summary.warnings))
     return first_screen(
         result,
         goals=_goals(result, verdict),

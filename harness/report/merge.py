@@ -64,7 +64,7 @@ def _check_part(part: MergedPart) -> None:
         raise UsageError(what, "name the runs of all single generators")
     if part.run.is_embedded:
         what = f"{part.name}: this run started and drove its own system, not that of the others"
-        raise UsageError(what, "let all generators drive one system: TARGET=http://host:port")
+        raise UsageError(what, "let all generators drive one system: --target=http://host:port")
 
 
 def _check_names(parts: Sequence[MergedPart]) -> None:

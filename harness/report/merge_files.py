@@ -81,7 +81,7 @@ def _merged_runs(named: Sequence[_Named], given: Sequence[str], reports: Path, i
         _put_telemetry(named, directory)
         _put_failures(named, directory)
         arguments = [text if not Path(text).is_absolute() else "/".join(Path(text).parts[-2:]) for text in given]
-        command = f"./aggregate.py report --merge {' '.join(arguments)}"
+        command = f"lth report --merge {' '.join(arguments)}"
         run_id = f"{directory.name}-{uuid4().hex[:8]}"
         directory.write_run(merged_record(parts, directory.name, command, run_id))
         return MergedRun(directory, write_report(directory))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from harness.base import units
 from harness.base.command import changed_command
-from harness.base.option_names import caller_of
 from harness.judge.result import NextStep
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, Severity, not_steady, too_few_samples, too_short
@@ -15,6 +14,7 @@ from harness.metrics.metric import ERRORS, METRICS
 from harness.run.record import RunRecord
 
 # A command that makes one run, as it is recorded.
+# Commands of versions before 1.0.0 are those of scripts/run.
 _RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
 # The option with which the warning too-short says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
@@ -37,11 +37,7 @@ def _steps(run: RunRecord, verdict: Verdict, warnings: Sequence[RunWarning]) -> 
     if verdict.goals_missed:
         yield from _to_the_cause(run, verdict)
     elif verdict.state not in (INTERRUPTED, INVALID, DOUBTFUL):
-        command = "lth pin" if caller_of(run.command) == "lth" else "make pin"
-        name = f"{run.plan}/{run.name}"
-        yield NextStep(
-            "Compare later runs with this one", f"{command} {name}" if command == "lth pin" else f"{command} RUN={name}"
-        )
+        yield NextStep("Compare later runs with this one", f"lth pin {run.plan}/{run.name}")
 
 
 def _without_doubt(run: RunRecord, warnings: Sequence[RunWarning]) -> NextStep:

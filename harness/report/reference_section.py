@@ -63,7 +63,7 @@ def _part(compared_run: ComparedRun, name: str) -> SectionPart:
         label_tables=tuple(_label_table(compared_run, labels, head, names) for labels, head in tables if labels),
         one_sided=tuple(f"Only {cell(run)} has {', '.join(map(cell, labels))}." for run, labels in sided if labels),
         warnings=tuple(map(cell, compared_run.warnings)),
-        command=f"./aggregate.py compare {compared_run.name} {name}" if compared_run.link else "",
+        command=f"lth compare {compared_run.name} {name}" if compared_run.link else "",
     )
 
 

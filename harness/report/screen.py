@@ -262,7 +262,7 @@ def _warnings(summary: RunSummary) -> Iterator[ScreenLine]:
     if len(warnings) > _WARNINGS_MOST:
         more = units.plural(len(warnings) - _WARNINGS_MOST, "more warning")
         yield ScreenLine(((f"{more}: see the report.", _QUIET),))
-    if summary.verdict.state == DOUBTFUL and (where := explained(summary.warnings, summary.run)):
+    if summary.verdict.state == DOUBTFUL and (where := explained(summary.warnings)):
         yield ScreenLine(((where, _QUIET),))
 
 

@@ -22,7 +22,7 @@ def services_text(services: Services | None, source: str) -> str:
     parts += [_database_text(one) for one in services.databases]
     if services.missing:
         lines = "\n".join(f"- {cell(missing_text(one))}." for one in services.missing)
-        parts.append(f"Missing; `./aggregate.py metrics {source}` fetches again:\n\n{lines}")
+        parts.append(f"Missing; `lth metrics {source}` fetches again:\n\n{lines}")
     return "\n\n".join(parts)
 
 

@@ -30,8 +30,8 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         *((f"job {one.name}", one.text) for one in run.jobs),
         ("plan may", "; ".join(run.allowances) or None),
         ("other addresses", (run.allowances and run.other_addresses) or None),
-        ("SET", ", ".join(run.set_values) or None),
-        ("PROPERTIES", _given_text(run) or None),
+        ("--set", ", ".join(run.set_values) or None),
+        ("--properties", _given_text(run) or None),
         ("headers", ", ".join(f"{name}: {value}" for name, value in run.headers.items()) or None),
         ("plugins", ", ".join(run.plugins) or None),
         ("profile", f"{run.profile}: {run.profile_title}"),
@@ -47,7 +47,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("harness", _commit_text(run)),
         ("started", run.started_at),
         ("auto", _auto_text(run.auto_end) if run.auto_end else None),
-        ("OTLP", _delivery_text(run.otlp) if run.otlp else None),
+        ("--otlp", _delivery_text(run.otlp) if run.otlp else None),
         ("took", None if run.took_s is None else units.duration_text(run.took_s)),
     ]
     return [(name, value) for name, value in lines if value is not None]

@@ -30,7 +30,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
     """
     version = data.get("format_version")
     if not isinstance(version, int) or version < FORMAT_VERSION:
-        raise UsageError("its JSON is of an older format", f"./aggregate.py report {where}")
+        raise UsageError("its JSON is of an older format", f"lth report {where}")
     if version > FORMAT_VERSION:
         raise UsageError("its JSON is of a newer format", "use the version of the harness that wrote it")
     try:
@@ -49,7 +49,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
         }
         return build(RunResult, fields)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise UsageError("its JSON is not a run's", f"./aggregate.py report {where}") from None
+        raise UsageError("its JSON is not a run's", f"lth report {where}") from None
 
 
 def _label(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def read_stored(directory: RunDirectory) -> StoredResult:
 
 
 def _result_of(directory: RunDirectory, run: RunRecord | None, where: str) -> RunResult:
-    again = f"./aggregate.py report {where}"
+    again = f"lth report {where}"
     if not directory.summary_json.is_file():
         if run and run.state == RUNNING:
             raise UsageError("still running, or killed", f"if killed: {again}")

@@ -1,4 +1,4 @@
-"""Runs as child processes: `scripts/run` with a time limit, and the result file that it leaves."""
+"""Runs as child processes: `lth run` with a time limit, and the result file that it leaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUN = (str(PACKAGE / "__main__.py"), "run")
 
 @dataclass(frozen=True)
 class ChildRun:
-    """A run to start: `arguments` are options of scripts/run, `folders` its options reports, home and build.
+    """A run to start: `arguments` are options of lth run, `folders` its options reports, home and build.
 
     Its output goes to `log`; its result file is beside the log while it runs.
     """
@@ -60,7 +60,7 @@ class ChildEnd:
             return ""
         reasons = self.result.reasons
         reason = first_line(reasons[0]) if reasons else "it wrote no result: another process ended it"
-        return f"scripts/run ended with code {self.process.exit_code}: {reason}"
+        return f"lth run ended with code {self.process.exit_code}: {reason}"
 
 
 class ChildWatch(Protocol):
@@ -83,7 +83,7 @@ class ChildWatch(Protocol):
 class Children:
     """The runs of a series, one after the other; `interrupts` must be held. `watch` follows them.
 
-    All get the options `arguments` of scripts/run besides their own.
+    All get the options `arguments` of lth run besides their own.
     """
 
     interrupts: Interrupts
@@ -98,7 +98,7 @@ class Children:
             self.watch.announce(heading)
 
     def run(self, run: ChildRun, limit_s: float) -> ChildEnd:
-        """Run scripts/run as a child and return its end; it is stopped after `limit_s`."""
+        """Run lth run as a child and return its end; it is stopped after `limit_s`."""
         run.result.unlink(missing_ok=True)
         folders = (f"--{name}={path}" for name, path in run.folders.items())
         launch = Launch(

@@ -112,8 +112,8 @@ def check_target(target: Target) -> None:
     thread.start()
     thread.join(DEADLINE_S)
     if problem[0]:
-        what = f"TARGET={target.url}: nothing answers at {target.origin} ({problem[0]})"
-        raise UsageError(what, "start it, or leave TARGET out to have the system started here")
+        what = f"--target={target.url}: nothing answers at {target.origin} ({problem[0]})"
+        raise UsageError(what, "start it, or leave --target out to have the system started here")
 
 
 def _connect(target: Target) -> None:

@@ -215,7 +215,7 @@ def write_whole(path: Path, text: str) -> None:
         what = f"{path.parent.name}/{path.name} cannot be written ({error.strerror})"
         if error.errno in _REFUSALS:
             raise UsageError(what, TODO) from None
-        todo = "free disk space; the samples so far are saved: ./aggregate.py report creates their report"
+        todo = "free disk space; the samples so far are saved: lth report creates their report"
         raise InvalidRunError(what, todo if path.parent.is_dir() else "its folder was removed") from None
 
 
@@ -252,7 +252,7 @@ def reserve(reports_dir: Path, plan: str, series: str | None) -> RunDirectory:
         runs = [match for name in names if (match := RUN_NAME.match(name))]
         return f"run-{chosen}_{1 + max((int(run[2]) for run in runs if int(run[1]) == int(chosen)), default=0)}"
 
-    return RunDirectory(reserve_folder(reports_dir / plan, next_name, "give another SERIES"))
+    return RunDirectory(reserve_folder(reports_dir / plan, next_name, "give another --series"))
 
 
 def reserve_folder(parent: Path, next_name: Callable[[], str], todo: str) -> Path:

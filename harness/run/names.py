@@ -104,7 +104,7 @@ def refuse_stored(name: str) -> None:
     """Raise UsageError for a run in S3: only `table` reads from S3."""
     if name.startswith(SCHEME):
         url = name.partition("/runs/")[0]
-        raise UsageError(f"{name}: is in S3", f"pull it first: ./aggregate.py pull {url}")
+        raise UsageError(f"{name}: is in S3", f"pull it first: lth pull {url}")
 
 
 def _paths_named(name: str, reports_dir: Path) -> list[Path]:

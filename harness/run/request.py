@@ -222,13 +222,13 @@ def _found_plan(names: _Given, profile: Profile) -> _FoundPlan:
     home, build, name, target = names.home, names.build, names.plan or "", names.target
     plans = folder_with(home, "plans", name)
     if is_address(name) and "curl" not in vars(names):
-        raise UsageError(f"PLAN={name}: {names.verb} needs a plan", f"make one: lth init NAME {name}")
+        raise UsageError(f"--plan={name}: {names.verb} needs a plan", f"make one: lth init NAME {name}")
     headers, secrets = read_project(home).headers, dict[str, str]()
     if names.curl or is_address(name):
         from harness.plan.adopt.one_request import first_request  # imported late: few runs are of an address
 
         if target:
-            raise UsageError("TARGET and an address cannot be used together", "the address is the target")
+            raise UsageError("--target and an address cannot be used together", "the address is the target")
         made = first_request(name, names.curl, build)
         plans, name, target, headers, secrets = made.folder, made.name, made.target.url, {}, dict(made.secrets)
     elif is_jmx_path(name, plans):
@@ -248,15 +248,17 @@ def _found_plan(names: _Given, profile: Profile) -> _FoundPlan:
 def _check_exclusions(names: _Given) -> None:
     """Raise a UsageError for names that contradict each other."""
     if names.target and names.port:
-        raise UsageError(f"TARGET and PORT={names.port} cannot be used together", "give one")
+        raise UsageError(f"--target and --port={names.port} cannot be used together", "give one")
     if names.target and names.profile:
         raise UsageError(
-            "PROFILE and TARGET cannot be used together", "only a system that is started here can be profiled"
+            "--profile and --target cannot be used together", "only a system that is started here can be profiled"
         )
     if names.on and names.part:
-        raise UsageError(f"ON={names.on} and PART={names.part} cannot be used together", "give one")
+        raise UsageError(f"--on={names.on} and --part={names.part} cannot be used together", "give one")
     if names.part and not names.target:
-        raise UsageError(f"PART={names.part}: the parts of a run load one system", "give its TARGET=http://host:port")
+        raise UsageError(
+            f"--part={names.part}: the parts of a run load one system", "give its --target=http://host:port"
+        )
 
 
 def _secrets_outside(profile: Profile) -> tuple[str, ...]:
@@ -277,6 +279,8 @@ def _with_password(profile: Profile, home: Path) -> Profile:
 def configured_system(home: Path, plan: Plan, profile: Profile) -> ConfiguredSystem:
     """Return the system that the plan starts, and its settings; UsageError for a plan that only drives targets."""
     if not plan.system:
-        raise UsageError(f"PLAN={plan.name} has no system to start", "give TARGET=http://host:port of one that runs")
+        raise UsageError(
+            f"--plan={plan.name} has no system to start", "give --target=http://host:port of one that runs"
+        )
     where = f"env/{profile.name}.toml"
     return load_configured(home, plan.system, profile.system_settings, where, plan.embedded_settings)

@@ -13,7 +13,7 @@ from harness.plan.jmx.tree import read_properties
 from harness.plan.plan import SET_BY_THE_RUN, Plan
 from harness.system.system import Manifest, Setting, Settings, there_is
 
-_EXAMPLE = 'SET="plugin_threads=30 amount=25"'
+_EXAMPLE = '--set="plugin_threads=30 amount=25"'
 _TRUTH = {"true": True, "false": False}
 
 
@@ -56,7 +56,7 @@ def sorted_values(
         _check_single(assignment, setting, system)
         if system and owner in ("", system.name) and (owner or setting in system.settings):
             if is_target:
-                raise UsageError(f"{name} is a setting of {system.name}, and TARGET starts no system", "leave it out")
+                raise UsageError(f"{name} is a setting of {system.name}, and --target starts no system", "leave it out")
             settings.append(assignment)
             shown.append(f"{system.name}.{assignment.removeprefix(f'{system.name}.')}")
         elif owner:
@@ -80,7 +80,7 @@ def _check_single(assignment: str, setting: str, system: Manifest | None) -> Non
     is_number = isinstance(default, int | float) and not isinstance(default, bool)
     if is_number and "," in value:
         what = f"{assignment}: a run has one value of {name}"
-        raise UsageError(what, f'give one; for all of them: make sweep SET="{assignment}"')
+        raise UsageError(what, f'give one; for all of them: lth sweep --set="{assignment}"')
 
 
 def _check_property(name: str, own: Collection[str], plan: Plan, system: Manifest | None) -> None:

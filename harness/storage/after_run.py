@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, HarnessError
 from harness.base.log import Log, log
-from harness.base.paths import shown, tool_command
+from harness.base.paths import shown
 from harness.base.project import current_project
 from harness.plan.spec import Profile
 from harness.run.directory import RunDirectory
@@ -61,4 +62,4 @@ def push_command(directory: RunDirectory, storage: Storage) -> str:
     arguments = ["push", f"{directory.plan}/{directory.name}", storage.location.url]
     arguments += ["--endpoint-url", storage.endpoint_url] if storage.endpoint_url else []
     arguments += [] if reports == current_project().reports else ["--reports", shown(reports)]
-    return tool_command(*arguments)
+    return shlex.join(["lth", *arguments])

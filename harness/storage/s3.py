@@ -176,7 +176,7 @@ def _manifest_of(directory: RunDirectory) -> Manifest:
         raise UsageError(what, "push it from the machine where it ran, or pull it first")
     key = RunKey.of(run)
     if not (directory.summary_json.is_file() and directory.report.is_file()):
-        raise UsageError(f"{run.id}: has no report yet", f"create it first: ./aggregate.py report {run.id}")
+        raise UsageError(f"{run.id}: has no report yet", f"create it first: lth report {run.id}")
     plain = directory.path / SAMPLES_NAME
     if beginning := beginning_of(plain):  # left so by a full disk
         finish(plain, beginning, Spellings(()))

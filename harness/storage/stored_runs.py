@@ -93,7 +93,7 @@ class RunKey:
         if parse_folder(key.folder) != key or key.name != run.name:
             raise UsageError(
                 f"{run.id}: its run.json is incomplete",
-                "only runs of make run can be pushed",
+                "only runs of lth run can be pushed",
             )
         return key
 

@@ -185,7 +185,7 @@ def _next_steps(sweep: Sweep, analysis: SweepAnalysis) -> Iterator[NextStep]:
     if record is None or sweep.label:
         return
     if record.state == RUNNING or record.stop_reason:
-        larger = "" if record.state == RUNNING else " with a larger MAX"
+        larger = "" if record.state == RUNNING else " with a larger --max"
         yield NextStep(f"Resume the sweep{larger}", record.resume_command)
         return
     if short := [run for run in sweep.runs if too_short.WARNING.code in run.warning_codes]:

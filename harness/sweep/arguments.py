@@ -1,4 +1,4 @@
-"""Options of `scripts/sweep` and `scripts/capacity`, and the record of a new sweep with their settings."""
+"""Options of `lth sweep` and `lth capacity`, and the record of a new sweep with their settings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def new_record(options: argparse.Namespace, request: Request, kind: str) -> Swee
     fields, given = new_fields(options, request), _given(options)
     length = parse_load(LoadArguments(**{name: getattr(options, name) for name in _LENGTH}))
     if length.is_auto:
-        what = "DURATION=auto is for make run only: the levels would have different lengths"
-        raise UsageError(what, "give the levels a duration, such as LEVEL_DURATION=100")
-    warm_up_s = units.parse_duration_s(options.warmup or _WARM_UP, "WARMUP")
+        what = "--duration=auto is for lth run only: the levels would have different lengths"
+        raise UsageError(what, "give the levels a duration, such as --duration=100")
+    warm_up_s = units.parse_duration_s(options.warmup or _WARM_UP, "--warmup")
     if warm_up_s and not 1 <= warm_up_s <= _WARM_UP_MAX_S:
-        raise UsageError(f"WARMUP={options.warmup}: must be 0, or from 1 s to 1 h")
+        raise UsageError(f"--warmup={options.warmup}: must be 0, or from 1 s to 1 h")
     return SweepRecord(
         kind=kind,
         plan=request.plan.name,

@@ -34,11 +34,11 @@ def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) 
     request = next(iter(requests.values()))
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     if goal == Goal():
-        raise UsageError(f"PLAN={options.plan} has no goal for the search", "give P90=1000 or AVERAGE=500")
-    first = units.parse_whole_number(getattr(options, "from") or str(_least(request)), "FROM", 1, USERS_MAX)
-    most = units.parse_whole_number(options.most or _MOST, "MOST", 1, USERS_MAX)
+        raise UsageError(f"--plan={options.plan} has no goal for the search", "give --p90=1000 or --average=500")
+    first = units.parse_whole_number(getattr(options, "from") or str(_least(request)), "--from", 1, USERS_MAX)
+    most = units.parse_whole_number(options.most or _MOST, "--most", 1, USERS_MAX)
     if first > most:
-        raise UsageError(f"FROM={first} is more than MOST={most}", "give a greater MOST")
+        raise UsageError(f"--from={first} is more than --most={most}", "give a greater --most")
     record = new_record(options, request, CAPACITY)
     record = replace(record, goal=goal.with_default_errors(), first_users=first, most_users=most)
     for users in (first, most):
@@ -107,7 +107,7 @@ def _advice(load: LoadRecord) -> str:
         return ""
     return (
         f"note: levels of {units.duration_text(load.duration_s)} are too short to be steady, so each will be DOUBTFUL "
-        f"and decide nothing; it takes {units.duration_text(least_s)} (LEVEL_DURATION)\n"
+        f"and decide nothing; it takes {units.duration_text(least_s)} (--duration)\n"
     )
 
 

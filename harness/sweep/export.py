@@ -1,4 +1,4 @@
-"""Exports sweeps with full precision as JSON, and as CSV, which `aggregate.py sweep` can also read."""
+"""Exports sweeps with full precision as JSON, and as CSV, which `lth sweep` can also read."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def compare_levels(
     if not common:
         levels = " against ".join(levels_text(one.sweep.levels) for one in (baseline, contender))
         what = f"{baseline.sweep.name} and {contender.sweep.name} have no level in common ({levels})"
-        same = "values" if baseline.sweep.is_of_setting else "USERS"
+        same = "values" if baseline.sweep.is_of_setting else "--users"
         raise UsageError(what, f"compare sweeps over some of the same {same}")
     baseline_results, contender_results = results_of(baseline), results_of(contender)
     levels_compared = {
@@ -173,7 +173,7 @@ def _listed(levels: Sequence[LevelKey]) -> str:
 def _undecided(regressed: Sequence[LevelVerdict], known: dict[str, _Interval]) -> str:
     if regressed:
         what = f"only at {_listed([level.key for level in regressed])} a change exceeds its threshold"
-        return f"{what}: one run per level is not enough, measure again with REPEAT=5"
+        return f"{what}: one run per level is not enough, measure again with --repeat=5"
     if not known:
-        return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or REPEAT=5"
+        return f"too few common levels: needs at least {units.plural(_PAIRS_LEAST, 'level')}, or --repeat=5"
     return "; ".join(_text(name, found) for name, found in known.items())

@@ -122,7 +122,7 @@ def growth_section(sweep: Sweep) -> GrowthSection | None:
         return None
     growths = growth_per_run(memories)
     if not growths:
-        why = "more users need more memory without a leak, so the levels must be repeated (REPEAT=3)"
+        why = "more users need more memory without a leak, so the levels must be repeated (--repeat=3)"
         return GrowthSection(f"Memory growth from run to run is unknown: {why}.", "")
     suspects = [growth.process for growth in growths if growth.is_suspect]
     note = "A JVM's memory also grows until its heap has its maximum size; growth after that is a leak."

@@ -135,7 +135,7 @@ def _contrast_text(contrast: Contrast) -> str:
     change = f"{contrast.change_ratio * 100:+.1f} %"
     ends = contrast.interval
     if ends is None:
-        return f"{low}, {high} ({change}, of one run each: repeat, REPEAT=3)"
+        return f"{low}, {high} ({change}, of one run each: repeat, --repeat=3)"
     interval = f"95 % interval {ends.low_ratio * 100:+.1f} to {ends.high_ratio * 100:+.1f} %"
     if contrast.is_certain:
         return f"{low}, {high}: {change} ({interval})"

@@ -171,7 +171,7 @@ def write_sweep_report(path: Path, command: str | None = None, goal: Goal | None
     charts = _charts([stored_sweep], [analysis])
     result = result_of(stored_sweep.sweep, analysis, chart_path(stored_sweep.report.stem, charts))
     links = _links(stored_sweep, stored_sweep.report.parent)
-    command = command or f"./aggregate.py sweep {stored_sweep.sweep.name}"
+    command = command or f"lth sweeps {stored_sweep.sweep.name}"
     name = stored_sweep.report.stem
     write_page(
         stored_sweep.report,

@@ -47,7 +47,7 @@ def _swept(text: str | None, manifest: Manifest | None, is_split: bool) -> str:
             swept_assignments.append(assignment)
         elif default is not None and not isinstance(default, str):
             what = f"{assignment}: {name} has one value at a time here"
-            raise UsageError(what, f'give one, or sweep over it: make sweep USERS=50 SET="{assignment}"')
+            raise UsageError(what, f'give one, or sweep over it: lth sweep --users=50 --set="{assignment}"')
     if len(swept_assignments) > 1:
         raise UsageError(
             f"{' and '.join(swept_assignments)}: a sweep has several values of one setting", "give the others one"
@@ -63,5 +63,5 @@ def _assignments(swept: str) -> tuple[str, ...]:
         raise UsageError(f"{swept}: a value is empty", f"give values such as {name}=10,20,40")
     for value in values:
         if values.count(value) > 1:
-            raise UsageError(f"{swept}: {value} is listed twice", "give REPEAT=2 to measure every level twice")
+            raise UsageError(f"{swept}: {value} is listed twice", "give --repeat=2 to measure every level twice")
     return tuple(f"{name}={value}" for value in values)

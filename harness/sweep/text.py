@@ -105,11 +105,11 @@ def _cliff(sweep: Sweep, analysis: SweepAnalysis) -> str:
         fall, beyond = f"{units.percent_text(cliff.fall_ratio, 1)} %", _beyond(analysis, cliff)
         if not cliff.is_certain:
             again = ", which is less than the difference between runs"
-            again = " in one run: repeat (REPEAT=3)" if cliff.is_single else again
+            again = " in one run: repeat (--repeat=3)" if cliff.is_single else again
             lower = f"throughput was {fall} lower at {cliff.next_users} users than at {cliff.users}"
             return f"none certain: {lower}{again}"
         if cliff.is_gradual:
-            which = " (REPEAT=3 can show which)" if cliff.is_single else ""
+            which = " (--repeat=3 can show which)" if cliff.is_single else ""
             falls = f"throughput falls from {cliff.users} to {cliff.next_users} users by {fall}"
             return f"no certain step: {falls}, at once or gradually{which}; then {beyond}"
         after = units.plural(cliff.users, "user")

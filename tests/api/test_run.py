@@ -220,7 +220,7 @@ def test_a_run_without_its_samples_has_a_table_and_says_where_samples_are(report
     run = open_run(tmp_path / "run-01_1.json")
     assert len(run.table()) == 6
     for read in (run.per_second, run.samples, lambda: run.table(window="all")):
-        with pytest.raises(UsageError, match=r"its samples are not on this machine; .*aggregate\.py pull"):
+        with pytest.raises(UsageError, match=r"its samples are not on this machine; .*lth pull"):
             read()
 
 

@@ -92,7 +92,7 @@ def test_versions_that_the_project_does_not_accept(tmp_path, range_):
 
 def test_an_unknown_target_lists_the_others(tmp_path):
     home = read_project(written(tmp_path, '[targets]\nstaging = "https://a"\nlab = "https://b"\n'))
-    with pytest.raises(UsageError, match=r"TARGET=stagin: .*did you mean staging. there are: staging, lab"):
+    with pytest.raises(UsageError, match=r"--target=stagin: .*did you mean staging. there are: staging, lab"):
         home.target_url("stagin")
 
 
@@ -112,7 +112,7 @@ def test_a_name_is_that_of_the_project_and_else_the_shipped_one(tmp_path):
 def test_the_default_plan_is_that_of_the_file_or_the_only_one(tmp_path):
     assert default_plan(written(tmp_path / "a", 'plan = "x"', "shop")) == "x"
     assert default_plan(written(tmp_path / "b", "", "shop")) == "shop"
-    with pytest.raises(UsageError, match="PLAN is missing; give one of cart, shop"):
+    with pytest.raises(UsageError, match="--plan is missing; give one of cart, shop"):
         default_plan(written(tmp_path / "c", "", "shop", "cart"))
     with pytest.raises(UsageError, match="lth init"):
         default_plan(written(tmp_path / "d"))

@@ -12,25 +12,25 @@ from harness.base.errors import UsageError
     ],
 )
 def test_a_duration_is_read_in_the_usual_spellings(text, seconds):
-    assert units.parse_duration_s(text, "DURATION") == seconds
+    assert units.parse_duration_s(text, "--duration") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "abc", "-5", "10x", "s", "5 5 y", "1:60", ":30", "1:2", "1:2:3:4"])
 def test_an_invalid_duration_is_refused_with_its_name(text):
-    with pytest.raises(UsageError, match="DURATION="):
-        units.parse_duration_s(text, "DURATION")
+    with pytest.raises(UsageError, match="--duration="):
+        units.parse_duration_s(text, "--duration")
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "abc", "1e9", "1000000000", "5.0", ""])
 def test_users_outside_the_range_are_refused(text):
-    with pytest.raises(UsageError, match=r"USERS=.*not a whole number from 1 to 100000"):
-        units.parse_whole_number(text, "USERS", 1, 100_000)
+    with pytest.raises(UsageError, match=r"--users=.*not a whole number from 1 to 100000"):
+        units.parse_whole_number(text, "--users", 1, 100_000)
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "nan", "inf", "many"])
 def test_a_rate_must_be_a_positive_number(text):
-    with pytest.raises(UsageError, match="RATE="):
-        units.parse_number(text, "RATE", 0.0, 1000.0)
+    with pytest.raises(UsageError, match="--rate="):
+        units.parse_number(text, "--rate", 0.0, 1000.0)
 
 
 def test_the_seeds_error_fraction_becomes_a_true_percentage():

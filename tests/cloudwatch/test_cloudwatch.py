@@ -341,7 +341,7 @@ def test_late_metrics_are_named_with_the_command_that_fetches_them():
     found = metrics(metric(points=2, missing_last=2), metric(DATABASE))
     assert cloud_warnings(found, "tiny/run-01_1") == [
         "Up to 2 periods at the end had no value (ECS perf/okapi): CloudWatch is minutes late, or received no "
-        "more values; `./aggregate.py metrics tiny/run-01_1` fetches again."
+        "more values; `lth metrics tiny/run-01_1` fetches again."
     ]
 
 

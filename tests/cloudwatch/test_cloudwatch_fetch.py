@@ -67,9 +67,7 @@ def publish(client: Any, service: str, name: str, at: datetime, *values: float) 
 
 def test_cloudwatch_metrics_are_in_csv_json_and_report_and_missing_ones_are_na(tmp_path, moto):
     directory = add_recent_run(tmp_path, cloudwatch=spec(moto))
-    assert (
-        "No metrics were fetched. `./aggregate.py metrics tiny/run-01_1` fetches them." in directory.report.read_text()
-    )
+    assert "No metrics were fetched. `lth metrics tiny/run-01_1` fetches them." in directory.report.read_text()
     command = [str(ROOT / "aggregate.py"), "metrics", "tiny/run-01_1", "--reports", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     # On a busy machine moto takes seconds for its first answer of a service, which is said.
@@ -176,8 +174,7 @@ def test_another_profile_may_be_given_and_a_run_without_cloudwatch_is_reported(t
     other = add_recent_run(tmp_path, "tiny/run-01_2", cloudwatch=spec(moto))
     assert metrics("tiny/run-01_*", "--reports", tmp_path) == 2
     assert capsys.readouterr().err == (
-        "aggregate.py: tiny/run-01_1: its profile requests nothing from CloudWatch; "
-        "give --env with a profile that does\n"
+        "lth: tiny/run-01_1: its profile requests nothing from CloudWatch; give --env with a profile that does\n"
     )
     assert (other.path / "cloudwatch.csv").is_file()
     (tmp_path / "home" / "env").mkdir(parents=True)
@@ -261,6 +258,6 @@ def test_a_failed_fetch_does_not_change_the_run_and_prints_how_to_repeat_it(run,
     done = run("--users", "2")
     assert done.returncode == 0, done.stderr
     assert "CloudWatch metrics are missing: CloudWatch: the server does not answer" in done.stdout
-    assert "everything else is complete; to fetch them: ./aggregate.py metrics tiny/run-01_1" in done.stdout
+    assert "everything else is complete; to fetch them: lth metrics tiny/run-01_1" in done.stdout
     report = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text()
-    assert "No metrics were fetched. `./aggregate.py metrics tiny/run-01_1` fetches them." in report
+    assert "No metrics were fetched. `lth metrics tiny/run-01_1` fetches them." in report

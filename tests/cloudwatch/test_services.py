@@ -211,7 +211,7 @@ def test_unknown_values_are_na_and_each_missing_source_has_a_line_with_its_right
     assert "| CPU | 1.20 |\n| IO:DataFileRead | n/a |" in text
     assert "| SELECT a FROM t | 0.80 | 12.00 | 3.10 |\n| 2 | 0.10 | n/a | n/a |" in text
     assert text.endswith(
-        "Missing; `./aggregate.py metrics tiny/run-01_1` fetches again:\n\n"
+        "Missing; `lth metrics tiny/run-01_1` fetches again:\n\n"
         "- Performance Insights: other-db: permission denied; these credentials need pi:DescribeDimensionKeys: "
         "see docs/cloudwatch.md.\n- MSK: brokers of kafka: AWS lists none."
     )

@@ -209,7 +209,7 @@ def test_a_read_only_home_prevents_runs_only_while_jmeter_is_not_there(doctor: D
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("command", ["scripts/lth doctor", "make doctor"])
+@pytest.mark.parametrize("command", ["scripts/lth doctor", "lth doctor"])
 def test_a_fresh_clone_is_examined_and_nothing_is_installed(tmp_path: Path, command: str) -> None:
     for name in ("harness", "scripts", "plans", "env", "systems", "jmeter"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -217,6 +217,6 @@ def test_a_fresh_clone_is_examined_and_nothing_is_installed(tmp_path: Path, comm
         shutil.copy(ROOT / name, tmp_path)
     variables = {**os.environ, "PATH": f"{Path(sys.base_prefix) / 'bin'}:{os.environ['PATH']}", "PYTHONNOUSERSITE": "1"}
     done = subprocess.run(command.split(), cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
-    assert "packages    not installed yet; make setup installs them" in done.stdout, done.stderr
+    assert "packages    not installed yet; lth setup installs them" in done.stdout, done.stderr
     assert "jars        jmeter: not downloaded yet" in done.stdout
     assert not {".venv", "build"} & {path.name for path in tmp_path.iterdir()}

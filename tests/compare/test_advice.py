@@ -8,7 +8,7 @@ from harness.judge.verdict import DOUBTFUL, Verdict
 from tests.support.factories import record
 from tests.support.results import label_result, run_result
 
-COMMAND = "make run PLAN=tiny USERS=2 DURATION=2m NOTE='a b'"
+COMMAND = "lth run --plan=tiny --users=2 --duration=2m '--note=a b'"
 
 
 def steps(verdict, changes=(), reasons=(), state=None, further_runs=None, command=COMMAND):
@@ -32,7 +32,7 @@ def test_nothing_is_to_do_when_nothing_regressed():
 def test_a_regression_is_profiled_and_confirmed_by_pairs_of_what_the_sides_differ_in():
     commit = {"git_commit": "abcdef0123456789"}
     assert steps(REGRESSED, commit) == [
-        ("Find the cause: measure both sides with a profile", f"{COMMAND} PROFILE=1"),
+        ("Find the cause: measure both sides with a profile", f"{COMMAND} --profile"),
         (
             "Let alternating pairs of runs confirm it",
             "lth ab --a=0123456789ab --b=abcdef012345 --plan=tiny --users=2 --duration=2m",

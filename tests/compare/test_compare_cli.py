@@ -48,7 +48,7 @@ def test_a_run_twice_as_slow_regressed_with_exit_code_1(compare, capsys):
 def test_the_command_in_the_report_reproduces_it(compare, capsys):
     compare("run-07_1", "--threshold", "p95=20%", "run-07_3", "--label", "P.y", "--alpha", "0.01")
     first = capsys.readouterr().out
-    command = first.splitlines()[0].split("aggregate.py ")[1].split(";")[0]
+    command = first.splitlines()[0].split("lth ")[1].split(";")[0]
     assert command == "compare tiny/run-07_1 tiny/run-07_3 --threshold p95=20% --alpha 0.01 --label P.y"
     compare(*command.split()[1:])
     assert capsys.readouterr().out == first
@@ -120,7 +120,7 @@ def test_a_saved_regression_says_in_terminal_page_and_json_what_to_do_next(compa
     assert compare("run-07_1", "run-07_3", "--save", "--anyway") == 1
     saved = reports / "tiny" / "compare-run-07_1-run-07_3.md"
     command = json.loads((reports / "tiny" / "run-07_3.json").read_text())["run"]["command"]
-    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} PROFILE=1"}
+    step = {"text": "Find the cause: measure both sides with a profile", "command": f"{command} --profile"}
     assert f"\nnext: {step['text']}: {step['command']}\n" in capsys.readouterr().out
     assert f"\n- {step['text']}: `{step['command']}`\n" in saved.read_text(encoding="utf-8")
     assert json.loads(saved.with_suffix(".json").read_text())["result"]["next_steps"] == [step]

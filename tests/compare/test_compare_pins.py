@@ -18,7 +18,7 @@ def test_a_pin_is_a_name_of_its_run(compare, reports, capsys, base):
     assert compare(base, "run-07_3", "--save") == 1
     # The pin may be moved later: the report names the run.
     saved = (reports / "tiny" / "compare-run-07_1-run-07_3.md").read_text()
-    assert "aggregate.py compare tiny/run-07_1 tiny/run-07_3;" in saved
+    assert "lth compare tiny/run-07_1 tiny/run-07_3;" in saved
     assert "average 100 → 200 ms (+99.9 %)" in capsys.readouterr().out
     assert compare("--base", base, "run-07_2", "--new", "run-07_3", "--plan", "tiny") in (0, 1)
 
@@ -50,7 +50,7 @@ def test_a_pin_of_several_plans_is_that_of_the_plan_of_the_other_side(compare, r
             "tiny/baselin: neither a file nor a run in reports/; did you mean baseline? pins: baseline, gone",
         ),
         (["main", "run-07_2"], "main: neither a file nor a run in reports/; there are: tiny/run-07_1"),
-        (["gone", "run-07_2"], "gone: the pinned run tiny/run-09_9 no longer exists; pin another run: make pin"),
+        (["gone", "run-07_2"], "gone: the pinned run tiny/run-09_9 no longer exists; pin another run: lth pin"),
         (["baseline"], "compare: tiny/run-07_1 is one run, and no other run's table is pasted into it"),
         (["baseline", "run-07_1"], "tiny/run-07_1: given twice"),
     ],

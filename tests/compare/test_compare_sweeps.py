@@ -57,7 +57,7 @@ def test_the_command_of_two_sweeps_contains_the_options_of_the_judgement(compare
     make_sweep(reports, "11", {1: 50})
     make_sweep(reports, "12", {1: 50})
     compare("tiny/sweep-11", "tiny/sweep-12", "--threshold", "p95=20%", "--anyway")
-    command = "./aggregate.py compare tiny/sweep-11 tiny/sweep-12 --anyway --threshold p95=20%; only"
+    command = "lth compare tiny/sweep-11 tiny/sweep-12 --anyway --threshold p95=20%; only"
     assert command in capsys.readouterr().out
 
 

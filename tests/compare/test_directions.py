@@ -127,7 +127,7 @@ def test_the_page_of_a_release_that_cannot_tell_names_no_direction_above_its_tab
     top = page[page.index("**") : page.index("## Test runs")]
     assert top.startswith("**CANNOT TELL: a run at 4 users is DOUBTFUL. Seen: average +18.")
     assert "- Beyond the threshold at single levels only: TOTAL at 2 users; Pay at 2 users.\n" in top
-    assert "- Measure 2 users again with REPEAT=5: there, single runs differ by more than the threshold.\n" in top
+    assert "- Measure 2 users again with --repeat=5: there, single runs differ by more than the threshold.\n" in top
     # The verdict on the runs of one level stays: it is compare's.
     summary = [line for line in top.splitlines() if not line.startswith(("- 2 users: average", "| 2 |"))]
     assert not re.search(r"\b(slower|faster|worse|better|improved|regressed)\b", "\n".join(summary), re.IGNORECASE)

@@ -20,7 +20,7 @@ def test_runs_with_equal_set_ups_have_no_differences():
         properties={"users": "2", "run_id": "B-2", "dump_dir": "/b", "port": "5678", "amount": "10"},
         started_at="2026-02-02T00:00:00Z",
         note="the second",
-        command="make run SERIES=2",
+        command="lth run --series=2",
     )
     assert setup_differences([first], [second]) == ()
 

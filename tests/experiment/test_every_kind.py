@@ -65,29 +65,29 @@ AB = Kind(
 )  # fmt: skip
 TUNE = Kind(
     "tune", ("--plan=tiny", "--set=delay_ms=0,20", "--repeat=2"), "experiment",
-    ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--repeat=0", "REPEAT=0"), 5,
+    ("--plan=tiny", "--set=delay_ms=0,30", "--repeat=2"), ("--repeat=0", "--repeat=0"), 5,
 )  # fmt: skip
 BISECT = Kind(
     "bisect", ("--plan=tiny", "--set=delay_ms=0,1,20,21"), "bisection", ("--plan=tiny", "--set=delay_ms=0,30"),
-    ("--metric=p42", "METRIC p42: no such metric"), 6,
+    ("--metric=p42", "--metric p42: no such metric"), 6,
 )  # fmt: skip
 NIGHTLY = Kind(
     "nightly", ("--suite=SUITE",), "nightly run", ("--suite=OTHER",), ("--s3=nowhere", "nowhere"), 3, "20*.json",
 )  # fmt: skip
 OVERLOAD = Kind(
     "overload", ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,20,40"), "overload test",
-    ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,30"), ("--duration=1", "LEVEL_DURATION=1"), 3,
+    ("--plan=tiny", "--rate=20", "--goal=p90<2s", "--set=delay_ms=0,30"), ("--duration=1", "--duration=1"), 3,
 )  # fmt: skip
 SWEEP = Kind(
     "sweep", ("--plan=tiny", "--users=1,2,3"), "sweep", ("--plan=tiny", "--users=1,2"),
-    ("--repeat=0", "REPEAT=0"), 3,
+    ("--repeat=0", "--repeat=0"), 3,
 )  # fmt: skip
 CAPACITY = Kind(
     "capacity", ("--plan=tiny", "--p90=1000", "--most=4"), "sweep", ("--plan=tiny", "--p90=500", "--most=4"),
-    ("--most=0", "MOST=0"), 3, "sweep-*.json",
+    ("--most=0", "--most=0"), 3, "sweep-*.json",
 )  # fmt: skip
 TRUST = Kind(
-    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "DETECT=0"), 6,
+    "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "--detect=0"), 6,
 )  # fmt: skip
 KINDS = pytest.mark.parametrize(
     "kind",
@@ -166,7 +166,7 @@ def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, sta
     assert len(ended(record)) >= kind.run_count
     assert len(set(ended(record))) == len(ended(record))
     assert "resumed after 1 run" in (out := capsys.readouterr().out)
-    assert f"(NEW=1 starts another {kind.what})" in out
+    assert f"(--new starts another {kind.what})" in out
 
 
 @pytest.mark.real
@@ -248,7 +248,7 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
         assert "not enough time: it needs about " in record["runs"][2]["problem"]
         return
     assert record["stop_reason"].startswith("the budget of 1 h 0 min is used up")
-    assert "--resume=01 and a larger MAX\n" in capsys.readouterr().out
+    assert "--resume=01 and a larger --max\n" in capsys.readouterr().out
     assert start(kind, "--max=2h", "--resume") in (0, 1)
     (record,) = records(tmp_path, kind)
     assert (record["state"], record["budget_s"], record["stop_reason"]) == ("finished", 7200, "")
@@ -282,7 +282,7 @@ def test_note_properties_and_headers_are_those_of_each_run_and_no_secret_is_stor
 def test_wrong_use_is_one_line_and_nothing_starts(kind, start, tmp_path):
     option, message = kind.wrong
     for given, expected in (
-        ([option], message), (["--max=soon"], "MAX=soon"), (["--resume"], f"there is no {kind.what} "),
+        ([option], message), (["--max=soon"], "--max=soon"), (["--resume"], f"there is no {kind.what} "),
         (["--resume=77"], f"77: no such {kind.what}"),
     ):  # fmt: skip
         with pytest.raises(UsageError) as refused:

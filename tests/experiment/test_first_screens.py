@@ -69,7 +69,7 @@ def test_an_experiment_that_measured_nothing_says_what_is_missing(kind, record_t
     page = render(outcome_of(replace(record, runs=()), {}), (), "")
     assert_first_screen(page, "answer", "steps")
     assert "\u26a0\ufe0f **CANNOT TELL" in page
-    failed = replace(record.runs[0], run=None, exit_code=3, problem="scripts/run ended with code 3: " + "no " * 30)
+    failed = replace(record.runs[0], run=None, exit_code=3, problem="lth run ended with code 3: " + "no " * 30)
     page = render(outcome_of(replace(record, runs=(failed,)), {}), (), "")
     assert_first_screen(page, "answer", "doubts", "steps")
     assert "\u274c **INVALID: the warm-up run" in page

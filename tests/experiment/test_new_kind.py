@@ -171,7 +171,7 @@ def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(repor
     assert [call["plan"] for call in calls(tmp_path)] == ["tiny", "other", "other", "tiny"]
     assert "\n- tiny: 101.3 ms\n- other: " in page.read_text()
     out = capsys.readouterr().out
-    assert "tiny/turn-07: resumed after 1 run (NEW=1 starts another turn)\n" in out
+    assert "tiny/turn-07: resumed after 1 run (--new starts another turn)\n" in out
     assert re.search(r"turn-07: tiny; about \d+ s left\n", out)
     with pytest.raises(UsageError, match="--resume: tiny/turn-07 is finished"):
         turns(reports, *new, resume="07")

@@ -195,9 +195,7 @@ def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
     assert main(["history", str(tmp_path), "--plan", "tiny", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [run["value"] for run in data["runs"]] == [100]
-    assert data["left_out"] == [
-        {"run": "run-07_9", "reason": "it has no report yet; ./aggregate.py report tiny/run-07_9"}
-    ]
+    assert data["left_out"] == [{"run": "run-07_9", "reason": "it has no report yet; lth report tiny/run-07_9"}]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_pinned_run_that_is_also_the_previous_one_is_compared_once(reports):
 
 @pytest.mark.parametrize("base", ["run-01_1", "tiny/run-01_1", "baseline"])
 def test_base_replaces_the_previous_run_and_the_pins(reports, base):
-    role = "pinned as baseline" if base == "baseline" else "BASE"
+    role = "pinned as baseline" if base == "baseline" else "--base"
     assert named(compared(reports, base)) == [("tiny/run-01_1", role, "")]
 
 
@@ -105,7 +105,7 @@ def test_a_deleted_or_unusable_reference_is_a_line_and_no_error(reports):
         ),
         ("run-01_*", "--base run-01_*: 3 runs; name one run: a report is compared with single runs"),
         ("sweep-01", "--base sweep-01: a sweep; name one run"),
-        ("gone", "--base gone: tiny/run-09_9 does not exist; pin another run: make pin"),
+        ("gone", "--base gone: tiny/run-09_9 does not exist; pin another run: lth pin"),
         (
             "other/run-01_1",
             "--base other/run-01_1: not like this run: plan: other in the baseline, tiny in",

@@ -294,7 +294,7 @@ def terminal_as_input(terminal):
         (b"<!DOCTYPE html>\n<html><head>", "a web page, not a JTL"),
         (b"<HTML><body>404", "a web page, not a JTL"),
         (b'<?xml version="1.0"?><project xmlns="x">', "XML that begins with <project>, not a JTL"),
-        (b'{\n  "format_version": 3,', "JSON, not a JTL; aggregate.py report takes the run's folder"),
+        (b'{\n  "format_version": 3,', "JSON, not a JTL; lth report takes the run's folder"),
         (b'[{"label": "a"}]', "JSON, not a JTL; name a JTL"),
         (b"PK\x03\x04\x14\x00", "a zip archive, not a JTL; unpack it"),
         (b"a/" + b"\0" * 255 + b"ustar\x0000" + b"\0" * 248 + CSV, "a tar archive, not a JTL; unpack it"),

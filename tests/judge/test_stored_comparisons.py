@@ -76,7 +76,7 @@ Only run-01_1 has Old.
 
 - tiny/run-01_2: Busy.
 
-Intervals, p-values and reasons: `./aggregate.py compare tiny/run-01_1 tiny/run-01_2`.
+Intervals, p-values and reasons: `lth compare tiny/run-01_1 tiny/run-01_2`.
 
 </details>
 
@@ -113,7 +113,7 @@ def test_a_reference_of_another_plan_or_folder_has_its_full_name():
     assert "\n### old/run-07_95.md, previous run\n" in text
     assert "The set-up has no recorded difference." in text
     assert "| TOTAL | old/run-07_95.md | tiny/run-01_2 |" in text
-    assert "aggregate.py compare" not in text
+    assert "lth compare" not in text
 
 
 def test_a_reader_of_reports_still_finds_the_runs_own_table_and_no_other():

@@ -32,7 +32,7 @@ EXAMPLES = {
     "clock-step": {
         "brief": "A clock was set, or several files were put together",
         "what": "In the JTL time stamps go back by 1 h",
-        "advice": "Give the files one by one: ./aggregate.py table FILE FILE adds them up.",
+        "advice": "Give the files one by one: lth table FILE FILE adds them up.",
     },
     "gap": {
         "brief": "Rows are missing, or a clock was set: no samples for 59 min 59 s",
@@ -65,13 +65,13 @@ EXAMPLES = {
     },
     "not-steady": {"why": "response times were 195 ms from 50 to 80 s, otherwise 49 ms", "lost": ""},
     "fast-warm-up": {"seconds": "28", "why": "response times changed at 12 s: 10 ms before, 50 ms after"},
-    "too-short": {"length": "8 s", "least": "50 s", "remedy": "Run again with DURATION=60s."},
+    "too-short": {"length": "8 s", "least": "50 s", "remedy": "Run again with --duration=60s."},
     "too-few-samples": {"count": "98", "least": "100", "remedy": "Run longer."},
 }  # fmt: skip
 DOUBTFUL_KINDS = [kind for kind in warning_kinds().values() if kind.severity is Severity.DOUBTFUL]
 # A remedy begins with one of these, or is the command behind "; ".
 ACTIONS = re.compile(
-    r"(?:^|[.;] |: )(?:Run|Drive|Look|Give|Split|Have NTP|count one|set ERRORS|STOP=none|read the corrected)\b"
+    r"(?:^|[.;] |: )(?:Run|Drive|Look|Give|Split|Have NTP|count one|set --errors|--stop=none|read the corrected)\b"
 )
 
 
@@ -165,10 +165,10 @@ def test_reasons_that_differ_only_in_numbers_are_one():
 
 def test_one_sentence_says_where_the_reasons_are_explained():
     short, few = RunWarning("too-short", "Too short."), RunWarning("few-samples", "Few.")
-    assert explained([short, few], None) == "What DOUBTFUL means, and what to do: make help too-short"
+    assert explained([short, few]) == "What DOUBTFUL means, and what to do: lth help too-short"
     several = [short, RunWarning("gap", "Rows are missing.")]
-    assert explained(several, record(command="lth run shop")).endswith("what to do: lth help doubtful")
-    assert explained([few], None) == ""
+    assert explained(several).endswith("what to do: lth help doubtful")
+    assert explained([few]) == ""
 
 
 def test_a_number_or_a_file_in_a_cause_does_not_end_its_sentence():
@@ -328,7 +328,7 @@ def test_a_cpu_quota_that_is_used_up_is_a_warning_with_its_share(ratio, is_named
 
 
 def test_the_closed_model_is_noted_and_the_open_one_is_not():
-    assert "RATE=" in warnings_of(two_users(), record())["closed-model"]
+    assert "--rate=" in warnings_of(two_users(), record())["closed-model"]
     open_load = closed_load(users=None, model="open", rate_per_s=2.0)
     assert "closed-model" not in warnings_of(two_users(), record(load=open_load))
 
@@ -398,13 +398,13 @@ def test_a_run_that_is_too_short_says_only_that_and_how_long_it_must_be():
     window = Window("steady", 2, 10, 8, 11, is_steady=False, reason="8 s are too short")
     load = closed_load(duration_s=15.0)
     found = warnings_of(two_users(), record(load=load), window=window)
-    assert found["too-short"] == ("Too short to judge: 8 s measured, 50 s needed. Run again with DURATION=60s.")
+    assert found["too-short"] == ("Too short to judge: 8 s measured, 50 s needed. Run again with --duration=60s.")
     assert "not-steady" not in found
     assert warnings_of(two_users(), window=window)["too-short"].endswith("Run longer.")
     # 20 samples in 8 s: 100 take 40 s; 10 take 80 s.
     assert "50 s needed" in warnings_of(two_users(count=10), record(load=load), window=window)["too-short"]
     assert warnings_of(two_users(count=5), record(load=load), window=window)["too-short"] == (
-        "Too short to judge: 8 s measured, 80 s needed. 100 samples take so long. Run again with DURATION=90s."
+        "Too short to judge: 8 s measured, 80 s needed. 100 samples take so long. Run again with --duration=90s."
     )
 
 

@@ -128,14 +128,14 @@ def test_a_taken_port_is_one_line_and_the_run_goes_on(directory, spec):
             served.add([sample()], 1.0)
             served.finish()
     why = "Address already in use"
-    assert lines == [f"METRICS: 127.0.0.1:{port} cannot be used ({why}); there is no metrics endpoint"]
+    assert lines == [f"--metrics: 127.0.0.1:{port} cannot be used ({why}); there is no metrics endpoint"]
 
 
 def test_a_row_that_cannot_be_counted_ends_the_counts_and_not_the_run(endpoint):
     endpoint.served.add([sample(sample_count=0)], 1.0)
     endpoint.served.add([sample()], 2.0)
     assert len(endpoint.lines) == 2
-    assert endpoint.lines[1].startswith("METRICS: the counts are not updated any more (ZeroDivisionError(")
+    assert endpoint.lines[1].startswith("--metrics: the counts are not updated any more (ZeroDivisionError(")
 
 
 def scraped_twice(endpoint, directory, spec):

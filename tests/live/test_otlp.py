@@ -65,7 +65,7 @@ def followed(directory, monkeypatch):
 
 
 def delivery_text(run):
-    return dict(setup_lines(run))["OTLP"]
+    return dict(setup_lines(run))["--otlp"]
 
 
 def by_label(metric):
@@ -368,10 +368,10 @@ def test_wrong_headers_are_refused_without_their_values(monkeypatch, text):
 @pytest.mark.parametrize(
     ("address", "line"),
     [
-        ("localhost:4318", "OTLP=localhost:4318: not an http or https address; give OTLP=http://127.0.0.1:4318"),
-        ("grpc://127.0.0.1:4317", "OTLP=grpc://127.0.0.1:4317: not an http or https address"),
-        (f"http://bob:{SECRET}@127.0.0.1:4318", "OTLP=http://…@127.0.0.1:4318: only scheme, host, port and path"),
-        ("http://127.0.0.1:99999", "OTLP=http://127.0.0.1:99999: not an address"),
+        ("localhost:4318", "--otlp=localhost:4318: not an http or https address; give --otlp=http://127.0.0.1:4318"),
+        ("grpc://127.0.0.1:4317", "--otlp=grpc://127.0.0.1:4317: not an http or https address"),
+        (f"http://bob:{SECRET}@127.0.0.1:4318", "--otlp=http://…@127.0.0.1:4318: only scheme, host, port and path"),
+        ("http://127.0.0.1:99999", "--otlp=http://127.0.0.1:99999: not an address"),
     ],
 )
 def test_a_malformed_address_is_one_line_and_the_run_goes_on(directory, capsys, address, line):
@@ -429,7 +429,7 @@ def test_a_run_of_before_this_version_is_read_and_its_report_has_no_line():
     del data["otlp"]
     old = build(RunRecord, data)
     assert old.otlp is None
-    assert "OTLP" not in dict(setup_lines(old))
+    assert "--otlp" not in dict(setup_lines(old))
     delivered = replace(old, otlp=DeliveryRecord(1, 0, 1, 0, ""))
     assert build(RunRecord, json.loads(json.dumps(to_plain(delivered)))) == delivered
-    assert dict(setup_lines(delivered))["OTLP"] == "1 export and 1 span delivered"
+    assert dict(setup_lines(delivered))["--otlp"] == "1 export and 1 span delivered"

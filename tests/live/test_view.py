@@ -83,14 +83,14 @@ def test_a_taken_port_is_one_line_and_the_run_goes_on(tmp_path, charts, spec, ho
         view.conclude("VALID")
     where = f"{host}:{other.port}" if host else other.port
     other.end()
-    assert lines == [f"LIVE={where} cannot be used (Address already in use); there is no live page"]
+    assert lines == [f"--live={where} cannot be used (Address already in use); there is no live page"]
 
 
 def test_a_host_that_is_another_machine_is_one_line_too(tmp_path, charts, spec):
     lines = []
     with LiveView(LiveAddress("192.0.2.1", 8090, "a token"), charts, "the load", pytest.fail, lines.append) as view:
         view.begin(directory(tmp_path), spec)
-    assert lines == ["LIVE=192.0.2.1:8090 cannot be used (Cannot assign requested address); there is no live page"]
+    assert lines == ["--live=192.0.2.1:8090 cannot be used (Cannot assign requested address); there is no live page"]
 
 
 def test_a_second_request_to_stop_does_not_end_jmeter_at_once(tmp_path, view, spec):
@@ -111,7 +111,7 @@ def test_a_row_that_cannot_be_counted_ends_the_page_and_not_the_run(tmp_path, vi
     view.add([sample(sample_count=0)], 1.0)
     view.add([sample()], 2.0)
     assert len(view.lines) == 2
-    assert view.lines[1].startswith("LIVE: the page is not updated any more (ZeroDivisionError(")
+    assert view.lines[1].startswith("--live: the page is not updated any more (ZeroDivisionError(")
 
 
 def test_one_address_shows_each_run_of_a_series_and_the_results_before_it(tmp_path, view, spec):
@@ -162,8 +162,8 @@ def test_a_new_viewer_gets_the_clock_of_now_and_no_tables_that_the_last_viewer_l
 
 def test_a_run_that_failed_is_listed_with_its_line(view):
     view.announce("run 1 of 2, tiny")
-    view.conclude("scripts/run ended with code 2: no Java")
-    assert message_of(view)["earlier"] == [["run 1 of 2, tiny", "scripts/run ended with code 2: no Java"]]
+    view.conclude("lth run ended with code 2: no Java")
+    assert message_of(view)["earlier"] == [["run 1 of 2, tiny", "lth run ended with code 2: no Java"]]
 
 
 def test_a_secret_of_the_run_is_on_no_page(tmp_path, view, spec):

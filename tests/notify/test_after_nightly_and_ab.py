@@ -69,7 +69,7 @@ def test_a_nightly_run_reports_a_failure_and_that_it_is_over_and_not_that_all_is
     (text,) = chat.texts
     title, finding, figures, time, report = text.splitlines()
     assert re.fullmatch(r"\*\*Nights 20\d\d-\d\d-\d\d: INVALID: 1 of 1 run FAILED\.\*\*", title)
-    assert finding == "FAILED: tiny, 4 users: scripts/run ended with code 3: web ended with code 1"
+    assert finding == "FAILED: tiny, 4 users: lth run ended with code 3: web ended with code 1"
     assert figures == "tiny, 4 users: no run is valid"
     assert time.startswith("0 of 1 run measured in ")
     assert report.startswith("report: ")

@@ -76,14 +76,15 @@ def test_the_refusal_names_what_to_write_into_which_file():
     with pytest.raises(UsageError) as error:
         check_allowed(target, LOCAL)
     assert str(error.value) == (
-        "TARGET=http://10.0.0.5:8080/app: 10.0.0.5 is not this machine, and env/local.toml allows no other; if you may "
-        'load it, write allowed_targets = ["http://10.0.0.5:8080"] there, above the first [table], or choose an ENV '
+        "--target=http://10.0.0.5:8080/app: 10.0.0.5 is not this machine, and env/local.toml allows no other; "
+        "if you may "
+        'load it, write allowed_targets = ["http://10.0.0.5:8080"] there, above the first [table], or choose an --env '
         "that allows it"
     )
     with pytest.raises(UsageError) as error:
         check_allowed(target, replace(LOCAL, name="staging", allowed_targets=("http://10.0.0.6:8080",)))
     assert str(error.value) == (
-        "TARGET=http://10.0.0.5:8080/app: 10.0.0.5 is not this machine, and env/staging.toml allows "
+        "--target=http://10.0.0.5:8080/app: 10.0.0.5 is not this machine, and env/staging.toml allows "
         'http://10.0.0.6:8080; if you may load it, add "http://10.0.0.5:8080" to allowed_targets there'
     )
 

@@ -29,26 +29,29 @@ def test_a_text_has_conditions_for_total_and_for_labels():
     ],
 )
 def test_a_condition_has_a_label_a_metric_a_sign_and_a_limit(text, rule):
-    assert parse_goal(text, "GOAL").rules == (rule,)
+    assert parse_goal(text, "--goal").rules == (rule,)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("p96<5", "GOAL=p96<5: p96: no such metric; did you mean p99? there are: average, p50, "),
-        ("errorrs<1%", "GOAL=errorrs<1%: errorrs: no such metric; did you mean errors? "),
-        ("p95=5", "GOAL=p95=5: p95=5 is no condition; write conditions such as p95<1500, errors<1%, Check-Out: p99<3s"),
-        ("Pay p95<5", "GOAL=Pay p95<5: Pay p95<5 is no condition; write"),
-        ("errors<1", "GOAL=errors<1: errors 1: has no % sign; write 1% for one in a hundred"),
-        ("p95<1500%", "GOAL=p95<1500%: p95 1500%: not a time; give one such as 1500, 1500ms or 1.5s"),
-        ("throughput>5ms", "GOAL=throughput>5ms: throughput 5ms: not a rate; give one such as 100 or 100/s"),
-        ("p95<5, p95<6", "GOAL=p95<5, p95<6: p95 of TOTAL has two limits; give one"),
-        (" , ", "GOAL= , : has no condition"),
+        ("p96<5", "--goal=p96<5: p96: no such metric; did you mean p99? there are: average, p50, "),
+        ("errorrs<1%", "--goal=errorrs<1%: errorrs: no such metric; did you mean errors? "),
+        (
+            "p95=5",
+            "--goal=p95=5: p95=5 is no condition; write conditions such as p95<1500, errors<1%, Check-Out: p99<3s",
+        ),
+        ("Pay p95<5", "--goal=Pay p95<5: Pay p95<5 is no condition; write"),
+        ("errors<1", "--goal=errors<1: errors 1: has no % sign; write 1% for one in a hundred"),
+        ("p95<1500%", "--goal=p95<1500%: p95 1500%: not a time; give one such as 1500, 1500ms or 1.5s"),
+        ("throughput>5ms", "--goal=throughput>5ms: throughput 5ms: not a rate; give one such as 100 or 100/s"),
+        ("p95<5, p95<6", "--goal=p95<5, p95<6: p95 of TOTAL has two limits; give one"),
+        (" , ", "--goal= , : has no condition"),
     ],
 )
 def test_a_wrong_condition_is_named_with_what_to_write(text, message):
     with pytest.raises(UsageError) as error:
-        parse_goal(text, "GOAL")
+        parse_goal(text, "--goal")
     assert str(error.value).startswith(message)
 
 
@@ -126,7 +129,7 @@ def test_given_goals_replace_the_plans_and_its_limit_of_errors_stays_unless_one_
 
 
 def test_a_limit_that_two_variables_give_is_refused():
-    with pytest.raises(UsageError, match=r"^GOAL=p90<5 and P90 both limit p90; give one of them"):
+    with pytest.raises(UsageError, match=r"^--goal=p90<5 and --p90 both limit p90; give one of them"):
         resolve_goal({"goal": "p90<5", "p90": "7"}, Goal())
 
 

@@ -37,7 +37,7 @@ def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None
     assert "# CSV file ${base}/data/barcodes.csv: barcode;item_id;name" in toml
     assert "Login > POST login > Keep token (line 64): JSR223PostProcessor, 2 lines" in toml
     printed = capsys.readouterr().out
-    assert "make init PLAN=shop FIX=1 applies them" in printed
+    assert "lth init --plan=shop --fix applies them" in printed
     assert '- <stringProp name="HTTPSampler.protocol">https</stringProp>' in (
         (home / "build" / "init" / "shop.diff").read_text().replace("-        ", "- ")
     )
@@ -111,7 +111,7 @@ def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     (home / "plans" / "shop.toml").write_text("mine")
     for arguments in ([], ["--jmx", str(OWN)], ["--jmx", str(OWN), "--fix"]):
-        with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another PLAN; FORCE=1 replaces it"):
+        with pytest.raises(UsageError, match=r"plans/shop.jmx exists; give another --plan; --force replaces it"):
             init(home, "--plan", "shop", *arguments)
     assert (home / "plans" / "shop.toml").read_text() == "mine"
     init(home, "--plan", "shop", "--jmx", str(OWN), "--force")
@@ -121,7 +121,7 @@ def test_an_existing_plan_is_not_overwritten(home: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--plan", "a/b"], "PLAN=a/b: not a name of a plan"),
+        (["--plan", "a/b"], "--plan=a/b: not a name of a plan"),
         (["--plan", "x", "--jmx", "absent.jmx"], "absent.jmx: there is no such file"),
         (["--plan", "x", "--jmx", __file__], "not XML"),
     ],
@@ -144,7 +144,7 @@ def test_the_path_of_a_jmx_is_a_plan_for_a_first_look(home: Path, tmp_path: Path
 
 
 def test_a_first_look_at_a_jmx_with_scripts_or_at_a_foreign_target_is_refused(home: Path) -> None:
-    with pytest.raises(UsageError, match=r"has 1 script, which can reach any host; list and permit them: make init"):
+    with pytest.raises(UsageError, match=r"has 1 script, which can reach any host; list and permit them: lth init"):
         request_of(home, home / "build", str(OWN), "local", TARGET)
     with pytest.raises(UsageError, match="is not this machine"):
         request_of(home, home / "build", "tiny", "local", "http://shop.example.org")

@@ -73,7 +73,7 @@ def test_a_job_that_would_start_after_the_load_is_refused(tmp_path: Path) -> Non
     check_starts(jobs, None)  # loops end the load
     with pytest.raises(UsageError, match=r"import: starts 90 s after the load, which lasts 60 s") as refused:
         check_starts(jobs, 60.0)
-    assert "longer DURATION" in str(refused.value.todo)
+    assert "longer --duration" in str(refused.value.todo)
 
 
 @pytest.mark.parametrize(

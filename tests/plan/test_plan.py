@@ -90,7 +90,7 @@ note = "A stand-in."
 def test_an_unknown_plan_names_its_neighbour_and_the_others(plans: Path) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, "shopp")
-    assert str(error.value) == "PLAN=shopp: unknown; did you mean shop? there are: bank, shop"
+    assert str(error.value) == "--plan=shopp: unknown; did you mean shop? there are: bank, shop"
 
 
 @pytest.mark.parametrize("name", ["mine", "plans/mine.jmx", "mine.jmx", "plans/mine.toml"])
@@ -99,7 +99,7 @@ def test_the_error_for_a_jmx_without_its_toml_names_the_command_that_writes_it(p
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
     assert str(error.value) == (
-        f"PLAN={name}: plans/mine.jmx exists, but plans/mine.toml is missing; make init PLAN=mine FIX=1 writes it"
+        f"--plan={name}: plans/mine.jmx exists, but plans/mine.toml is missing; lth init --plan=mine --fix writes it"
     )
 
 
@@ -107,11 +107,11 @@ def test_the_error_for_a_jmx_without_its_toml_names_the_command_that_writes_it(p
 def test_a_file_name_is_not_a_plan_name(plans: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
         load_plan(plans, name)
-    assert str(error.value) == f"PLAN={name}: this is a file name; give the name only: PLAN=shop"
+    assert str(error.value) == f"--plan={name}: this is a file name; give the name only: --plan=shop"
 
 
 def test_an_unknown_name_with_a_folder_lists_the_plans(plans: Path) -> None:
-    with pytest.raises(UsageError, match=r"^PLAN=plans/shopp: unknown; .*there are: bank, shop$"):
+    with pytest.raises(UsageError, match=r"^--plan=plans/shopp: unknown; .*there are: bank, shop$"):
         load_plan(plans, "plans/shopp")
 
 
@@ -156,7 +156,7 @@ def test_a_missing_key_of_a_plan_is_an_error(plans: Path, key: str) -> None:
         ),
         ("[properties]\namount = true", "plans/shop.toml [properties]: amount = True"),
         ("[properties]\nmethod.plugin = 1", "plans/shop.toml [properties]: shop.jmx does not read the property method"),
-        ('[properties]\nhost = "a"', "plans/shop.toml [properties]: host is set by the run; use TARGET instead"),
+        ('[properties]\nhost = "a"', "plans/shop.toml [properties]: host is set by the run; use --target instead"),
         ("[embedded]\nproperties = { x = 1 }", "plans/shop.toml [embedded.properties]: shop.jmx does not read"),
         ("[embedded]\nnotes = 1", "plans/shop.toml [embedded]: unknown key notes"),
         ("[labels]\nonce = [1]", "plans/shop.toml [labels] once: 1; give texts"),

@@ -53,19 +53,19 @@ def test_a_value_may_have_blanks_equals_signs_or_nothing(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("amount", "PROPERTIES: amount is not name=value; give PROPERTIES="),
-        ("=25", "PROPERTIES:  is not name=value"),
-        ("currency='two", "PROPERTIES: no closing quotation; give PROPERTIES="),
-        ("amount=1 amount=2", "PROPERTIES: amount occurs twice; give each property once"),
-        ("users=5", "PROPERTIES: users is set by the run; use USERS instead"),
-        ("host=example.org", "PROPERTIES: host is set by the run; use TARGET instead"),
+        ("amount", "--properties: amount is not name=value; give --properties="),
+        ("=25", "--properties:  is not name=value"),
+        ("currency='two", "--properties: no closing quotation; give --properties="),
+        ("amount=1 amount=2", "--properties: amount occurs twice; give each property once"),
+        ("users=5", "--properties: users is set by the run; use --users instead"),
+        ("host=example.org", "--properties: host is set by the run; use --target instead"),
         (
             "amout=5",
-            "PROPERTIES: shop.jmx does not read amout; did you mean amount? it reads: amount, api_key",
+            "--properties: shop.jmx does not read amout; did you mean amount? it reads: amount, api_key",
         ),
-        ("jmeter.save.saveservice.output_format=xml", "PROPERTIES: jmeter.save.saveservice.output_format is set by"),
-        ("jmeterengine.nongui.port=1", "PROPERTIES: jmeterengine.nongui.port is set by the harness"),
-        ("search_paths=/x", "PROPERTIES: search_paths is set by the harness: the harness names the plan's plugins"),
+        ("jmeter.save.saveservice.output_format=xml", "--properties: jmeter.save.saveservice.output_format is set by"),
+        ("jmeterengine.nongui.port=1", "--properties: jmeterengine.nongui.port is set by the harness"),
+        ("search_paths=/x", "--properties: search_paths is set by the harness: the harness names the plan's plugins"),
     ],
 )
 def test_a_wrong_property_is_refused_in_one_line(plan: Plan, text: str, message: str) -> None:

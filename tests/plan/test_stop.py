@@ -30,14 +30,20 @@ def test_a_plans_table_has_a_condition_for_each_metric():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("error>5% for 3s", "STOP=error>5% for 3s: error: no such metric; did you mean errors? there are: "),
-        ("errors<5% for 3s", "STOP=errors<5% for 3s: errors<5% for 3s has the wrong sign; write errors>…"),
-        ("throughput>5 for 3s", "STOP=throughput>5 for 3s: throughput>5 for 3s has the wrong sign; write throughput<…"),
-        ("p90>5s", "STOP=p90>5s: p90>5s is no condition; write errors>50% for 10s, p90>5s for 30s or throughput<10/s"),
-        ("p90>5s for ever", "STOP=p90>5s for ever: for=ever: not a duration; give seconds or 90s, 2m, 1h30m"),
-        ("p90>5s for 0", "STOP=p90>5s for 0: for = 0; give a number from 1 to 86400"),
-        ("errors>5 for 3s", "STOP=errors>5 for 3s: errors 5: has no % sign"),
-        ("", "STOP=: an empty text is no condition"),
+        ("error>5% for 3s", "--stop=error>5% for 3s: error: no such metric; did you mean errors? there are: "),
+        ("errors<5% for 3s", "--stop=errors<5% for 3s: errors<5% for 3s has the wrong sign; write errors>…"),
+        (
+            "throughput>5 for 3s",
+            "--stop=throughput>5 for 3s: throughput>5 for 3s has the wrong sign; write throughput<…",
+        ),
+        (
+            "p90>5s",
+            "--stop=p90>5s: p90>5s is no condition; write errors>50% for 10s, p90>5s for 30s or throughput<10/s",
+        ),
+        ("p90>5s for ever", "--stop=p90>5s for ever: for=ever: not a duration; give seconds or 90s, 2m, 1h30m"),
+        ("p90>5s for 0", "--stop=p90>5s for 0: for = 0; give a number from 1 to 86400"),
+        ("errors>5 for 3s", "--stop=errors>5 for 3s: errors 5: has no % sign"),
+        ("", "--stop=: an empty text is no condition"),
     ],
 )
 def test_a_wrong_condition_is_named_with_what_to_write(text, message):

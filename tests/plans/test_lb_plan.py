@@ -33,7 +33,7 @@ def test_each_plan_is_the_published_load_on_its_own_balancer(name: str) -> None:
 
 
 def test_the_settings_of_a_remote_balancer_are_facts_of_its_profile() -> None:
-    with pytest.raises(UsageError, match="PLAN=lb-gwlb has no system to start; give TARGET="):
+    with pytest.raises(UsageError, match="--plan=lb-gwlb has no system to start; give --target="):
         request_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb")
     request = request_of(ROOT, ROOT / "build", "lb-gwlb", "gwlb", "http://127.0.0.1:8290/stocks")
     assert request.target is not None

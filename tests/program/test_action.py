@@ -46,7 +46,7 @@ def act(service: Path, tmp_path: Path, target: str) -> Act:
             "GITHUB_ACTION_PATH": str(ROOT), "GITHUB_OUTPUT": str(output), "RUNNER_TEMP": str(tmp_path),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "JMETER_HOME": str(jmeter), "FAKE_JMETER": "works",
         }  # fmt: skip
-        given = {"PROJECT": service.name, "TARGET": target, "DURATION": "2", **inputs}
+        given = {"PROJECT": service.name, "--target": target, "--duration": "2", **inputs}
         for step in STEPS:
             if step.get("id") in ("install", "measure"):
                 done = run_step(step, service.parent, LTH=outputs(output).get("lth", ""), **variables, **given)

@@ -23,5 +23,5 @@ def test_what_went_with_rmi_is_named_with_what_to_use_instead(arguments, what):
 
 
 def test_a_plan_may_have_the_name_of_a_verb_that_went():
-    with pytest.raises(UsageError, match="PLAN=generator: unknown"):
+    with pytest.raises(UsageError, match="--plan=generator: unknown"):
         main(("run", "generator"), "lth")

@@ -11,8 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import UsageError
-from harness.base.option_names import FLAGS, spelled
-from harness.base.option_names import VERBS as VERBS_OF_MESSAGES
 from harness.cli.make_variables import arguments_of, given_variables
 from harness.cli.options import OPTIONS
 from harness.cli.verbs import ALIASES, VERBS
@@ -142,24 +140,6 @@ def test_help_is_printed_instead_of_a_run(monkeypatch):
 def test_the_older_names_of_a_level_still_work(monkeypatch):
     given_by_make(monkeypatch, USERS="1,5", LEVEL_DURATION="80", LEVEL_REQUESTS="1000")
     assert arguments_of("sweep", parser_of("sweep")) == ["--users=1,5", "--duration=80", "--requests=1000"]
-
-
-def test_the_flags_of_messages_are_those_of_the_table():
-    flags = {key.partition("/")[0] for key, option in OPTIONS.items() if not option.metavar or option.const}
-    assert flags == FLAGS
-    assert set(VERBS_OF_MESSAGES) >= {*VERBS, *ALIASES}
-
-
-def test_a_message_names_options_as_they_are_typed():
-    text = "USERS is missing; give USERS=5 and ANYWAY=1, or make run PLAN=shop; see --html and --base"
-    assert spelled(text, "make") == text.replace("--html", "HTML=1").replace("--base", "BASE")
-    assert spelled(text, "lth") == (
-        "--users is missing; give --users=5 and --anyway, or lth run --plan=shop; see --html and --base"
-    )
-    assert spelled("JMETER_HOME=/x: make it readable; SHA=1 and 1USERS=2", "lth") == (
-        "JMETER_HOME=/x: make it readable; --sha=1 and 1USERS=2"
-    )
-    assert spelled(text, "scripts/run") == text
 
 
 def test_the_makefile_is_short_and_knows_no_option():

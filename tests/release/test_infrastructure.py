@@ -116,8 +116,8 @@ def test_a_server_that_is_down_is_one_line_and_the_page_reports_that_nothing_is_
     code, folder = release(reports)
     assert code == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[1].startswith("aggregate.py: the set-up of RDS resources is not known: RDS: the server does not")
-    assert lines[3].startswith("aggregate.py: the minutes before the sweep are not known: CloudWatch: the server does")
+    assert lines[1].startswith("lth: the set-up of RDS resources is not known: RDS: the server does not")
+    assert lines[3].startswith("lth: the minutes before the sweep are not known: CloudWatch: the server does")
     assert len(lines) == 4
     assert not (folder / "sweep-02" / "infrastructure.json").exists()
     text = (folder / "release-sweep-01-sweep-02.md").read_text()

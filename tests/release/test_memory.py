@@ -47,4 +47,4 @@ def test_a_service_that_does_not_grow_has_no_forecast():
 
 
 def test_a_short_run_says_that_nothing_is_known():
-    assert trend(0.3, 300).sentence == "new: unknown, its window is shorter than 10 min. LONG=RUN adds a longer run."
+    assert trend(0.3, 300).sentence == "new: unknown, its window is shorter than 10 min. --long=RUN adds a longer run."

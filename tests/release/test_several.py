@@ -142,7 +142,7 @@ def test_one_run_per_cell_is_said_on_the_page_and_in_the_last_line(tmp_path, cap
     sides = {"new": ["tiny/sweep-02"], "bases": ["tiny/sweep-01"]}
     assert release(tmp_path, **sides) == 0
     unknown = "One run per cell: which change they can see is not known, lth trust tiny measures it. Measure 3 runs"
-    unknown += " of each (REPEAT=3)."
+    unknown += " of each (--repeat=3)."
     assert capsys.readouterr().out.splitlines()[-1] == unknown
     assert f"- {unknown}\n" in section((tmp_path / PAGE).read_text(), "What this page cannot tell")
     # The standard deviation of runs is 2 %: (1.96 + 0.84) · 2 % · √2 of two single runs.
@@ -152,7 +152,7 @@ def test_one_run_per_cell_is_said_on_the_page_and_in_the_last_line(tmp_path, cap
     monkeypatch.setattr("harness.release.files.known", lambda *_: known)
     assert release(tmp_path, **sides) == 0
     seen = "One run per cell: no change of average below 8.2 % can be seen (tiny/trust-01). Measure 3 runs"
-    assert capsys.readouterr().out.splitlines()[-1] == f"{seen} of each (REPEAT=3)."
+    assert capsys.readouterr().out.splitlines()[-1] == f"{seen} of each (--repeat=3)."
 
 
 @pytest.mark.parametrize(

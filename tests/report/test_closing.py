@@ -47,7 +47,7 @@ def many(*labels, error=None):
 
 def test_all_that_a_person_needs_is_in_the_last_lines(printed):
     summary = summary_of(two_users(), record(goal=Goal(p90_ms=900, error_ratio=0.01)))
-    text = printed(summary, compare="make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1")
+    text = printed(summary, compare="lth compare --base=tiny/run-01_0 --new=tiny/run-01_1")
     assert text.splitlines() == [
         "",
         "✘ tiny/run-01_1: VALID. Goal missed: p90 1000 ms, goal 900 ms.",
@@ -65,8 +65,8 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
         "Run longer before you compare these percentiles.",
         "",
         "report:  reports/tiny/run-01_1.md",
-        "compare: make compare BASE=tiny/run-01_0 NEW=tiny/run-01_1",
-        "next:    See where the time goes: make run PLAN=tiny PROFILE=1",
+        "compare: lth compare --base=tiny/run-01_0 --new=tiny/run-01_1",
+        "next:    See where the time goes: lth run --plan=tiny --profile",
     ]
 
 
@@ -181,7 +181,7 @@ def test_colour_is_for_terminals_only_and_no_color_is_respected(printed):
 
 
 def test_text_is_wrapped_at_words_on_a_terminal_and_commands_never(printed):
-    command = "make compare BASE=" + "b" * 40 + " NEW=" + "n" * 40
+    command = "lth compare --base=" + "b" * 40 + " --new=" + "n" * 40
     summary = many("Pay", error="Pay")
     narrow = {"COLUMNS": "60"}
     lines = printed(summary, command, narrow, force_terminal=True, color_system=None).splitlines()

@@ -74,7 +74,7 @@ FINDING = Finding(Rule.FIXED_HOST, "Buy", "has a host", "remove it", "Shop > Use
 def test_findings_have_line_code_reason_and_remedy():
     shown = [text for text, _ in finding_lines(CheckResult("shop", "plans/shop.jmx", (FINDING,), ()))]
     assert shown == [
-        "make run refuses this plan: 1 finding",
+        "lth run refuses this plan: 1 finding",
         "  plans/shop.jmx:12: Shop > Users > Buy: has a host [fixed-host]",
         "    why: its requests go there and not to the target of the run",
         "    fix: remove it",
@@ -90,7 +90,7 @@ def test_the_last_line_counts_failures_and_refusals():
     assert closing_line(good) == ("s: 1 request, 0 failed", Style.GOOD)
     assert closing_line(replace(good, exchanges=(ONE, ONE))) == ("s: 2 requests, 2 failed", Style.BAD)
     text, style = closing_line(replace(good, refusals=(FINDING,)))
-    assert (text, style) == ("s: 1 request, 0 failed; make run refuses the plan: 1 finding above", Style.BAD)
+    assert (text, style) == ("s: 1 request, 0 failed; lth run refuses the plan: 1 finding above", Style.BAD)
 
 
 def test_samplers_that_were_not_reached_are_named_on_the_page():

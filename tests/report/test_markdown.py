@@ -25,7 +25,7 @@ def test_a_report_states_its_verdict_before_any_metric():
     assert positions == sorted(positions)
     assert text.index("## Results") < text.index("### Once per user") < text.index("<summary>Set-up")
     assert "- heap: 512 MB" in text
-    assert "<!-- command: make run PLAN=tiny -->" in text
+    assert "<!-- command: lth run --plan=tiny -->" in text
 
 
 def test_a_report_lists_errors_and_codes():

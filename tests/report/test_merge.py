@@ -238,7 +238,7 @@ def test_the_end_reason_of_a_part_is_in_the_merged_run_with_its_generator():
     slow = replace(
         run_of(2), host=HostRecord("Old CPU", 1, 1024**3, "Linux 5", "3.11.7"), ended_at="2026-01-01T00:01:50Z"
     )
-    run = merged_record([MergedPart("a", broken), MergedPart("b", slow)], "run-02_1", "make merge", "run-02_1-0")
+    run = merged_record([MergedPart("a", broken), MergedPart("b", slow)], "run-02_1", "lth merge", "run-02_1-0")
     assert run.stop_reasons == ("a: JMeter ended with code 1",)
     assert run.exit_codes == {"generator a": 1, "generator b": 0}
     assert (run.started_at, run.ended_at, run.took_s) == ("2026-01-01T00:00:00Z", "2026-01-01T00:01:50Z", 110.0)

@@ -77,7 +77,7 @@ def test_what_cannot_be_printed_is_refused_in_one_line(reports):
     add_run(reports, "shop/run-02_1")
     plain = printed(reports, "shop/run-02_1")
     assert plain.returncode == 2
-    assert plain.stderr == "aggregate.py: shop/run-02_1: has no profile; profile a run with make run PROFILE=1\n"
+    assert plain.stderr == "aggregate.py: shop/run-02_1: has no profile; profile a run with lth run --profile\n"
     wrong = printed(reports, "shop/run-01_1", "--label", "pay")
     assert wrong.returncode == 2
     assert "--label pay: the load has no such label" in wrong.stderr

@@ -157,19 +157,19 @@ def next_steps_of(state, *warnings, goals=(), **changes):
     return [(step.text, step.command) for step in steps]
 
 
-SHORT = RunWarning("too-short", "Too short to judge. Run again with DURATION=70s.")
-AGAIN = "make run PLAN=tiny DURATION=70s"
+SHORT = RunWarning("too-short", "Too short to judge. Run again with --duration=70s.")
+AGAIN = "lth run --plan=tiny --duration=70s"
 
 
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("make run PLAN=tiny", AGAIN),
-        ("make run DURATION=8 PLAN=tiny", AGAIN),
+        ("lth run --plan=tiny", AGAIN),
+        ("lth run --duration=8 --plan=tiny", AGAIN),
         ("lth run tiny --duration=8s", "lth run tiny --duration=70s"),
         ("lth run --plan=tiny --duration=8s --users=5", "lth run --plan=tiny --users=5 --duration=70s"),
         ("scripts/run --plan tiny", "scripts/run --plan tiny --duration=70s"),
-        ("make sweep PLAN=tiny DURATION=8", ""),
+        ("lth sweep --plan=tiny --duration=8", ""),
     ],
 )
 def test_a_run_that_was_too_short_is_repeated_long_enough_with_its_own_command(command, expected):
@@ -177,12 +177,12 @@ def test_a_run_that_was_too_short_is_repeated_long_enough_with_its_own_command(c
 
 
 def test_every_verdict_has_a_next_step():
-    assert next_steps_of(VALID) == [("Compare later runs with this one", "make pin RUN=tiny/run-01_1")]
+    assert next_steps_of(VALID) == [("Compare later runs with this one", "lth pin tiny/run-01_1")]
     assert next_steps_of(VALID, command="lth run tiny")[0][1] == "lth pin tiny/run-01_1"
-    assert next_steps_of(INTERRUPTED)[0][1] == next_steps_of(INVALID)[0][1] == "make run PLAN=tiny"
+    assert next_steps_of(INTERRUPTED)[0][1] == next_steps_of(INVALID)[0][1] == "lth run --plan=tiny"
     unsteady, busy = (RunWarning(code, "") for code in ("not-steady", "host-cpu"))
     load = closed_load(duration_s=60.0)
-    assert next_steps_of(DOUBTFUL, unsteady, load=load) == [("Run longer", "make run PLAN=tiny DURATION=120s")]
+    assert next_steps_of(DOUBTFUL, unsteady, load=load) == [("Run longer", "lth run --plan=tiny --duration=120s")]
     assert next_steps_of(DOUBTFUL, busy)[0][0] == "Remove the cause of the first doubt, and run again"
 
 
@@ -190,7 +190,7 @@ def test_a_missed_goal_leads_to_the_failures_and_to_where_the_time_goes():
     goals = CASES["goal missed"].verdict.goals
     slow = [goal for goal in goals if not goal.is_met]
     bad = [replace(goal, is_met=False) for goal in goals if goal.metric == "error_ratio"]
-    assert next_steps_of(VALID, goals=slow) == [("See where the time goes", "make run PLAN=tiny PROFILE=1")]
+    assert next_steps_of(VALID, goals=slow) == [("See where the time goes", "lth run --plan=tiny --profile")]
     assert next_steps_of(VALID, goals=slow, is_profiled=True) == [("Read where the time went, below", "")]
     assert next_steps_of(VALID, goals=slow, target="http://127.0.0.1:1") == []
     assert [text for text, _ in next_steps_of(VALID, goals=bad)] == [

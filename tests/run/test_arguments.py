@@ -49,7 +49,7 @@ def test_a_plan_without_a_system_needs_a_target(home: Path) -> None:
     change(home / "plans" / "tiny.toml", 'system = "tiny"\n', "")
     with pytest.raises(UsageError) as error:
         request_of(home, home, "tiny", "local")
-    assert str(error.value) == "PLAN=tiny has no system to start; give TARGET=http://host:port of one that runs"
+    assert str(error.value) == "--plan=tiny has no system to start; give --target=http://host:port of one that runs"
     request = request_of(home, home, "tiny", "local", "http://localhost:8290/stocks")
     assert request.target is not None
     assert (request.manifest, request.settings, request.target.url) == (None, {}, "http://localhost:8290/stocks")
@@ -59,12 +59,11 @@ def test_the_command_that_compares_two_runs_is_for_the_current_folder(tmp_path, 
     runs = "shop/run-01_1", "shop/run-01_2"
     monkeypatch.chdir(ROOT)
     default = ROOT / "reports"
-    assert run.compare_command(*runs, default) == "make compare BASE=shop/run-01_1 NEW=shop/run-01_2"
-    assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 REPORTS='build/my runs'")
+    assert run.compare_command(*runs, default) == "lth compare shop/run-01_1 shop/run-01_2"
+    assert run.compare_command(*runs, ROOT / "build" / "my runs").endswith("/run-01_2 --reports 'build/my runs'")
     monkeypatch.chdir(tmp_path)
     program, *rest = run.compare_command(*runs, tmp_path / "runs").split()
-    assert (tmp_path / program).resolve() == ROOT / "aggregate.py"
-    assert rest == ["compare", "--save", *runs, "--reports", "runs"]
+    assert (program, rest) == ("lth", ["compare", *runs, "--reports", "runs"])
     assert "--reports" not in run.compare_command(*runs, default)
 
 

@@ -33,7 +33,7 @@ def test_a_plan_that_could_reach_another_host_is_refused_with_its_findings_and_n
     done = check(jmx(request(host(ALIAS))), "--target", target, "--html", page)
     assert done.returncode == 2
     assert "nothing was sent" in done.stderr
-    assert "make run refuses this plan: 1 finding" in done.stdout
+    assert "lth run refuses this plan: 1 finding" in done.stdout
     assert f"Off host > Users > Buy: uses the host {ALIAS}" in done.stdout
     assert "why: its requests go there and not to the target of the run" in done.stdout
     assert "one user, one pass" not in done.stdout

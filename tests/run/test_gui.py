@@ -88,7 +88,7 @@ def test_any_jmx_is_opened_as_it_is(
     arguments = (tmp_path / "record").read_text().splitlines()
     assert arguments[:2] == ["-t", str(other)] and "-Jusers=2" not in arguments
     refused = gui("--plan", str(other), "--target", "http://127.0.0.1:8080")
-    assert (refused.returncode, "PROPERTIES and TARGET need a plan" in refused.stderr) == (2, True)
+    assert (refused.returncode, "--properties and --target need a plan" in refused.stderr) == (2, True)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only X11 has DISPLAY")

@@ -31,7 +31,7 @@ def test_a_finished_run_leaves_its_directory_verdict_reasons_and_exit_code(path,
 @pytest.mark.parametrize(
     ("error", "reason", "code"),
     [
-        (UsageError("PLAN=x: unknown", "give another"), "PLAN=x: unknown; give another", 2),
+        (UsageError("--plan=x: unknown", "give another"), "--plan=x: unknown; give another", 2),
         (InvalidRunError("its samples are gone"), "its samples are gone", 3),
         (KeyboardInterrupt(), "interrupted", 130),
         (ValueError("oops"), "an error of the harness itself: ValueError: oops", 70),

@@ -95,7 +95,7 @@ def test_consecutive_runs_continue_the_given_series_and_do_not_see_each_other(ru
     assert [line[:9] for line in first[1:]] == ["report:  ", "next:    "]
     assert [line[:9] for line in second] == ["report:  ", "compare: ", "next:    "]
     command = second[1].removeprefix("compare: ")
-    assert command.startswith("make compare BASE=tiny/run-07_1 NEW=tiny/run-07_2 REPORTS=")
+    assert command.startswith("lth compare --base=tiny/run-07_1 --new=tiny/run-07_2 --reports=")
     compared = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert compared.returncode == 0, compared.stdout + compared.stderr
     assert (plan / "compare-run-07_1-run-07_2.md").is_file()

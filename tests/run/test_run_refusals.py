@@ -20,9 +20,9 @@ from tests.support.tiny import DUMMY_JMX
             ("--goal", "Pya: p95<1s"),
             "plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya; did you mean Pay? there",
         ),
-        (("--goal", "p96<1s"), "GOAL=p96<1s: p96: no such metric; did you mean p99? there are: average, p50, "),
-        (("--goal", "p90<1s", "--p90", "5"), "GOAL=p90<1s and P90 both limit p90; give one of them"),
-        (("--stop", "errors>5%"), "STOP=errors>5%: errors>5% is no condition; write errors>50% for 10s, "),
+        (("--goal", "p96<1s"), "--goal=p96<1s: p96: no such metric; did you mean p99? there are: average, p50, "),
+        (("--goal", "p90<1s", "--p90", "5"), "--goal=p90<1s and --p90 both limit p90; give one of them"),
+        (("--stop", "errors>5%"), "--stop=errors>5%: errors>5% is no condition; write errors>50% for 10s, "),
     ],
 )
 def test_a_wrong_goal_or_stop_condition_is_one_line_and_nothing_is_started(refused, home, tmp_path, arguments, message):
@@ -34,31 +34,37 @@ def test_a_wrong_goal_or_stop_condition_is_one_line_and_nothing_is_started(refus
 
 
 BAD = [
-    (("--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny? there are: folio-checkin"),
-    (("--env", "moon"), "ENV=moon: unknown; there are: folio, "),
-    (("--users", "0"), "USERS=0: not a whole number"),
-    (("--users", "-1"), "USERS=-1: not a whole number"),
-    (("--users", "abc"), "USERS=abc: not a whole number"),
-    (("--users", "1e9"), "USERS=1e9: not a whole number"),
-    (("--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
-    (("--loops", "5", "--duration", "10"), "LOOPS=5 and DURATION=10 cannot be used together"),
-    (("--rate", "5", "--users", "10"), "RATE=5 and USERS=10 cannot be used together"),
-    (("--rate", "0"), "RATE=0: not a number above 0"),
-    (("--duration", "soon"), "DURATION=soon: not a duration"),
-    (("--series", "x"), "SERIES=x: not a number"),
-    (("--series", "0"), "SERIES=0: not a number"),
-    (("--plan", "../plans/tiny"), "PLAN=../plans/tiny: unknown"),
-    (("--env", "../env/local"), "ENV=../env/local: unknown"),
+    (("--plan", "tinny"), "--plan=tinny: unknown; did you mean tiny? there are: folio-checkin"),
+    (("--env", "moon"), "--env=moon: unknown; there are: folio, "),
+    (("--users", "0"), "--users=0: not a whole number"),
+    (("--users", "-1"), "--users=-1: not a whole number"),
+    (("--users", "abc"), "--users=abc: not a whole number"),
+    (("--users", "1e9"), "--users=1e9: not a whole number"),
+    (("--ramp", "30", "--duration", "10"), "--ramp=30 is not shorter than --duration=10"),
+    (("--loops", "5", "--duration", "10"), "--loops=5 and --duration=10 cannot be used together"),
+    (("--rate", "5", "--users", "10"), "--rate=5 and --users=10 cannot be used together"),
+    (("--rate", "0"), "--rate=0: not a number above 0"),
+    (("--duration", "soon"), "--duration=soon: not a duration"),
+    (("--series", "x"), "--series=x: not a number"),
+    (("--series", "0"), "--series=0: not a number"),
+    (("--plan", "../plans/tiny"), "--plan=../plans/tiny: unknown"),
+    (("--env", "../env/local"), "--env=../env/local: unknown"),
     (("--target", ""), "--target is empty"),
     (("--users", " "), "--users is empty"),
-    (("--target", "example"), "TARGET=example: neither an address nor a name in [targets]"),
-    (("--target", "http://192.0.2.1"), "TARGET=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml"),
-    (("--on", "local:2", "--users", "1"), "USERS=1 is less than the 2 generators, so one would have no users; give"),
-    (("--on", "local:2", "--part", "1/2"), "ON=local:2 and PART=1/2 cannot be used together; give one"),
-    (("--part", "1/2"), "PART=1/2: the parts of a run load one system; give its TARGET=http://host:port"),
-    (("--start-at", "2999-01-01T00:00:00Z"), "START_AT=2999-01-01T00:00:00Z is for a part of a run; give PART=1/2 as"),
+    (("--target", "example"), "--target=example: neither an address nor a name in [targets]"),
+    (
+        ("--target", "http://192.0.2.1"),
+        "--target=http://192.0.2.1:80: 192.0.2.1 is not this machine, and env/local.toml",
+    ),
+    (("--on", "local:2", "--users", "1"), "--users=1 is less than the 2 generators, so one would have no users; give"),
+    (("--on", "local:2", "--part", "1/2"), "--on=local:2 and --part=1/2 cannot be used together; give one"),
+    (("--part", "1/2"), "--part=1/2: the parts of a run load one system; give its --target=http://host:port"),
+    (
+        ("--start-at", "2999-01-01T00:00:00Z"),
+        "--start-at=2999-01-01T00:00:00Z is for a part of a run; give --part=1/2 as",
+    ),
     (("--on", "ssh:gen1"), "gen1 cannot reach the system that is started here: it listens on 127.0.0.1 only; give"),
-    (("--target", "http://127.0.0.1:1"), "TARGET=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
+    (("--target", "http://127.0.0.1:1"), "--target=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
 ]
 
 
@@ -83,7 +89,7 @@ def test_the_probe_of_a_target_connects_and_sends_nothing():
 def test_a_refusal_sets_the_exit_code_of_the_shell(run):
     done = run("--plan", "tinny")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("scripts/run: PLAN=tinny: unknown")
+    assert done.stderr.startswith("scripts/run: --plan=tinny: unknown")
 
 
 def test_a_port_in_use_is_refused_and_nothing_is_left(refused):

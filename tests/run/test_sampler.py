@@ -470,5 +470,5 @@ def test_another_jmeter_uses_its_own_sampler():
 
 
 def test_an_unknown_sampler_is_refused():
-    with pytest.raises(UsageError, match=r"^SAMPLER=fast: no HTTP sampler; give lean or jmeter$"):
+    with pytest.raises(UsageError, match=r"^--sampler=fast: no HTTP sampler; give lean or jmeter$"):
         main(["run", "lb-direct", "--sampler", "fast"], "lth")

@@ -78,11 +78,11 @@ def test_properties_may_be_given_for_a_target(home: Path) -> None:
         ("tinny.size=3", "tinny.size is neither a setting of tiny nor a property of tiny.jmx; did you mean tiny.size?"),
         ("tiny.sice=3", "tiny.sice: tiny has no such setting; did you mean size? there are: "),
         ("okapi.size=3", "okapi.size: this run starts tiny; leave okapi's settings out"),
-        ("users=3", "users is set by the run; use USERS instead"),
-        ("size", 'size is not name=value; give SET="'),
+        ("users=3", "users is set by the run; use --users instead"),
+        ("size", 'size is not name=value; give --set="'),
         ("size=3 tiny.size=4", "tiny.size occurs twice; give each value once"),
         ("amount=3 amount=4", "amount occurs twice; give each value once"),
-        ("size=1,2", 'size=1,2: a run has one value of size; give one; for all of them: make sweep SET="size=1,2"'),
+        ("size=1,2", 'size=1,2: a run has one value of size; give one; for all of them: lth sweep --set="size=1,2"'),
         ("size=x", "system tiny: setting size = 'x' is not a whole number; its default is 1"),
         ("size=10", "system tiny: setting size = 10 is out of range; give a value from 0 to 9"),
         ("is_on=maybe", "system tiny: setting is_on = 'maybe' is not a true or false; its default is False"),
@@ -101,8 +101,8 @@ def test_a_value_that_cannot_be_set_is_refused_in_one_line(home: Path, text: str
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("size=3", "size is a setting of tiny, and TARGET starts no system; leave it out"),
-        ("tiny.size=3", "tiny.size is a setting of tiny, and TARGET starts no system; leave it out"),
+        ("size=3", "size is a setting of tiny, and --target starts no system; leave it out"),
+        ("tiny.size=3", "tiny.size is a setting of tiny, and --target starts no system; leave it out"),
         ("okapi.size=3", "okapi.size: this run starts no system; leave okapi's settings out"),
     ],
 )
@@ -137,7 +137,7 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
     report = (folder / "run-01_2.md").read_text()
     assert "- SET: tiny.size=4, amount=25\n" in report
     assert "lth run --plan=tiny '--set=size=4 amount=25' --duration=1" in report
-    assert "- PROPERTIES" not in report
+    assert "- --properties" not in report
     assert "| tiny: size | 3 | 4 |" in report  # what it was compared with: run-01_1
     write_summary(tmp_path / "reports")
     assert "| local, tiny.size=4, amount=25 |" in (tmp_path / "reports" / SUMMARY_NAME).read_text()

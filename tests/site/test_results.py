@@ -73,11 +73,11 @@ def test_a_report_without_a_bold_line_or_without_a_file_has_no_result(tmp_path):
 
 def test_the_json_beside_a_report_is_written_again_and_any_other_file_there_is_kept(tmp_path):
     report = tmp_path / "levels.md"
-    data = {"format_version": 1, "command": "./aggregate.py sweep a b"}
+    data = {"format_version": 1, "command": "lth sweeps a b"}
     for number in (1, 2):
         write_result(report, {**data, "result": Result(headline=f"answer {number}")})
         assert stated_result(report).headline == f"answer {number}"
-    for other in ('{"format_version": 1, "command": "make sweep", "state": "finished"}', "[1]", "no JSON", '{"a": 1}'):
+    for other in ('{"format_version": 1, "command": "lth sweep", "state": "finished"}', "[1]", "no JSON", '{"a": 1}'):
         report.with_suffix(".json").write_text(other)
         write_result(report, data)
         assert report.with_suffix(".json").read_text() == other

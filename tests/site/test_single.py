@@ -75,7 +75,7 @@ def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_th
     head = text_of(doubtful[: doubtful.index("</header>")])
     assert "DOUBTFUL: Too few samples: 97 measured, 100 needed." in head
     screen = text_of(doubtful[: doubtful.index("<details>")])
-    assert "Averages and percentiles of so few depend on chance. Run again with DURATION=" in screen
+    assert "Averages and percentiles of so few depend on chance. Run again with --duration=" in screen
     questioned = re.findall(r'<div class="questioned">\n<dt>([^<]+)</dt>', doubtful)
     assert questioned[:2] == ["samples", "throughput"]
     assert doubtful.count('<h2 id="warnings">') == 1

@@ -126,11 +126,11 @@ def test_runs_without_metrics_are_listed_with_the_reason(tmp_path):
     assert sum(len(rows) for rows in tables_of(text)) == 7
     assert "7 runs: 6 without metrics." in text
     for run, why in (
-        (2, "still running, or killed; if killed: ./aggregate.py report tiny/run-07_2"),
-        (3, "it has no report yet; ./aggregate.py report tiny/run-07_3"),
-        (4, "its JSON cannot be read; ./aggregate.py report tiny/run-07_4"),
+        (2, "still running, or killed; if killed: lth report tiny/run-07_2"),
+        (3, "it has no report yet; lth report tiny/run-07_3"),
+        (4, "its JSON cannot be read; lth report tiny/run-07_4"),
         (5, "its JSON is of a newer format; use the version of the harness that wrote it"),
-        (6, "its JSON is not a run's; ./aggregate.py report tiny/run-07_6"),
+        (6, "its JSON is not a run's; lth report tiny/run-07_6"),
     ):
         line = next(
             line for line in text.splitlines() if line.startswith(("- run-07_", "- [run-07_")) and f"_{run}" in line

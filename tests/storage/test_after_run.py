@@ -42,7 +42,7 @@ def test_a_failed_push_loses_nothing_and_prints_the_command_that_repeats_it(stor
     assert process.returncode == EXIT_INVALID
     assert "INVALID" not in out
     assert "not pushed: s3://kept/load" in out
-    command = next(line for line in out.splitlines() if "./aggregate.py push" in line).partition("./aggregate.py ")[2]
+    command = next(line for line in out.splitlines() if "lth push" in line).partition("lth ")[2]
     assert (tmp_path / "reports" / "tiny" / "run-01_1.md").is_file()
     assert [found.is_whole for found in runs_there(storage)] in ([], [False])
     assert main(command.split()) == 0
@@ -71,9 +71,7 @@ def test_a_run_without_samples_is_pushed_with_a_message(storage, tmp_path, capsy
 def test_an_interrupted_run_is_not_pushed_and_the_command_is_printed(storage, tmp_path, capsys):
     assert push_after_run(a_run(tmp_path), storage, EXIT_INTERRUPTED, print_text).exit_code == EXIT_INTERRUPTED
     assert runs_there(storage) == ()
-    assert (
-        "./aggregate.py push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
-    )
+    assert "lth push tiny/run-07_1 s3://kept/load --endpoint-url http://127.0.0.1:" in capsys.readouterr().out
 
 
 def test_a_location_without_write_access_ends_the_command_before_anything_is_measured(

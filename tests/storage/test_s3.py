@@ -328,7 +328,7 @@ def test_ls_verify_compares_each_object_with_the_manifest(storage, beside, tmp_p
     assert main(["ls", "s3://kept/load", "--verify"]) == EXIT_INVALID
     shown = capsys.readouterr()
     assert "| missing samples.jtl.zst |" in shown.out
-    assert shown.err == "aggregate.py: 1 run not as pushed; push again from the machine that has the files\n"
+    assert shown.err == "lth: 1 run not as pushed; push again from the machine that has the files\n"
     (tmp_path / "here" / "tiny" / "run-07_1" / "samples.jtl").unlink()
     said = []
     assert push(RunDirectory(tmp_path / "here" / "tiny" / "run-07_1"), storage, said.append) == ()

@@ -55,7 +55,7 @@ def record(**changes: Any) -> RunRecord:
         "plan_title": "A tiny plan",
         "profile": "local",
         "profile_title": "Test machine",
-        "command": "make run PLAN=tiny",
+        "command": "lth run --plan=tiny",
         "state": FINISHED,
         "load": closed_load(),
         "goal": Goal(p90_ms=1000, error_ratio=0.01),

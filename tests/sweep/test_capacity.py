@@ -132,7 +132,7 @@ def test_levels_that_are_too_short_to_be_steady_are_named_before_the_first():
     load = LoadRecord("closed", 400, None, ramp_s=8.0, duration_s=20.0, loops=None, think_time_s=0.0)
     assert _advice(load) == (
         "note: levels of 20 s are too short to be steady, so each will be DOUBTFUL and decide nothing; it takes 58 s "
-        "(LEVEL_DURATION)\n"
+        "(--duration)\n"
     )
     assert _advice(replace(load, duration_s=58.0)) == ""
 

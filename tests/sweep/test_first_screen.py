@@ -78,14 +78,14 @@ def test_several_sweeps_have_all_parts_in_their_order(reports):
     found = find_sweeps([str(reports / "old.csv"), "tiny/sweep-07"], reports)
     sweeps = [one.sweep for one in found]
     analyses = [analyse(one.levels, one.goal) for one in sweeps]
-    text = printed_sweeps(found, analyses, [compare_sweeps(*sweeps)], "./aggregate.py sweep")
+    text = printed_sweeps(found, analyses, [compare_sweeps(*sweeps)], "lth sweep")
     assert_first_screen(text, "answer", "table", "doubts")
     row = rows_of(text)[0]
     assert (row["users"], row["baseline average ms"], row["contender average ms"], row["change %"]) == (
         "1", "500", "400", "-20.00",
     )  # fmt: skip
     assert "\n\nBaseline: old. Contender: tiny/sweep-07.\n" in text
-    assert_first_screen(printed_sweeps(found, analyses, [], "./aggregate.py sweep"), "answer", "table", "doubts")
+    assert_first_screen(printed_sweeps(found, analyses, [], "lth sweep"), "answer", "table", "doubts")
 
 
 @pytest.mark.parametrize(("verdict", "option"), [("CANNOT TELL", "--repeat=5"), ("REGRESSED", "--profile"), ("OK", "")])
@@ -170,7 +170,7 @@ def test_the_next_step_fits_what_is_missing():
     goal = ("See how many users a goal allows", "lth sweeps tiny/sweep-07 --p90=1000")
     assert steps_of(sweep_of((1, run_of(100))), None) == [goal]
     stopped = sweep_of((1, run_of(100)), stop_reason="the budget of 5 min is used up")
-    assert steps_of(stopped) == [("Resume the sweep with a larger MAX", "lth sweep --plan=tiny --resume=07")]
+    assert steps_of(stopped) == [("Resume the sweep with a larger --max", "lth sweep --plan=tiny --resume=07")]
 
 
 def test_the_key_table_of_many_levels_has_those_about_the_answer():

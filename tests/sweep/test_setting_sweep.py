@@ -32,7 +32,7 @@ SETTINGS = 'delay_ms = 0\nkind = "plain"\nwords = []\n'
 VALUES = ("delay_ms=10", "delay_ms=20", "delay_ms=40")
 RECORD = replace(
     SWEEP_RECORD,
-    command='lth sweep --plan=tiny SET="delay_ms=10,20,40" USERS=4',
+    command='lth sweep --plan=tiny --set="delay_ms=10,20,40" --users=4',
     users=(4,),
     fresh=True,
     values=VALUES,
@@ -91,9 +91,9 @@ def test_a_list_and_a_set_that_is_not_split_are_one_level(home, tmp_path):
     [
         ("delay_ms=10,20 kind=a,b", True, "a sweep has several values of one setting; give the others one"),
         ("delay_ms=10,,20", True, "delay_ms=10,,20: a value is empty; give values such as delay_ms=10,20,40"),
-        ("delay_ms=10,10", True, "delay_ms=10,10: 10 is listed twice; give REPEAT=2"),
+        ("delay_ms=10,10", True, "delay_ms=10,10: 10 is listed twice; give --repeat=2"),
         ("delay_ms=10,soon", True, "setting delay_ms = 'soon' is not a whole number"),
-        ("delay_ms=10,20", False, 'make sweep USERS=50 SET="delay_ms=10,20"'),
+        ("delay_ms=10,20", False, 'lth sweep --users=50 --set="delay_ms=10,20"'),
         ("delay=10,20", True, "delay is neither a setting of tiny nor a property of tiny.jmx"),
     ],
 )
@@ -154,7 +154,7 @@ def test_the_extremes_of_many_levels_are_not_distinguished_like_two_chosen_ones(
 
 def test_single_runs_and_doubtful_runs_are_never_certain():
     single = levels({"delay_ms=10": (100,), "delay_ms=20": (400,)})
-    assert "of one run each: repeat, REPEAT=3" in setting_findings(single, None)["throughput"]
+    assert "of one run each: repeat, --repeat=3" in setting_findings(single, None)["throughput"]
     assert not contrasts(single)[0].is_certain
     doubtful = levels(
         {"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}, verdict=Verdict(DOUBTFUL, ("busy",), (), ())

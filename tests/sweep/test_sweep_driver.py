@@ -73,7 +73,7 @@ def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_p
 
     code, out = finished(*command, JMETER_HOME=str(toolchain.ensure_jmeter()))
     assert code == 0, out
-    assert "tiny/sweep-01: resumed after 1 run (NEW=1 starts another sweep)" in out
+    assert "tiny/sweep-01: resumed after 1 run (--new starts another sweep)" in out
     assert "level 2 of 2, 2 users" in out
     assert out.count(": ready after") == 1  # the system was kept up
     assert measured(tmp_path) == [(1, 1, "run-01_1"), (2, 1, "run-01_3")]
@@ -137,7 +137,7 @@ def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, hom
         assert [goal["load"] for goal in summary["verdict"]["goals"]] == ["", "Buy"]
     code, out = finished("sweep", "--users", "1,3", "--new")
     assert code == 2
-    assert "USERS=1 is less than the 2 loads with users, so one would have none" in out
+    assert "--users=1 is less than the 2 loads with users, so one would have none" in out
     assert nothing_is_left(tmp_path)
 
 
@@ -184,7 +184,7 @@ def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(f
     assert "level 3 of 4, 2 users, round 2 of 2; about " in out
     log = tmp_path / "reports" / "tiny" / "run-01_4" / "system" / "web.log"
     assert '"GET / HTTP/1.1" 200' in log.read_text()  # from its start: the probe of whether it is ready
-    command = "make sweep PLAN=tiny USERS=2,1 REPEAT=2 FRESH=1 DURATION=1 WARMUP=1"
+    command = "lth sweep --plan=tiny --users=2,1 --repeat=2 --fresh --duration=1 --warmup=1"
     assert Command.parse(sweep_json(tmp_path)["command"]).values == Command.parse(command).values
 
 
@@ -211,27 +211,27 @@ def test_a_search_finds_the_most_users_within_the_goal_and_shows_its_steps(finis
 
 
 BAD = [
-    ((), "USERS is missing; give the levels: USERS=1,5,10,25,50"),
-    (("--users", "5", "--jfr", "shop.jfr"), "JFR=shop.jfr: the harness starts the system, and reads its own"),
-    (("--users", "5,5"), "USERS=5,5: 5 is listed twice; give REPEAT=2"),
-    (("--users", "5,5,0,abc"), "USERS=5,5,0,abc: 5 is listed twice"),
-    (("--users", "1,0"), "USERS=0: not a whole number from 1"),
-    (("--users", "1,abc"), "USERS=abc: not a whole number"),
-    (("--users", "1,,2"), "USERS=: not a whole number"),
-    (("--users", "1 2"), "USERS=1 2: not a whole number"),
-    (("--users", "1,5", "--warmup", "soon"), "WARMUP=soon: not a duration"),
-    (("--users", "1,5", "--warmup", "2h"), "WARMUP=2h: must be 0, or from 1 s to 1 h"),
-    (("--users", "1,5", "--ramp", "30", "--duration", "10"), "RAMP=30 is not shorter than DURATION=10"),
-    (("--users", "1,5", "--loops", "3", "--duration", "10"), "LOOPS=3 and DURATION=10 cannot be used together"),
-    (("--users", "1,5", "--note", "x", "--plan", "tinny"), "PLAN=tinny: unknown; did you mean tiny"),
+    ((), "--users is missing; give the levels: --users=1,5,10,25,50"),
+    (("--users", "5", "--jfr", "shop.jfr"), "--jfr=shop.jfr: the harness starts the system, and reads its own"),
+    (("--users", "5,5"), "--users=5,5: 5 is listed twice; give --repeat=2"),
+    (("--users", "5,5,0,abc"), "--users=5,5,0,abc: 5 is listed twice"),
+    (("--users", "1,0"), "--users=0: not a whole number from 1"),
+    (("--users", "1,abc"), "--users=abc: not a whole number"),
+    (("--users", "1,,2"), "--users=: not a whole number"),
+    (("--users", "1 2"), "--users=1 2: not a whole number"),
+    (("--users", "1,5", "--warmup", "soon"), "--warmup=soon: not a duration"),
+    (("--users", "1,5", "--warmup", "2h"), "--warmup=2h: must be 0, or from 1 s to 1 h"),
+    (("--users", "1,5", "--ramp", "30", "--duration", "10"), "--ramp=30 is not shorter than --duration=10"),
+    (("--users", "1,5", "--loops", "3", "--duration", "10"), "--loops=3 and --duration=10 cannot be used together"),
+    (("--users", "1,5", "--note", "x", "--plan", "tinny"), "--plan=tinny: unknown; did you mean tiny"),
     (("--users", ""), "--users is empty"),
     (("--users", "10000"), "10000 users need 11000 open files, but the limit is 8192"),
 ]
 BAD_SEARCH = [
-    (("--p90", "0"), "P90=0: not a whole number from 1"),
-    (("--errors", "1"), "ERRORS=1: has no % sign; give ERRORS=1%"),
-    (("--errors", "101%"), "ERRORS=101: not a number above 0 and up to 100"),
-    (("--from", "500"), "FROM=500 is more than MOST=400"),
+    (("--p90", "0"), "--p90=0: not a whole number from 1"),
+    (("--errors", "1"), "--errors=1: has no % sign; give --errors=1%"),
+    (("--errors", "101%"), "--errors=101: not a number above 0 and up to 100"),
+    (("--from", "500"), "--from=500 is more than --most=400"),
 ]
 
 
@@ -256,7 +256,7 @@ def test_a_search_needs_a_goal(home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().partition("[goal]")[0])
     folders = ["--home", str(home), "--reports", str(tmp_path / "reports")]
-    with pytest.raises(UsageError, match="PLAN=tiny has no goal for the search; give P90=1000 or AVERAGE=500"):
+    with pytest.raises(UsageError, match="--plan=tiny has no goal for the search; give --p90=1000 or --average=500"):
         main(["--plan", "tiny", *folders], "scripts/capacity")
 
 

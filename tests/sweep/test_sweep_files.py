@@ -78,7 +78,7 @@ def test_a_broken_record_is_an_error_only_for_the_last_sweep(tmp_path, text):
     first, second = begun(tmp_path), begun(tmp_path)
     whole = second.record.read_text()
     second.record.write_text(text)
-    with pytest.raises(UsageError, match=rf"{second.name}\.json: .*NEW=1"):
+    with pytest.raises(UsageError, match=rf"{second.name}\.json: .*--new"):
         sweeps(tmp_path).unfinished(NEW_SWEEP, OPTIONS)
     second.record.write_text(whole)
     first.record.write_text(text)

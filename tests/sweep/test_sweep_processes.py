@@ -93,9 +93,7 @@ def test_processes_are_listed_per_level_with_median_and_range():
 
 def test_memory_and_growth_come_after_the_charts():
     levels = sweep(*((8, run(number, size)) for number, size in enumerate((100, 112, 118, 130))))
-    text = sweep_report(
-        levels, analyse(levels.levels, None), SweepPage([], "", "sweep-07", "./aggregate.py sweep x"), {}
-    )
+    text = sweep_report(levels, analyse(levels.levels, None), SweepPage([], "", "sweep-07", "lth sweeps x"), {})
     assert "<summary>CPU and memory, per process</summary>\n\n| users | process |" in text
     assert "values of repeats are medians of the runs' means; ranges" in text
     assert "\n## Memory from run to run\n\nLeak suspect: shop." in text

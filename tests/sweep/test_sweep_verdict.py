@@ -49,7 +49,7 @@ def test_a_regression_needs_repeats_or_more_than_half_of_the_levels():
     flat = figure("average_ms", *[0.0] * 7)
     assert judged(flat, levels=[REGRESSED] + [OK] * 6) == (
         CANNOT_TELL,
-        "only at 1 user a change exceeds its threshold: one run per level is not enough, measure again with REPEAT=5",
+        "only at 1 user a change exceeds its threshold: one run per level is not enough, measure again with --repeat=5",
     )
     assert judged(flat, levels=[REGRESSED] * 4 + [OK] * 3)[0] == REGRESSED
     assert judged(flat, levels=[REGRESSED] + [OK] * 6, repeated=True) == (REGRESSED, "at 1 user")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import compare
+from harness.base.command import LTH
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.base.option_names import spelled
 from harness.base.project import names_in
 from harness.base.regular import regular
 from harness.cli.doubtful_page import TOPIC, topic_text
@@ -94,7 +94,7 @@ class Answers:
 
     def explain_doubt(self, code: str = TOPIC) -> Answer:
         """Explain what a code of a warning such as too-short means and what to do; without one, what DOUBTFUL means."""
-        if text := topic_text(code, "lth"):
+        if text := topic_text(code, LTH):
             return {"code": code, "explanation": text}
         raise UsageError(f"{code}: no explanation", f"{did_you_mean(code, warning_kinds())}lth help {TOPIC} lists them")
 
@@ -133,7 +133,7 @@ def _titled(path: Path) -> Answer:
     try:
         plan = load_plan(path.parent, path.stem)
     except HarnessError as error:
-        return {"title": "", "problem": spelled(str(error), "lth")}
+        return {"title": "", "problem": str(error)}
     return {"title": plan.title}
 
 

@@ -12,7 +12,6 @@ from harness.api.mcp.answers import Answer, Answers
 from harness.api.mcp.files import Loads
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
-from harness.base.option_names import spelled
 
 _INSTRUCTIONS = (
     "Results of load tests. State a number only with its verdict, its interval and its warnings. A verdict of "
@@ -42,7 +41,7 @@ def _told(tool: Callable[..., Answer]) -> Callable[..., Any]:
         try:
             return tool(*arguments, **named)
         except HarnessError as error:
-            raise ToolError(spelled(str(error), "lth")) from None
+            raise ToolError(str(error)) from None
 
     return told
 

@@ -30,7 +30,7 @@ from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
 # Programs that run JMeter and, without a target, start the system of a plan.
 _LOADS = ("run", "soak", "sweep", "capacity", "check")
 _TOOL = PACKAGE / "__main__.py"
-# scripts/system, in an environment that is not complete yet and would otherwise be completed first.
+# lth system, in an environment that is not complete yet and would otherwise be completed first.
 _SYSTEM_NOW = "import sys; from harness.cli.verbs import main; sys.exit(main(['system', *sys.argv[1:]], 'lth'))"
 
 
@@ -47,7 +47,7 @@ def enter_venv(program: str, verb: str, arguments: Sequence[str]) -> None:
 
 
 def system_arguments(arguments: Sequence[str]) -> list[str]:
-    """Return the options of scripts/system for a program's plan and profile; empty when no system is started."""
+    """Return the options of lth system for a program's plan and profile; empty when no system is started."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     for name in ("--plan", "--env", "--home", "--target"):
         parser.add_argument(name)

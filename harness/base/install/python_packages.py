@@ -57,7 +57,7 @@ def check_python() -> None:
     except PermissionError:  # its base Python is in another user's folder
         is_closed = True
     if is_closed:
-        todo = "make it readable, or remove .venv and run make setup as this user"
+        todo = "make it readable, or remove .venv and run lth setup as this user"
         raise UsageError(f"{VENV}: its Python {os.path.realpath(python)} may not be read by this user", todo)
 
 
@@ -105,7 +105,7 @@ def ensure_zstandard() -> None:
 
 
 def ensure_opentelemetry() -> None:
-    """Install OpenTelemetry into .venv unless it is there: only OTLP=… needs it."""
+    """Install OpenTelemetry into .venv unless it is there: only --otlp=… needs it."""
     _ensure_optional("opentelemetry", "otlp")
 
 

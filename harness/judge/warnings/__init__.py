@@ -13,11 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from harness.base.option_names import caller_of, spelled
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
 from harness.judge.warning_order import ORDER
-from harness.run.record import RunRecord
 
 __all__ = [
     "ReportPart",
@@ -100,28 +98,24 @@ def distinct(reasons: Iterable[str]) -> list[str]:
     return list(by_kind.values())
 
 
-def explained(warnings: Iterable[RunWarning], run: RunRecord | None) -> str:
+def explained(warnings: Iterable[RunWarning]) -> str:
     """Return a sentence with the command that explains why a run is DOUBTFUL; empty where no warning makes it so."""
     codes = list(dict.fromkeys(warning.code for warning in warnings if warning.page))
     if not codes:
         return ""
     topic = codes[0] if len(codes) == 1 else "doubtful"
-    return spelled(f"What DOUBTFUL means, and what to do: make help {topic}", caller_of(run.command if run else ""))
+    return f"What DOUBTFUL means, and what to do: lth help {topic}"
 
 
 def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run by weight, without those that only follow from another or from failed requests.
-
-    They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
-    """
-    caller = caller_of(evidence.run.command if evidence.run else "")
+    """Return all warnings of a run by weight, without those that only follow from another or from failed requests."""
     kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
     found = [(kind, values) for kind in kinds if (values := kind.values_in(evidence))]
     hidden = {code for kind, _ in found for code in kind.hides}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
         hidden.discard("not-steady")
     return tuple(
-        RunWarning(kind.code, spelled(kind.full_text.format(**values), caller), values.get("subject", ""))
+        RunWarning(kind.code, kind.full_text.format(**values), values.get("subject", ""))
         for kind, each in found
         if kind.code not in hidden
         for values in each

@@ -4,7 +4,7 @@ Seen: The JTL has another header line in the middle: JMeter appended a second ru
 
 Why it matters: All numbers mix several runs, and the time between them counts as time without load.
 
-What to do: Split the file at the named lines and give the parts: `./aggregate.py table A.jtl B.jtl`. Delete or rename
+What to do: Split the file at the named lines and give the parts: `lth table A.jtl B.jtl`. Delete or rename
 the JTL before JMeter writes to it again.
 """
 
@@ -31,7 +31,7 @@ WARNING = WarningKind(
     hides=("clock-step", "gap", "long-span", "not-steady"),
     brief="The JTL contains {count} runs, one after the other",
     text="A header is repeated in line {lines}. Split the file there, or count one run: "
-    "./aggregate.py table FILE --window FROM..TO.",
+    "lth table FILE --window FROM..TO.",
     page=__doc__,
     found_in=found_in,
 )

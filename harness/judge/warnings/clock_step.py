@@ -7,7 +7,7 @@ Why it matters: Throughput is samples per time. When the clock jumps, throughput
 window are wrong.
 
 What to do: Let NTP slew the clock (chrony without `makestep` after the start), and run again. Of a bare JTL: give the
-files one by one, `./aggregate.py table FILE FILE`.
+files one by one, `lth table FILE FILE`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
         yield {"brief": brief, "what": f"{step.evidence[:1].upper()}{step.evidence[1:]}", "advice": advice}
     elif step:
         brief = "A clock was set, or several files were put together"
-        advice = "Give the files one by one: ./aggregate.py table FILE FILE adds them up."
+        advice = "Give the files one by one: lth table FILE FILE adds them up."
         yield {"brief": brief, "what": f"In the JTL {step.evidence}", "advice": advice}
 
 

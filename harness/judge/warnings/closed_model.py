@@ -24,7 +24,7 @@ WARNING = WarningKind(
     concerns=(ReportPart.LOAD,),
     needs=("run",),
     text="Closed model: a user waits for an answer before the next request, so a slow system is asked less often "
-    "and waiting is hidden. RATE=… drives at a fixed arrival rate.",
+    "and waiting is hidden. --rate=… drives at a fixed arrival rate.",
     page=__doc__,
     found_in=found_in,
 )

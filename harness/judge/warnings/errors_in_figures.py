@@ -25,7 +25,7 @@ WARNING = WarningKind(
     needs=("load",),
     is_of_answers=True,
     text="All metrics include {samples}: times of failures are not times of work. Read the errors before the "
-    "times; ./aggregate.py table --layout wide shows successful req/s.",
+    "times; lth table --layout wide shows successful req/s.",
     page=__doc__,
     found_in=found_in,
 )

@@ -6,7 +6,7 @@ waited for a stall (INVALID from 10 % on).
 Why it matters: Rows are missing, so counts and throughput are too low, or the time between them never passed.
 
 What to do: Look for a full disk or a killed JMeter in `jmeter.log`, and run again. To use one part of the file:
-`./aggregate.py table FILE --window FROM..TO`.
+`lth table FILE --window FROM..TO`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WARNING = WarningKind(
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
     hides=("littles-law", "not-steady"),
     brief="{brief}",
-    text="{why} Run again, or count one part: ./aggregate.py table FILE --window FROM..TO.",
+    text="{why} Run again, or count one part: lth table FILE --window FROM..TO.",
     page=__doc__,
     found_in=found_in,
 )

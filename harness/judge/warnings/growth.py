@@ -34,7 +34,7 @@ WARNING = WarningKind(
     since="1.0.0",
     concerns=(ReportPart.VERDICT,),
     needs=("growths",),
-    text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or make soak, "
+    text="Growth under a constant load: {what}. Growth that does not end is a leak: run longer, or lth soak, "
     "whose report lists the classes that grew.",
     page=__doc__,
     found_in=found_in,

@@ -22,7 +22,7 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
             cores, advice = machine.cores, "Drive fewer users, or from a larger machine."
             if evidence.run.is_embedded:
                 cores += " that generator and system share"
-                advice = "Give the system a machine of its own (TARGET=…), or fewer users."
+                advice = "Give the system a machine of its own (--target=…), or fewer users."
             yield {"cores": cores, "percent": units.percent_text(machine.host_ratio, 0), "advice": advice}
 
 

@@ -1,6 +1,6 @@
 """Warns that arrivals of an open load had no room in the load generator.
 
-Seen: An open load (`RATE`) had more users waiting than JMeter's heap has room for. JMeter did not start the users who
+Seen: An open load (`--rate`) had more users waiting than JMeter's heap has room for. JMeter did not start the users who
 came then.
 
 Why it matters: The rate was lower than requested, and the waiting of the missing users is in no percentile: the system

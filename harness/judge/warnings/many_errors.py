@@ -5,7 +5,7 @@ Seen: More than 10 % of the samples failed, and no goal says how many may.
 Why it matters: A failure can be much faster or slower than an answer. Average and percentiles mix both.
 
 What to do: Read the errors in the report first, and correct their cause. If so many are expected, say so:
-`GOAL="errors<20%"`, or `error_ratio` in the plan's `[goal]`.
+`--goal="errors<20%"`, or `error_ratio` in the plan's `[goal]`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WARNING = WarningKind(
     hides=("errors-in-figures",),
     is_of_answers=True,
     brief="{percent} % of the samples failed, and no goal limits errors",
-    text="Times of failures are not times of work. Read the errors first; set ERRORS=1% or error_ratio in the "
+    text="Times of failures are not times of work. Read the errors first; set --errors=1% or error_ratio in the "
     "plan's [goal].",
     page=__doc__,
     found_in=found_in,

@@ -6,7 +6,7 @@ Why it matters: An average over several states is the number of none of them. A 
 result.
 
 What to do: Look at the charts for the time that the reason names. Run longer if the system was still warming up, or
-count one part: `./aggregate.py table FILE --window 2m..5m`.
+count one part: `lth table FILE --window 2m..5m`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WARNING = WarningKind(
     is_of_answers=True,
     brief="Not steady: {why}",
     text="{lost}Averages and percentiles mix several states. Run longer, or count one interval: "
-    "./aggregate.py table FILE --window FROM..TO.",
+    "lth table FILE --window FROM..TO.",
     page=__doc__,
     found_in=found_in,
 )

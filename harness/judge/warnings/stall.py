@@ -6,7 +6,7 @@ Why it matters: Waiting users of a closed load send nothing. A stall of 10 s is 
 hide it.
 
 What to do: Look at garbage collections, locks and the system's log at that time. Read the corrected times, or measure
-with a fixed arrival rate: `RATE=100`.
+with a fixed arrival rate: `--rate=100`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WARNING = WarningKind(
     is_of_answers=True,
     brief="The system stalled: no sample ended for {length}{users}",
     text="Users of a closed load send nothing meanwhile, so percentiles hide it ({gaps}): read the corrected "
-    "times. Look at the system's logs at that time, or drive with RATE=….",
+    "times. Look at the system's logs at that time, or drive with --rate=….",
     page=__doc__,
     found_in=found_in,
 )

@@ -5,7 +5,7 @@ Seen: A stop condition of the run (`STOP`, or `[stop]` of the plan) was met.
 Why it matters: The numbers cover only the time before the stop, in which the system was already in trouble. The run
 missed a goal.
 
-What to do: Look at the errors and slow requests before the stop, or use fewer users. `STOP=none` runs to the end in
+What to do: Look at the errors and slow requests before the stop, or use fewer users. `--stop=none` runs to the end in
 spite of it.
 """
 
@@ -31,7 +31,7 @@ WARNING = WarningKind(
     needs=("run",),
     hides=("too-short", "too-few-samples", "few-samples"),
     brief="Stopped early: {why}",
-    text="The numbers cover only the time before the stop. Look at what failed or was slow then; STOP=none runs to "
+    text="The numbers cover only the time before the stop. Look at what failed or was slow then; --stop=none runs to "
     "the end.",
     page=__doc__,
     found_in=found_in,

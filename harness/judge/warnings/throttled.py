@@ -80,7 +80,7 @@ WARNING = WarningKind(
     brief="Throttled? The throughput fell to {percent} % at {at}",
     text="It stayed there: {before} req/s fell to {after} req/s{during}{users}, and {times}{failed}.{balances} "
     "Look at CPU credits, disk budgets, CPU quotas and steal at that time; count both parts alone: "
-    "./aggregate.py table FILE --window ..{began_s} and {constant_s}..",
+    "lth table FILE --window ..{began_s} and {constant_s}..",
     page=__doc__,
     found_in=found_in,
 )

@@ -5,7 +5,7 @@ Seen: Fewer than 100 samples are in the measurement window.
 Why it matters: The p90 of 100 samples depends on its ten slowest; with fewer, chance decides. A p95 needs 1,000 and a
 p99 needs 5,000 samples.
 
-What to do: Run longer, with more users, or with less think time. Repeats help, too: `make sweep REPEAT=3` counts them
+What to do: Run longer, with more users, or with less think time. Repeats help, too: `lth sweep --repeat=3` counts them
 together.
 """
 

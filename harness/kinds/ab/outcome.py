@@ -151,7 +151,7 @@ def _next_steps(outcome: AbOutcome) -> Iterator[NextStep]:
     elif outcome.verdict == INVALID or (outcome.verdict == CANNOT_TELL and len(outcome.counted) < len(outcome.pairs)):
         yield NextStep("Remove the cause, then repeat the test", record.command)
     elif outcome.verdict == CANNOT_TELL and record.proposal:
-        yield NextStep(f"Let the runs be as long as needed, with PAIRS=auto instead of a DURATION: {record.proposal}")
+        yield NextStep(f"Let the runs be as long as needed, with --pairs=auto instead of --duration: {record.proposal}")
     elif outcome.verdict == CANNOT_TELL and len(outcome.counted) < PAIRS_MOST:
         yield NextStep("Continue the test with more time", changed_command(record.resume_command, max="2h"))
     elif outcome.verdict == CANNOT_TELL:

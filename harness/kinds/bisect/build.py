@@ -45,7 +45,7 @@ class Builder:
         return {"home": files.home, "build": files.build}
 
     def side(self, name: str, candidate: Candidate, good: ReadySide | None = None) -> ReadySide:
-        """Return a candidate, checked like scripts/run does; a commit is checked out.
+        """Return a candidate, checked like lth run does; a commit is checked out.
 
         UsageError when it cannot run, or not the traffic of the good one.
         """
@@ -99,9 +99,9 @@ class BuildingFirst(InChildren):
         began(None)
         since_s, index = time.monotonic(), step.run.candidate
         try:
-            self.builder.build(self.builder.side("BAD", self.candidates[index], self.good if index else None))
+            self.builder.build(self.builder.side("--bad", self.candidates[index], self.good if index else None))
         except UsageError as error:
-            problem = error.what.removeprefix(f"BAD={self.candidates[index].text}").lstrip(": ")
+            problem = error.what.removeprefix(f"--bad={self.candidates[index].text}").lstrip(": ")
             return Done(replace(step.run, state=ENDED, is_built=False, problem=problem), None, f"skipped: {problem}")
         built = replace(step.run, build_s=round(time.monotonic() - since_s, 1))
         return super().run(replace(step, run=built), left_s, began)

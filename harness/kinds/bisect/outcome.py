@@ -99,7 +99,7 @@ class BisectOutcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of scripts/bisect."""
+        """The exit code of lth bisect."""
         if self.record.state != FINISHED:
             return EXIT_INTERRUPTED
         return EXIT_INVALID if self.verdict == INVALID else EXIT_OK

@@ -212,7 +212,7 @@ def _note(
 
 def accept_command(check: Check) -> str:
     """Return the command that accepts a change of this check."""
-    command = ["./aggregate.py", "accept", "--since", check.since or check.history[-1].date, "--plan", check.plan]
+    command = ["lth", "accept", "--since", check.since or check.history[-1].date, "--plan", check.plan]
     if check.conditions.load.users is not None:
         command += ["--users", str(check.conditions.load.users)]
     if check.label != TOTAL:

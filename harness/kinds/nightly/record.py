@@ -14,7 +14,7 @@ from harness.run import kinds
 
 @dataclass(frozen=True)
 class Load:
-    """One load of the suite, checked: `arguments` are those of scripts/run, `target` is None for a system
+    """One load of the suite, checked: `arguments` are those of lth run, `target` is None for a system
     that the harness starts.
 
     It should take `planned_s`. It is stopped after `limit_s`, which includes the start of the system and the time that

@@ -113,7 +113,7 @@ class SuiteRun:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of scripts/run for this load."""
+        """The arguments of lth run for this load."""
         named = {"plan": self.plan, "env": self.profile, **self.options}
         profile = ["--profile"] if self.is_profiled else []
         return (*(f"--{name}={value}" for name, value in named.items()), *profile, *self.more)
@@ -147,8 +147,8 @@ def load_suite(path: Path, more: Mapping[str, type] | None = None) -> Suite:
     """
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise UsageError(f"SUITE={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
-    data = load_toml(path, "SUITE", path.stem)
+        raise UsageError(f"--suite={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
+    data = load_toml(path, "--suite", path.stem)
     where = f"{path.parent.name}/{path.name}"
     file = read_table(_SuiteFile, data, where)
     if not file.run:

@@ -17,7 +17,7 @@ from harness.run.set_values import split_text
 
 VARIANTS_MOST = 12
 # The source of a rate that the command gives.
-GIVEN_RATE = "RATE"
+GIVEN_RATE = "--rate"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def parse_variants(text: str, list_settings: Collection[str]) -> tuple[str, ...]
     choices = [_choices(assignment, list_settings) for assignment in split_text(text)]
     variants = tuple(shlex.join(assignments) for assignments in product(*choices))
     if len(variants) > VARIANTS_MOST:
-        raise UsageError(f"SET has {len(variants)} variants", f"give values for at most {VARIANTS_MOST}")
+        raise UsageError(f"--set has {len(variants)} variants", f"give values for at most {VARIANTS_MOST}")
     return variants
 
 
@@ -122,5 +122,5 @@ def _choices(assignment: str, list_settings: Collection[str]) -> list[str]:
     choices = [value.strip() for value in values.split(",")]
     if not all(choices) or len(set(choices)) < len(choices):
         todo = f"give each value once, as in {name}=10,1000"
-        raise UsageError(f"SET: {assignment} has an empty or a repeated value", todo)
+        raise UsageError(f"--set: {assignment} has an empty or a repeated value", todo)
     return [f"{name}={value}" for value in choices]

@@ -141,7 +141,7 @@ def _answers(record: OverloadRecord, judged: Sequence[tuple[str, OverloadVerdict
 
 def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, OverloadVerdict]]) -> Iterator[NextStep]:
     if record.state != FINISHED or record.stop_reason:
-        larger = "" if record.state != FINISHED else " with a larger MAX"
+        larger = "" if record.state != FINISHED else " with a larger --max"
         yield NextStep(f"Resume the test{larger}", record.resume_command)
         return
     level_s = max((verdict.next_level_s for _, verdict in judged), default=0)
@@ -149,7 +149,7 @@ def _next_steps(record: OverloadRecord, judged: Sequence[tuple[str, OverloadVerd
     if level_s:
         yield NextStep("Measure longer levels", changed_command(record.command, duration=f"{level_s}s"))
     if any(verdict.state == COLLAPSE for _, verdict in judged):
-        yield NextStep("Bound the system's queue, or lower its time-outs, and measure that as another variant (SET).")
+        yield NextStep("Bound the system's queue, or lower its time-outs, and measure that as another variant (--set).")
     if ratios and record.capacity_per_s:
         rate, what = f"{record.capacity_per_s * ratios[0]:.4g}", "lower" if ratios[0] < 1 else "higher"
         yield NextStep(f"Offer a {what} rate", changed_command(record.command, rate=rate))
@@ -246,7 +246,7 @@ def _setup(record: OverloadRecord) -> list[tuple[str, str]]:
     rate = "unknown" if record.capacity_per_s is None else f"{record.capacity_per_s:.4g} new users/s"
     common = " ".join(common_assignments(record.variants)) if len(record.variants) > 1 else ""
     return [
-        *([("SET of all variants", common)] if common else []),
+        *([("--set of all variants", common)] if common else []),
         ("goal", f"an answer within {units.number_text(record.limit_ms)} ms ({record.goal})"),
         ("100 %", f"{rate} ({record.capacity_source})"),
         ("levels", f"{record.level_s} s each at {levels} %, after a warm-up of {record.level_s} s at {rest} %"),

@@ -43,7 +43,7 @@ _TIME_OUTS = ("connect_timeout_ms", "response_timeout_ms")
 class OverloadTest(Design[OverloadRecord, OverloadRecord]):
     """An overload test with its files. To measure, it needs `requests`, those of its variants.
 
-    `arguments` are options of scripts/run for all variants, `folders` its options reports, home and build.
+    `arguments` are options of lth run for all variants, `folders` its options reports, home and build.
     """
 
     files: ExperimentFiles
@@ -141,7 +141,7 @@ def with_rate(record: OverloadRecord, request: Request, capacity: KnownCapacity,
             raise KeyboardInterrupt
         count = len(attempts_in(directory, record.limit_ms).attempts)
     if not count:
-        raise InvalidRunError(f"{record.id}: one user made no request", "make check shows what the plan does")
+        raise InvalidRunError(f"{record.id}: one user made no request", "lth check shows what the plan does")
     source = f"{capacity.source}; {units.plural(count, 'request')} of one user"
     return replace(record, capacity_per_s=capacity.requests_per_s / count, capacity_source=source)
 

@@ -22,8 +22,8 @@ def starts_within(budget_s: float | None, run_s: float, start_s: float) -> int:
     if count < STARTS_LEAST:
         needed_s = STARTS_LEAST * each_s
         raise UsageError(
-            f"MAX={units.duration_text(budget_s)} is too short: {STARTS_LEAST} starts of {RUNS_PER_START} runs take "
+            f"--max={units.duration_text(budget_s)} is too short: {STARTS_LEAST} starts of {RUNS_PER_START} runs take "
             f"about {units.duration_text(needed_s)}",
-            f"give MAX={round(needed_s / 60 + 0.5)}m, or a shorter DURATION",
+            f"give --max={round(needed_s / 60 + 0.5)}m, or a shorter --duration",
         )
     return min(count, STARTS_MOST)

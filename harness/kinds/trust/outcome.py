@@ -103,7 +103,7 @@ class TrustOutcome(SoFar[TrustRecord]):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of scripts/trust."""
+        """The exit code of lth trust."""
         if self.record.state != FINISHED and not self.record.stop_reason:
             return EXIT_INTERRUPTED
         return EXIT_INVALID if self.verdict == INVALID else EXIT_OK
@@ -197,7 +197,7 @@ def _next_steps(outcome: TrustOutcome) -> Iterator[NextStep]:
         what = f"{answer.metric.name} = {record.detect_ratio:g}"
         yield NextStep(f"Set {what} in the plan's [compare]: smaller changes than its threshold are no regression")
     if record.state == FINISHED and answer:
-        yield NextStep("Give A/B tests of this plan --pairs auto (PAIRS=auto): their runs get this length")
+        yield NextStep("Give A/B tests of this plan --pairs=auto: their runs get this length")
 
 
 def _costs(record: TrustRecord, starts: Sequence[Sequence[RunResult]]) -> Costs:

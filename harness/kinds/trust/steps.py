@@ -64,7 +64,7 @@ def trust_runs(new: TrustRecord, request: Request) -> WarmRuns[TrustRecord]:
     load = resolve_load(new.load, replace(request.plan.load, auto_most_s=None))
     check_users(load, len(request.places))
     if load.duration_s is None:
-        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give DURATION=60")
+        raise UsageError("the load ends after a number of loops, so its duration is unknown", "give --duration=60")
 
     def level_of(record: TrustRecord, run: ExperimentRun) -> WarmLevel:
         is_first = isinstance(run, TrustRun) and run.index == 0

@@ -31,7 +31,7 @@ def next_steps(outcome: TuneOutcome) -> Iterator[NextStep]:
         return
     if outcome.is_coarse:
         phrase = outcome.record.metric.phrase
-        yield NextStep(f"{phrase} is near the resolution of the clock (1 ms): judge METRIC=average instead.")
+        yield NextStep(f"{phrase} is near the resolution of the clock (1 ms): judge --metric=average instead.")
     if outcome.best:
         yield from _of_best(outcome, outcome.best)
     yield from map(NextStep, (*_of_undecided(outcome), *_of_idle(outcome)))
@@ -86,7 +86,7 @@ def _of_undecided(outcome: TuneOutcome) -> Iterator[str]:
     if repeat > _REPEAT_MOST:
         yield f"{names}: the scatter is too large for an answer; make the runs longer, or the machine quieter."
     else:
-        yield f"{names}: about REPEAT={repeat}, or longer runs, would decide."
+        yield f"{names}: about --repeat={repeat}, or longer runs, would decide."
 
 
 def _of_idle(outcome: TuneOutcome) -> Iterator[str]:

@@ -106,8 +106,8 @@ def _design(
 ) -> FactorDesign:
     least = next(one for one in range(1, REPEAT_MOST) if freedom(factors, len(cells), one) >= FREEDOM_LEAST)
     if repeat is not None and repeat < least:
-        what = f"REPEAT={repeat} of {len(cells)} combinations is too few runs to know the scatter"
-        raise UsageError(what, f"give REPEAT={least} or more")
+        what = f"--repeat={repeat} of {len(cells)} combinations is too few runs to know the scatter"
+        raise UsageError(what, f"give --repeat={least} or more")
     if repeat is None:
         # Every combination of a full factorial runs twice: its scatter is then that of equal runs.
         first = 2 if len(cells) == combination_count(factors) else 1

@@ -13,7 +13,7 @@ from harness.run.set_values import split_text
 
 # The index of the value of each factor, in the order of the factors.
 Cell = tuple[int, ...]
-_EXAMPLE = 'SET="plugin_threads=30,60 dao_max_active=50,80"'
+_EXAMPLE = '--set="plugin_threads=30,60 dao_max_active=50,80"'
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def parse_factors(text: str) -> tuple[Factor, ...]:
             raise UsageError(f"{name} occurs twice", "give all of its values in one word")
         factors.append(Factor(name, values))
     if not factors:
-        raise UsageError("SET is missing", f"give the settings with the values to try: {_EXAMPLE}")
+        raise UsageError("--set is missing", f"give the settings with the values to try: {_EXAMPLE}")
     return tuple(factors)
 
 

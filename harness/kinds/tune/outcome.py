@@ -84,7 +84,7 @@ class TuneOutcome:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of scripts/tune."""
+        """The exit code of lth tune."""
         if self.record.state != FINISHED:
             return EXIT_INTERRUPTED
         return EXIT_INVALID if self.verdict == INVALID else EXIT_OK

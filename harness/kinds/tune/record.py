@@ -37,7 +37,7 @@ class TuneRecord(EqualRuns):
     """tune-<n>.json without its results; its runs are run-<n>_1 and following.
 
     `cells` are the combinations, each with the index of a value of each factor; the first one is the baseline. `blocks`
-    are their indexes in order of measuring. `repeat` is REPEAT as given, None without it.
+    are their indexes in order of measuring. `repeat` is --repeat as given, None without it.
     """
 
     runs: tuple[TuneRun, ...]

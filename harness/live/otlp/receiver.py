@@ -62,7 +62,7 @@ class Receiver:
 
 def receiver_at(address: str) -> Receiver:
     """Return the receiver at an address, with the headers of the environment. UsageError when one of both is wrong."""
-    target = parse_target(address, "OTLP", "http://127.0.0.1:4318")
+    target = parse_target(address, "--otlp", "http://127.0.0.1:4318")
     return Receiver(target, _headers(os.environ.get(HEADERS_VARIABLE, "")))
 
 

@@ -29,7 +29,7 @@ _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
 _TODO = "write ${__P(host,…)} there if the system compares it with its own name"
 _TODO_SEVERAL = (
-    "if TARGET replaces only one, give the others a property, and list them under [allow] in the plan's TOML"
+    "if --target replaces only one, give the others a property, and list them under [allow] in the plan's TOML"
 )
 _SHOWN_MOST = 60
 
@@ -154,7 +154,7 @@ def secret_name(plan_name: str, key: str, taken: Collection[str]) -> str:
 
 
 def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
-    """Let credentials and cookies of the plan's hosts be sent to TARGET; yield the texts that keep an old host."""
+    """Let credentials and cookies of the plan's hosts be sent to --target; yield the texts that keep an old host."""
     for node in mapping.nodes:
         for entry in node.element.iter("elementProp"):
             if entry.get("elementType") == "Authorization":
@@ -164,14 +164,14 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
     managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
     if managers and len(target.origins) > 1:
         addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
-        what = f"sends TARGET the cookies or credentials of several addresses: {', '.join(addresses)}"
+        what = f"sends --target the cookies or credentials of several addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
     whole_names = {host: re.compile(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-]|\.\w)") for host in hosts}
     for node in mapping.nodes:
         for text, what in _texts(node):
             if host := next((host for host, name in whole_names.items() if name.search(text)), ""):
-                yield Finding.at(node, Rule.OLD_HOST, f"{what} names {host}, also when TARGET is another", _TODO)
+                yield Finding.at(node, Rule.OLD_HOST, f"{what} names {host}, also when --target is another", _TODO)
 
 
 def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: ElementTree.Element) -> Iterator[Finding]:

@@ -23,10 +23,10 @@ _INDENT = "  "
 
 
 class Fix(StrEnum):
-    """A kind of fix that `make init` offers; its value is the title that people read."""
+    """A kind of fix that `lth init` offers; its value is the title that people read."""
 
-    TARGET = "host, port and protocol are those of TARGET, also for credentials and cookies"
-    BASE_PATH = "paths begin with the path of TARGET"
+    TARGET = "host, port and protocol are those of --target, also for credentials and cookies"
+    BASE_PATH = "paths begin with the path of --target"
     GROUPS = "thread groups have the kinds and names by which the report separates setUp and load"
     MODULES = "Module Controllers have the present name of the Test Plan in their paths"
     LOAD = "users, ramp-up, duration, loops and think time are those of the run"

@@ -94,7 +94,7 @@ def first_look(jmx: Path, build: Path) -> TemporaryPlan:
     name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
     folder = build / "first-look" / name
     adoption = adopt(jmx, name, folder, moves_secrets=False)
-    to_keep_it = f"make init PLAN={name} JMX={shlex.quote(shown(jmx))} FIX=1"
+    to_keep_it = f"lth init --plan={name} --jmx={shlex.quote(shown(jmx))} --fix"
     if adoption.contents.scripts:
         count = units.plural(len(adoption.contents.scripts), "script")
         raise UsageError(f"{jmx.name}: has {count}, which can reach any host", f"list and permit them: {to_keep_it}")

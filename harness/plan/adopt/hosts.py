@@ -81,7 +81,7 @@ class TargetFix:
                     self._read(node, name, reads)
             yield from self._path(node)
         for node in homeless:
-            what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+            what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to --target"
             todo = "delete it if that is not meant"
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
 
@@ -133,13 +133,13 @@ class TargetFix:
                 self._read(node, name, reads)
         if node.value("HTTPSampler.proxyHost").strip():
             what = f"uses the proxy {node.value('HTTPSampler.proxyHost')}"
-            yield Finding.at(node, Rule.UNKNOWN_HOST, what, "remove it: the load goes to TARGET directly")
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, "remove it: the load goes to --target directly")
 
     def _read(self, node: Node, name: str, reads: str) -> None:
         self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads), reads=reads, fix=Fix.TARGET)
 
     def _path(self, node: Node) -> Iterator[Finding]:
-        """Put the base path of TARGET before a path."""
+        """Put the base path of --target before a path."""
         raw = node.value("HTTPSampler.path").strip()
         values = self._mapping.values
         if "base_path" in values.properties_in(raw) or (not raw and inherited(node, "path")):

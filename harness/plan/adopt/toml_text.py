@@ -18,7 +18,7 @@ from harness.plan.load.model import DURATION_MAX_S, LOOPS_MAX, RATE_MAX_PER_S, U
 def plan_toml(contents: Contents, name: str, source: str, secrets: Sequence[str] = ()) -> str:
     """Return the TOML of the plan `name`, made from the JMX `source`; `secrets` are environment variables."""
     head = [
-        f"# Written by `make init` from {toml_comment(source)}. plans/README.md explains every key.",
+        f"# Written by `lth init` from {toml_comment(source)}. plans/README.md explains every key.",
         "format_version = 1",
         f"title = {toml_string(toml_comment(contents.title) or name)}",
         f"shape = {toml_string(f'{name}.jmx')}",
@@ -45,7 +45,7 @@ def other_hosts_toml(hosts: Mapping[str, str]) -> str:
         return ""
     lines = [
         "",
-        "# The plan names further hosts. Their requests go to TARGET, too, until you name them here, and allow them:",
+        "# The plan names further hosts. Their requests go to --target, too, until you name them here, and allow them:",
         "# hosts = […] under [allow], and allowed_targets in the profile.",
         "[properties]",
         *(f"# {name} = {toml_string(toml_comment(host))}" for host, name in hosts.items()),
@@ -108,7 +108,7 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
 
 def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
     """Yield a [[load]] table for each thread group; one with a number of loops lasts as long as the others."""
-    yield "# Each thread group has its load; USERS and DURATION of a run scale all of them."
+    yield "# Each thread group has its load; --users and --duration of a run scale all of them."
     for size in sizes:
         duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
         yield ""

@@ -85,7 +85,7 @@ def refusals(
     read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
     has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
     if has_http and target.base_path and "base_path" not in read:
-        findings.append(_ignores("base_path", f"the path {target.base_path} of TARGET"))
+        findings.append(_ignores("base_path", f"the path {target.base_path} of --target"))
     outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
     for node, output in outputs:
         if what := _problem(output, values, run_files):
@@ -139,7 +139,7 @@ def _length(group: Node, values: Values, load: ClosedLoad) -> Iterator[Finding]:
         yield from _number(group, (_LOOPS,), "loops", load.loops or 0, values)
         if loops and group.value(_FOREVER) != "false":
             todo = f"set {_FOREVER} to false, as JMeter's editor does"
-            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores LOOPS", todo, _FOREVER)
+            yield Finding.at(group, Rule.FIXED_LOAD, "loops forever and ignores --loops", todo, _FOREVER)
         if _is(group.value(_SCHEDULER), True, values):
             todo = "write ${__jexl3(${__P(duration_s,0)} > 0)} for the scheduler"
             what = "its scheduler is on, but this run has no duration: JMeter refuses that"

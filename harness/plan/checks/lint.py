@@ -164,7 +164,7 @@ def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
         for attribute, pattern in fixed.items():
             text = node.value(attribute)
             if re.match(pattern, _resolved(text, variables), re.DOTALL):
-                what = f"the host is fixed ({text}), so TARGET would be ignored"
+                what = f"the host is fixed ({text}), so --target would be ignored"
                 todo = "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
                 yield Finding.at(node, Rule.FIXED_HOST, what, todo, attribute)
 
@@ -299,6 +299,6 @@ def _reads(plan: Node, knobs: Sequence[str]) -> Iterator[Finding]:
         if len(missing) == 1:
             what = f"{missing[0]} of the run has no effect: no element uses this property"
         if set(_TARGET_KNOBS) <= set(missing):
-            what = f"TARGET has no effect: no request uses the properties {', '.join(missing)}"
+            what = f"--target has no effect: no request uses the properties {', '.join(missing)}"
         todo = f"write ${{__P({missing[0]},…)}} where it belongs; plans/README.md lists the properties"
         yield Finding(Rule.UNREAD_PROPERTY, "", what, todo, plan.path, plan.line)

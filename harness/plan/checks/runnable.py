@@ -17,7 +17,7 @@ _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
 # The path of a Module Controller begins with the root of JMeter's tree and the Test Plan.
 _ROOTS = 2
-_JAR = "PROPERTIES=user.classpath=/path/to.jar"
+_JAR = "--properties=user.classpath=/path/to.jar"
 
 
 def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:

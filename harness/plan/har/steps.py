@@ -122,7 +122,7 @@ def steps_of(recording: HarRecording, host: str = "") -> Steps:
     own = [call for call in recording.calls if call.host == host]
     if not own:
         there = ", ".join(dict.fromkeys(call.host for call in recording.calls))
-        raise UsageError(f"{recording.name}: no request to {host}", f"give one of its hosts as TARGET: {there}")
+        raise UsageError(f"{recording.name}: no request to {host}", f"give one of its hosts as --target: {there}")
     hosts = Counter(call.host for call in recording.calls if call.host != host)
     calls = [call for call in own if not is_static(call.method, call.url, call.response_type)]
     if not calls:

@@ -93,7 +93,7 @@ def with_open_model(jmx: Path, schedule: str) -> bytes:
     groups = [group for group in tree.getroot().iter("ThreadGroup") if group.get("testname") == LOAD_GROUP]
     if len(groups) != 1:
         what = f"{jmx.parent.name}/{jmx.name}: {len(groups)} Thread Groups are named {LOAD_GROUP}"
-        raise UsageError(what, f"RATE needs exactly one: name the thread group of the load {LOAD_GROUP}")
+        raise UsageError(what, f"--rate needs exactly one: name the thread group of the load {LOAD_GROUP}")
     _drive_open(groups[0], schedule)
     return written(tree)
 

@@ -31,8 +31,8 @@ def check_traceable(jmx: Path) -> None:
     """Raise a UsageError for a plan without an HTTP request: nothing in it could carry the header."""
     kinds = {node.kind for node in enabled_nodes(plan_tree(jmx))}
     if not any(HTTP_SAMPLER.fullmatch(kind) or kind == _INCLUDE for kind in kinds):
-        what = f"TRACE: {jmx.parent.name}/{jmx.name} has no HTTP request, and only HTTP requests carry a {HEADER}"
-        raise UsageError(what, "leave TRACE out")
+        what = f"--trace: {jmx.parent.name}/{jmx.name} has no HTTP request, and only HTTP requests carry a {HEADER}"
+        raise UsageError(what, "leave --trace out")
 
 
 def with_traceparent(jmx: bytes) -> bytes:

@@ -114,7 +114,9 @@ def parse_part(text: str) -> Part:
     number, _, count = text.partition("/")
     if number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count) <= PARTS_MAX:
         return Part(int(number), int(count))
-    raise UsageError(f"PART={text}: not a part of a run", f"give number/count, such as 3/8; at most {PARTS_MAX} parts")
+    raise UsageError(
+        f"--part={text}: not a part of a run", f"give number/count, such as 3/8; at most {PARTS_MAX} parts"
+    )
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class LoadRecord:
 # How messages call its fields; other fields have their own names.
 LOAD_TITLES = {
     "rate_per_s": "rate (1/s)", "ramp_s": "ramp-up (s)", "duration_s": "duration (s)", "model": "load model",
-    "think_time_s": "think time (s)", "think_time_per": "think time per", "is_auto": "DURATION=auto",
+    "think_time_s": "think time (s)", "think_time_per": "think time per", "is_auto": "--duration=auto",
     "is_paced": "paced by a timer",
 }  # fmt: skip
 
@@ -183,18 +185,18 @@ def parse_load(arguments: LoadArguments) -> LoadRequest:
     is_auto = (arguments.duration or "").lower() == AUTO
     duration_s = None
     if arguments.duration and not is_auto:
-        duration_s = units.parse_duration_s(arguments.duration, "DURATION")
+        duration_s = units.parse_duration_s(arguments.duration, "--duration")
         if not 1 <= duration_s <= DURATION_MAX_S:
-            raise UsageError(f"DURATION={arguments.duration}: must be from 1 s to 7 days")
+            raise UsageError(f"--duration={arguments.duration}: must be from 1 s to 7 days")
     return LoadRequest(
-        users=_whole_number(arguments.users, "USERS", USERS_MAX),
-        ramp_s=units.parse_duration_s(arguments.ramp, "RAMP") if arguments.ramp else None,
+        users=_whole_number(arguments.users, "--users", USERS_MAX),
+        ramp_s=units.parse_duration_s(arguments.ramp, "--ramp") if arguments.ramp else None,
         duration_s=duration_s,
-        loops=_whole_number(arguments.loops, "LOOPS", LOOPS_MAX),
-        rate_per_s=units.parse_number(arguments.rate, "RATE", 0.0, RATE_MAX_PER_S) if arguments.rate else None,
-        requests=_whole_number(arguments.requests, "REQUESTS", REQUESTS_MAX),
+        loops=_whole_number(arguments.loops, "--loops", LOOPS_MAX),
+        rate_per_s=units.parse_number(arguments.rate, "--rate", 0.0, RATE_MAX_PER_S) if arguments.rate else None,
+        requests=_whole_number(arguments.requests, "--requests", REQUESTS_MAX),
         is_auto=is_auto,
-        most_s=units.parse_duration_s(arguments.most, "MAX") if arguments.most else None,
+        most_s=units.parse_duration_s(arguments.most, "--max") if arguments.most else None,
     )
 
 
@@ -205,11 +207,11 @@ def _whole_number(text: str | None, name: str, most: int) -> int | None:
 def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
     """Return the load to drive: the request, else the plan's defaults; UsageError on nonsense.
 
-    A default ramp never breaks a run: it is cut to a quarter of a DURATION that was given, and without one the
-    duration grows to twice the ramp. A RAMP that was given and does not fit is refused. Several loads are scaled.
+    A default ramp never breaks a run: it is cut to a quarter of a --duration that was given, and without one the
+    duration grows to twice the ramp. A --ramp that was given and does not fit is refused. Several loads are scaled.
     """
     if request.loops and _duration_text(request):
-        _refuse_both(f"LOOPS={request.loops}", f"DURATION={_duration_text(request)}", "give one")
+        _refuse_both(f"--loops={request.loops}", f"--duration={_duration_text(request)}", "give one")
     duration_s = _auto_most_s(request, default)
     if default.loads:
         return _several_loads(request, default.loads, duration_s)
@@ -240,7 +242,7 @@ def resolve_load(request: LoadRequest, default: PlanLoad) -> Load:
 def _several_loads(request: LoadRequest, loads: tuple[GroupLoad, ...], auto_most_s: float | None) -> SeveralLoads:
     """Return a plan's loads, scaled to the requested users, rate and length; `auto_most_s` limits auto."""
     if request.requests:
-        check_graceful(loads, f"REQUESTS={request.requests}")
+        check_graceful(loads, f"--requests={request.requests}")
     if request.users is not None:
         loads = with_users(loads, request.users)
     if request.rate_per_s is not None:
@@ -268,31 +270,31 @@ def _duration_text(request: LoadRequest) -> str:
 def _auto_most_s(request: LoadRequest, default: PlanLoad) -> float | None:
     """Return how long a load of the length `auto` may last, s; None where it has another length."""
     if request.is_auto and request.rate_per_s is not None:
-        todo = "JMeter cannot end an open load gracefully: give a DURATION such as 5m"
-        _refuse_both(f"RATE={units.number_text(request.rate_per_s)}", f"DURATION={AUTO}", todo)
+        todo = "JMeter cannot end an open load gracefully: give a --duration such as 5m"
+        _refuse_both(f"--rate={units.number_text(request.rate_per_s)}", f"--duration={AUTO}", todo)
     has_length = any(value is not None for value in (request.duration_s, request.loops, request.rate_per_s))
     is_default = default.auto_most_s is not None and not has_length
-    most_s, option = request.most_s, f"MAX={units.number_text(request.most_s or 0.0)}"
+    most_s, option = request.most_s, f"--max={units.number_text(request.most_s or 0.0)}"
     if not request.is_auto and not is_default:
         if most_s is not None:
-            raise UsageError(f"{option}: needs DURATION=auto", "leave it out, or give DURATION=auto")
+            raise UsageError(f"{option}: needs --duration=auto", "leave it out, or give --duration=auto")
         return None
     if most_s is None:
         return default.auto_most_s or AUTO_MOST_S
     if not AUTO_LEAST_S <= most_s <= DURATION_MAX_S:
         least = f"give {AUTO_LEAST_S:.0f} s to 7 days: detecting a steady load takes {AUTO_LEAST_S:.0f} s or more"
-        raise UsageError(f"{option}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for DURATION=auto", least)
+        raise UsageError(f"{option}: too {'short' if most_s < AUTO_LEAST_S else 'long'} for --duration=auto", least)
     return most_s
 
 
 def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
     assert request.rate_per_s is not None
-    rate = f"RATE={units.number_text(request.rate_per_s)}"
+    rate = f"--rate={units.number_text(request.rate_per_s)}"
     if duration_s is None:
-        raise UsageError(f"{rate}: the plan has loops and no duration", "give a DURATION, too")
-    for name, value in (("USERS", request.users), ("LOOPS", request.loops), ("REQUESTS", request.requests)):
+        raise UsageError(f"{rate}: the plan has loops and no duration", "give --duration, too")
+    for name, value in (("--users", request.users), ("--loops", request.loops), ("--requests", request.requests)):
         if value:
-            todo = "with RATE, response time and duration determine the numbers of users and requests"
+            todo = "with --rate, response time and duration determine the numbers of users and requests"
             _refuse_both(rate, f"{name}={value}", f"leave {name} out: {todo}")
     ramp_s = request.ramp_s or 0.0
     _check_ramp(request, ramp_s, duration_s)
@@ -301,9 +303,9 @@ def _open_load(request: LoadRequest, duration_s: float | None) -> OpenLoad:
 
 def _check_ramp(request: LoadRequest, ramp_s: float, duration_s: float) -> None:
     if ramp_s >= duration_s:
-        limit = f"DURATION={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
-        what = f"RAMP={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)"
-        raise UsageError(what, "the ramp is part of the duration: give a longer DURATION or a shorter RAMP")
+        limit = f"--duration={_duration_text(request)}" if _duration_text(request) else "the plan's duration"
+        what = f"--ramp={units.number_text(ramp_s)} is not shorter than {limit} ({units.number_text(duration_s)} s)"
+        raise UsageError(what, "the ramp is part of the duration: give a longer --duration or a shorter --ramp")
 
 
 def load_record(load: Load, plan: PlanLoad) -> LoadRecord:

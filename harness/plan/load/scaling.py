@@ -40,9 +40,9 @@ def with_users(loads: Sequence[GroupLoad], users: int) -> tuple[GroupLoad, ...]:
     """Return the loads with `users` in total, divided in proportion; stages of a load scale with its greatest one."""
     closed = [load for load in loads if load.users]
     if not closed:
-        raise UsageError(f"USERS={users}: none of the plan's loads has users", "give RATE, or leave USERS out")
+        raise UsageError(f"--users={users}: none of the plan's loads has users", "give --rate, or leave --users out")
     if users < len(closed):
-        what = f"USERS={users} is less than the {len(closed)} loads with users, so one would have none"
+        what = f"--users={users} is less than the {len(closed)} loads with users, so one would have none"
         raise UsageError(what, "give more users, or set the users of a load to 0 in the plan")
     parts = iter(shares([load.users or 0 for load in closed], users))
     return tuple(_scaled_users(load, next(parts)) if load.users else load for load in loads)
@@ -64,8 +64,8 @@ def with_rate(loads: Sequence[GroupLoad], rate_per_s: float) -> tuple[GroupLoad,
     """Return the loads with this rate in total, divided in proportion."""
     total = sum(load.level for load in loads if load.is_open)
     if not total:
-        todo = "give USERS, or leave RATE out"
-        raise UsageError(f"RATE={units.number_text(rate_per_s)}: none of the plan's loads has a rate", todo)
+        todo = "give --users, or leave --rate out"
+        raise UsageError(f"--rate={units.number_text(rate_per_s)}: none of the plan's loads has a rate", todo)
 
     def scaled(stage: Stage) -> Stage:
         return stage if stage.rate_per_s is None else replace(stage, rate_per_s=stage.rate_per_s * rate_per_s / total)
@@ -81,14 +81,14 @@ def with_duration(loads: Sequence[GroupLoad], duration_s: float) -> tuple[GroupL
 
 def with_ramp(loads: Sequence[GroupLoad], ramp_s: float) -> tuple[GroupLoad, ...]:
     """Return the loads with this ramp for each one without stages, within its length."""
-    ramp = f"RAMP={units.number_text(ramp_s)}"
+    ramp = f"--ramp={units.number_text(ramp_s)}"
     plain = [load for load in loads if not load.is_staged]
     if not plain:
-        raise UsageError(f"{ramp}: the plan's loads have stages, which set how fast they grow", "leave RAMP out")
+        raise UsageError(f"{ramp}: the plan's loads have stages, which set how fast they grow", "leave --ramp out")
     for load in plain:
         if load.loops is None and ramp_s >= load.duration_s:
             what = f"{ramp} is not shorter than the load {load.group} ({units.number_text(load.duration_s)} s)"
-            raise UsageError(what, "the ramp is part of the duration: give a longer DURATION or a shorter RAMP")
+            raise UsageError(what, "the ramp is part of the duration: give a longer --duration or a shorter --ramp")
     return tuple(load if load.is_staged else _lasting(load, ramp_s, load.duration_s) for load in loads)
 
 
@@ -98,17 +98,17 @@ def with_loops(loads: Sequence[GroupLoad], loops: int) -> tuple[GroupLoad, ...]:
         if load.is_open or load.is_staged:
             staged = f"the load {load.group} has stages, which end by time"
             why = f"users of the open load {load.group} arrive until its time is over" if load.is_open else staged
-            raise UsageError(f"LOOPS={loops}: {why}", "give DURATION, or leave LOOPS out")
+            raise UsageError(f"--loops={loops}: {why}", "give --duration, or leave --loops out")
     return tuple(replace(load, loops=loops, stages=(replace(load.stages[0], for_s=0.0),)) for load in loads)
 
 
 def until_steady(loads: Sequence[GroupLoad], most_s: float) -> tuple[GroupLoad, ...]:
     """Return the loads with the length `auto`: each lasts `most_s`, unless the harness ends all of them before."""
-    check_graceful(loads, "DURATION=auto")
+    check_graceful(loads, "--duration=auto")
     staged = next((load for load in SeveralLoads(tuple(loads)).driven if load.is_staged), None)
     if staged:
-        what = f"DURATION=auto: the load {staged.group} has stages, so the run has no steady state"
-        raise UsageError(what, "give a time, such as DURATION=5m")
+        what = f"--duration=auto: the load {staged.group} has stages, so the run has no steady state"
+        raise UsageError(what, "give a time, such as --duration=5m")
     return tuple(
         load if load.is_staged else _lasting(load, min(load.ramp_s, most_s / SHARE_OF_RAMP), most_s) for load in loads
     )
@@ -120,7 +120,7 @@ def check_graceful(loads: Sequence[GroupLoad], option: str) -> None:
         if load.fails_when_stopped:
             kind = "open load" if load.is_open else "load"
             what = f"{option}: JMeter cannot end the {kind} {load.group} gracefully"
-            raise UsageError(what, "give a time, such as DURATION=5m")
+            raise UsageError(what, "give a time, such as --duration=5m")
 
 
 def _lasting(load: GroupLoad, ramp_s: float, duration_s: float) -> GroupLoad:
@@ -132,7 +132,7 @@ def _lasting(load: GroupLoad, ramp_s: float, duration_s: float) -> GroupLoad:
 def in_whole_seconds(loads: Sequence[GroupLoad]) -> tuple[GroupLoad, ...]:
     """Return the loads with the stages of closed ones at whole seconds: JMeter's thread groups know no others.
 
-    A closed load lasts at least a second, however short a DURATION makes it.
+    A closed load lasts at least a second, however short a --duration makes it.
     """
     return tuple(load if load.is_open else _in_whole_seconds(load) for load in loads)
 

@@ -163,7 +163,7 @@ def cloud_warnings(found: CloudMetrics, source: str) -> list[str]:
         most = max(metric.missing_last_count for metric in late)
         what = f"Up to {units.plural(most, 'period')} at the end had no value ({_names(late)})"
         why = f"{TITLE} is minutes late, or received no more values"
-        lines.append(f"{what}: {why}; `./aggregate.py metrics {source}` fetches again.")
+        lines.append(f"{what}: {why}; `lth metrics {source}` fetches again.")
     if incomplete := [metric for metric in found.metrics if not metric.is_complete]:
         lines.append(f"{TITLE} did not report a complete answer for {_names(incomplete)}.")
     return lines

@@ -128,14 +128,14 @@ class PartMachines:
         elif hello["tool"] == __version__:
             part.tool = "{here}"
         elif hello["system"] != relay.system():
-            what = f"ON: {part.name} has {hello['system']}, this machine {relay.system()}"
+            what = f"--on: {part.name} has {hello['system']}, this machine {relay.system()}"
             raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
 
     def _connect(self, part: MachinePart, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
         part.channel.send("begin", folders={} if part.has_tool else stamps)
         for name in self._answer(part, "lacks", _HELLO_S)["names"]:
             if name not in folders:
-                raise UsageError(f"ON: {part.name} cannot be used: it asks for {name}, which is no folder of ours")
+                raise UsageError(f"--on: {part.name} cannot be used: it asks for {name}, which is no folder of ours")
             archive = bundle.archive(folders[name])
             self._log(f"{part.name}: sending {name}, {units.mb_text(len(archive))} MB, once")
             part.channel.send("folder", archive, name=name)
@@ -147,7 +147,7 @@ class PartMachines:
     def _answer(self, part: MachinePart, kind: str, within_s: float) -> Mapping[str, Any]:
         message = part.channel.receive(kind, within_s)
         if message is None:
-            what = f"ON: {part.name} cannot be used: {part.channel.lost}"
+            what = f"--on: {part.name} cannot be used: {part.channel.lost}"
             raise UsageError(what, f"see whether this works: {part.place.by_hand}")
         return message[0]
 
@@ -184,7 +184,7 @@ class PartMachines:
             part.channel.send("start", project, run=run, argv=argv, environment=environment, secrets=secrets)
         self._each(self._wait_until_ready)
         if unlike := difference({part.name: part.record.versions for part in self._parts if part.record}):
-            raise UsageError(f"ON: {unlike}", "install the same on both")
+            raise UsageError(f"--on: {unlike}", "install the same on both")
 
     def _wait_until_ready(self, part: MachinePart) -> None:
         message = part.channel.receive("ready", _READY_S)

@@ -110,7 +110,7 @@ def new_pods(
 ) -> Iterator[tuple[Place, ...]]:
     """Yield the places with the pods of a new Job, which is deleted when the block ends; UsageError without them."""
     if not profile.kubernetes.get("image"):
-        what = f"ON=k8s: env/{profile.name}.toml has no [kubernetes] image"
+        what = f"--on=k8s: env/{profile.name}.toml has no [kubernetes] image"
         raise UsageError(what, 'add it, such as image = "registry.example.org/load-test:1"; see docs/containers.md')
     namespace, name = places[0].namespace, f"load-test-{uuid.uuid4().hex[:8]}"
     job = manifest(name, len(places), profile, (duration_s or _DAY_S) + profile.overrun_s)
@@ -133,7 +133,7 @@ def former_pods(places: Sequence[Place], names: Sequence[str], log: Log) -> Iter
     """
     namespace, jobs = places[0].namespace, {match[1] for name in names if (match := _POD.fullmatch(name))}
     if len(jobs) != 1 or not all(map(_POD.fullmatch, names)):
-        raise UsageError(f"ON=k8s: {', '.join(names)}: no pods of a run", "see the pods in run.json of the last runs")
+        raise UsageError(f"--on=k8s: {', '.join(names)}: no pods of a run", "see the pods in run.json of the last runs")
     (job,) = jobs
     running = {pod["metadata"]["name"] for pod in _pods(namespace, job) if _phase(pod) == "Running"}
     yield tuple(
@@ -158,7 +158,7 @@ def _at(place: Place, pod: str) -> Place:
 def _kubectl(namespace: str, *words: str, given: str = "") -> str:
     """Return what kubectl prints; a UsageError has its reason."""
     if shutil.which("kubectl") is None:
-        raise UsageError("ON=k8s: kubectl is not on PATH", "install it, and check it: kubectl get nodes")
+        raise UsageError("--on=k8s: kubectl is not on PATH", "install it, and check it: kubectl get nodes")
     command = ["kubectl", f"--namespace={namespace}", f"--request-timeout={_CALL_S:.0f}s", *words]
     try:
         done = subprocess.run(
@@ -171,13 +171,13 @@ def _kubectl(namespace: str, *words: str, given: str = "") -> str:
             start_new_session=True,
         )
     except subprocess.TimeoutExpired:
-        raise UsageError(f"ON=k8s: kubectl {words[0]} had no answer for {2 * _CALL_S:.0f} s") from None
+        raise UsageError(f"--on=k8s: kubectl {words[0]} had no answer for {2 * _CALL_S:.0f} s") from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         todo = (
             f"check kubectl --namespace={namespace} get pods; docs/kubernetes/parts.yaml has the rights that it needs"
         )
-        raise UsageError(f"ON=k8s: kubectl {words[0]}: {reason}", todo)
+        raise UsageError(f"--on=k8s: kubectl {words[0]}: {reason}", todo)
     return done.stdout
 
 
@@ -198,9 +198,11 @@ def _running_pods(namespace: str, job: str, count: int) -> list[Pod]:
             return pods
         for pod in waiting:
             if problem := _why_not_running(pod, is_late=time.monotonic() > until_s):
-                raise UsageError(f"ON=k8s: pod {pod['metadata']['name']}: {problem}", "see [kubernetes] of the profile")
+                raise UsageError(
+                    f"--on=k8s: pod {pod['metadata']['name']}: {problem}", "see [kubernetes] of the profile"
+                )
         if time.monotonic() > until_s:
-            what = f"ON=k8s: after {_START_S:.0f} s there are {len(pods)} of {count} pods"
+            what = f"--on=k8s: after {_START_S:.0f} s there are {len(pods)} of {count} pods"
             raise UsageError(what, f"see whether a quota allows them: kubectl --namespace={namespace} get quota")
         time.sleep(_POLL_S)
 

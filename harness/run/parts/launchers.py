@@ -75,11 +75,11 @@ def parse_places(text: str) -> tuple[Place, ...]:
     kind, _, rest = text.partition(":")
     if kind not in LAUNCHERS or not rest:
         *others, last = (launcher.example for launcher in LAUNCHERS.values())
-        raise UsageError(f"ON={text}: no such place", f"give {', '.join(others)}, or {last}")
-    places = LAUNCHERS[kind].places(rest, f"ON={text}")
+        raise UsageError(f"--on={text}: no such place", f"give {', '.join(others)}, or {last}")
+    places = LAUNCHERS[kind].places(rest, f"--on={text}")
     names = [place.name for place in places]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(f"ON={text}: {twice} is repeated", "name each machine once; local:2 has two parts on one")
+        raise UsageError(f"--on={text}: {twice} is repeated", "name each machine once; local:2 has two parts on one")
     if len(places) > PARTS_MAX:
-        raise UsageError(f"ON: {len(places)} parts", f"give at most {PARTS_MAX}")
+        raise UsageError(f"--on: {len(places)} parts", f"give at most {PARTS_MAX}")
     return places

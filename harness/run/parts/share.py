@@ -85,9 +85,9 @@ def parse_start(text: str) -> float:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"START_AT={text}: not a time", "give one in UTC, such as 2026-11-27T12:00:00Z") from None
+        raise UsageError(f"--start-at={text}: not a time", "give one in UTC, such as 2026-11-27T12:00:00Z") from None
     if at.tzinfo is None:
-        raise UsageError(f"START_AT={text}: has no time zone", f"give {text}Z for UTC")
+        raise UsageError(f"--start-at={text}: has no time zone", f"give {text}Z for UTC")
     return at.timestamp() * MS_PER_S
 
 
@@ -96,7 +96,7 @@ def check_start(text: str) -> None:
     if text and not Path(text).is_absolute():
         late_s = time.time() - parse_start(text) / MS_PER_S
         if late_s > 0:
-            what = f"START_AT={text}: passed {late_s:.0f} s ago by the clock of this machine"
+            what = f"--start-at={text}: passed {late_s:.0f} s ago by the clock of this machine"
             raise UsageError(what, "give a later time, and have NTP set the clocks")
 
 

@@ -24,10 +24,10 @@ def check_recording(recording: Path | None, request: Request) -> None:
     if recording is None:
         return
     if request.target is None:
-        what = f"JFR={recording.name}: the harness starts the system, and reads its own recordings"
-        raise UsageError(what, "leave JFR out; PROFILE=1 profiles the system")
+        what = f"--jfr={recording.name}: the harness starts the system, and reads its own recordings"
+        raise UsageError(what, "leave JFR out; --profile profiles the system")
     if recording.is_dir() or not recording.parent.is_dir():
-        what = f"JFR={recording.name}: {'is a folder' if recording.is_dir() else 'its folder does not exist'}"
+        what = f"--jfr={recording.name}: {'is a folder' if recording.is_dir() else 'its folder does not exist'}"
         raise UsageError(what, "give the file that the JVM writes, or that you copy there before the load ends")
 
 

@@ -5,7 +5,7 @@ const form = document.getElementById("choose");
 const place = document.getElementById("comparison");
 const known = new Set([...form.elements.base.options].map((option) => option.value));
 
-// title, value, decimals (null: two below 10, like units.average_text), factor, id in ./aggregate.py compare ("": it is not
+// title, value, decimals (null: two below 10, like units.average_text), factor, id in lth compare ("": it is not
 // compared)
 const columnOf = ({ title, path, decimals, factor, id }) =>
   [title, (one) => path.reduce((at, key) => at[key], one), decimals, factor, id];
@@ -75,7 +75,7 @@ function headOf(run, side) {
     ` ${run.verdict} Started ${run.started} UTC; ${run.load}.`);
 }
 
-// The result of ./aggregate.py compare for these two runs; it exists for each run and the few runs before it.
+// The result of lth compare for these two runs; it exists for each run and the few runs before it.
 function judgementOf(base, new_) {
   const judged = new_.against[base.id]?.[0] ?? base.against[new_.id]?.[1];
   if (judged) return judged;
@@ -90,7 +90,7 @@ function judgementOf(base, new_) {
 function verdictOf(base, new_, judged) {
   return section("Verdict",
     element("p", {}, element("b", { className: "verdict", textContent: judged.headline })),
-    element("p", {}, element("code", { textContent: `./aggregate.py compare ${base.id} ${new_.id}` })));
+    element("p", {}, element("code", { textContent: `lth compare ${base.id} ${new_.id}` })));
 }
 
 function setupOf(base, new_) {

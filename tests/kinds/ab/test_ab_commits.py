@@ -77,16 +77,16 @@ def test_a_budget_that_is_too_short_is_refused_before_a_commit_is_checked_out(gu
     system.write_text(system.read_text().replace("A file server", "Another file server"))
     commit(repository, "Second")
     for sides in (("--a=v1", "--b=HEAD"), ("--a=v1", "--b=delay_ms=5"), ("--a=delay_ms=5", "--b=HEAD")):
-        with pytest.raises(UsageError, match=r"MAX=1m is too short for 4 pairs: .* 9 runs"):
+        with pytest.raises(UsageError, match=r"--max=1m is too short for 4 pairs: .* 9 runs"):
             ab(*sides, "--max=1m")
         assert not (tmp_path / "build" / "ab").exists()
     plan = repository / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("duration_s = 2", "duration_s = 3"))
     commit(repository, "A longer load")
-    with pytest.raises(UsageError, match="MAX=1m is too short for 4 pairs"):
+    with pytest.raises(UsageError, match="--max=1m is too short for 4 pairs"):
         ab("--a=v1", "--b=HEAD~1", "--duration=9", "--max=1m")
     assert not (tmp_path / "build" / "ab").exists()
-    with pytest.raises(UsageError, match="MAX=1m is too short for 4 pairs"):
+    with pytest.raises(UsageError, match="--max=1m is too short for 4 pairs"):
         ab("--a=v1", "--b=HEAD~1", "--max=1m")  # only the commits have their load
     assert worktrees(repository) == []
 
@@ -139,7 +139,7 @@ def test_a_test_that_is_killed_leaves_no_worktree(repository, tmp_path):
 
 @pytest.mark.real
 def test_the_working_copy_is_the_last_commit_unless_it_has_changes(ab, repository, tmp_path):
-    with pytest.raises(UsageError, match="A=HEAD and B=local are the same"):
+    with pytest.raises(UsageError, match="--a=HEAD and --b=local are the same"):
         ab("--a=HEAD", "--b=local")
     system = repository / "systems" / "tiny" / "system.toml"
     system.write_text(system.read_text() + "# changed\n")
@@ -172,7 +172,7 @@ def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
     jmx = repository / "plans" / "tiny.jmx"
     jmx.write_text(jmx.read_text().replace('testname="Users"', 'testname="People"'))
     commit(repository, "Other traffic")
-    with pytest.raises(UsageError, match=r"plans/tiny\.jmx differs between A=v1 and B=HEAD: not the same traffic"):
+    with pytest.raises(UsageError, match=r"plans/tiny\.jmx differs between --a=v1 and --b=HEAD: not the same traffic"):
         ab("--a=v1", "--b=HEAD")
     assert calls(tmp_path) == []
 
@@ -190,10 +190,12 @@ def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
         users.write_text(text)
         (repository / "systems" / "tiny" / "notes").write_text(str(number))
         commit(repository, f"Users {number}")
-    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD~1 and B=HEAD: not the same"):
+    with pytest.raises(
+        UsageError, match=r"plans/data/users\.csv differs between --a=HEAD~1 and --b=HEAD: not the same"
+    ):
         ab("--a=HEAD~1", "--b=HEAD")
     users.unlink()
-    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between A=HEAD and B=local: not the same"):
+    with pytest.raises(UsageError, match=r"plans/data/users\.csv differs between --a=HEAD and --b=local: not the same"):
         ab("--a=HEAD", "--b=local")
     assert calls(tmp_path) == []
     assert ab("--a=HEAD~2", "--b=HEAD~1") == 0
@@ -207,8 +209,8 @@ def test_a_commit_without_the_plan_or_the_profile_is_refused_in_one_line(ab, rep
     commit(repository, "Remove the plan")
     git(repository, "checkout", "-q", "HEAD~1", "--", "plans")
     for side, message in (
-        ("v1 quick", "B=v1 quick: ENV=quick: unknown; there are: "),
-        ("HEAD", "B=HEAD: PLAN=tiny: unknown; there are: "),
+        ("v1 quick", "--b=v1 quick: --env=quick: unknown; there are: "),
+        ("HEAD", "--b=HEAD: --plan=tiny: unknown; there are: "),
     ):
         with pytest.raises(UsageError) as refused:
             ab("--a=local", f"--b={side}")
@@ -238,8 +240,8 @@ def test_a_branch_that_moved_is_another_side_and_is_not_resumed(ab, repository, 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("printf yes", "exit 1; printf yes", r"B=HEAD does not build: .* ended with code 1"),
-        ('["', '["/nowhere/', r"B=HEAD does not build: .* cannot start /nowhere/"),
+        ("printf yes", "exit 1; printf yes", r"--b=HEAD does not build: .* ended with code 1"),
+        ('["', '["/nowhere/', r"--b=HEAD does not build: .* cannot start /nowhere/"),
     ],
 )
 def test_a_commit_that_does_not_build_is_refused_in_one_line(ab, repository, tmp_path, old, new, message):
@@ -256,7 +258,7 @@ def test_a_system_whose_preparation_fails_is_refused_in_one_line(ab, home, tmp_p
     system = home / "systems" / "tiny" / "system.toml"
     system.write_text(system.read_text() + '[[prepare]]\nname = "jar"\ncommand = ["false"]\n')
     with pytest.raises(
-        UsageError, match="A=delay_ms=0 does not build: tiny: jar: false ended with code 1; see"
+        UsageError, match="--a=delay_ms=0 does not build: tiny: jar: false ended with code 1; see"
     ) as refused:
         ab(*SIDES)
     assert len(str(refused.value).splitlines()) == 1

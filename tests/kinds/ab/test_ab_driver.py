@@ -121,8 +121,8 @@ def test_a_pair_that_did_not_measure_the_system_does_not_count_and_another_one_f
 @pytest.mark.parametrize(
     ("behaviour", "headline"),
     [
-        ({"1": "fail"}, "INVALID: the warm-up run of A failed: scripts/run ended with code 3: web ended with code 1."),
-        ({"3": "fail", "4": "fail"}, "INVALID: SIDE: scripts/run ended with code 3: web ended with code 1."),
+        ({"1": "fail"}, "INVALID: the warm-up run of A failed: lth run ended with code 3: web ended with code 1."),
+        ({"3": "fail", "4": "fail"}, "INVALID: SIDE: lth run ended with code 3: web ended with code 1."),
     ],
 )
 def test_a_side_that_does_not_run_ends_the_test(ab, tmp_path, behaviour, headline):
@@ -202,28 +202,31 @@ def test_profiles_that_differ_only_in_what_sends_the_requests_are_two_sides(home
 
 BAD = [
     (["--a=delay_ms=0"], "one side is missing; give two sides"),
-    (["--a=delay_ms=0", "--b=delay_ms=0"], "A=delay_ms=0 and B=delay_ms=0 are the same: nothing to compare"),
-    (["--a=local", "--b=delay_ms=0"], "A=local and B=delay_ms=0 are the same: nothing to compare"),
-    (["--a=local", "--b=delay_m=1"], "B=delay_m=1: delay_m is neither a setting of tiny nor a property of tiny.jmx"),
-    (["--a=local", "--b=delay_ms=x"], "B=delay_ms=x: system tiny: setting delay_ms = 'x' is not a whole number"),
-    (["--a=local", "--b=tiny.nothing=x"], "B=tiny.nothing=x: tiny.nothing: tiny has no such setting"),
-    (["--a=local", "--b=db_password=x"], "B=db_password=x: db_password is a secret"),
-    (["--a=local", "--b=lokal"], "B=lokal: neither a profile nor a commit that git knows here; did you mean local?"),
-    (["--a=local", "--b=local local"], "B=local local: local is one word too many"),
+    (["--a=delay_ms=0", "--b=delay_ms=0"], "--a=delay_ms=0 and --b=delay_ms=0 are the same: nothing to compare"),
+    (["--a=local", "--b=delay_ms=0"], "--a=local and --b=delay_ms=0 are the same: nothing to compare"),
+    (["--a=local", "--b=delay_m=1"], "--b=delay_m=1: delay_m is neither a setting of tiny nor a property of tiny.jmx"),
+    (["--a=local", "--b=delay_ms=x"], "--b=delay_ms=x: system tiny: setting delay_ms = 'x' is not a whole number"),
+    (["--a=local", "--b=tiny.nothing=x"], "--b=tiny.nothing=x: tiny.nothing: tiny has no such setting"),
+    (["--a=local", "--b=db_password=x"], "--b=db_password=x: db_password is a secret"),
+    (["--a=local", "--b=lokal"], "--b=lokal: neither a profile nor a commit that git knows here; did you mean local?"),
+    (["--a=local", "--b=local local"], "--b=local local: local is one word too many"),
     (["--a=local", "--b='x"], "'x: no closing quotation; close the quote"),
-    (["--a=local", "--b=http://10.0.0.5:1"], "B=http://10.0.0.5:1: TARGET=http://10.0.0.5:1: 10.0.0.5 is not this"),
-    (["--a=local", "--b=http://127.0.0.1:1"], "B=http://127.0.0.1:1: TARGET=http://127.0.0.1:1: nothing answers"),
+    (["--a=local", "--b=http://10.0.0.5:1"], "--b=http://10.0.0.5:1: --target=http://10.0.0.5:1: 10.0.0.5 is not this"),
+    (["--a=local", "--b=http://127.0.0.1:1"], "--b=http://127.0.0.1:1: --target=http://127.0.0.1:1: nothing answers"),
     (
         ["--a=local", "--b=http://127.0.0.1:1", "--profile"],
-        "B=http://127.0.0.1:1: PROFILE and TARGET cannot be used together",
+        "--b=http://127.0.0.1:1: --profile and --target cannot be used together",
     ),
     (
         [*SIDES, "--max=1m"],
-        "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of about 12 s, 1 min 48 s",
+        "--max=1m is too short for 4 pairs: with the warm-up run they are 9 runs of about 12 s, 1 min 48 s",
     ),
-    ([*SIDES, "--max=1m", "--duration=5s"], "MAX=1m is too short for 4 pairs: with the warm-up run they are 9 runs of"),
-    ([*SIDES, "--duration=auto"], "DURATION=auto: the runs would have different lengths"),
-    (["--a=local", "--b=quick"], "the loads of A=local and B=quick differ: users: 2 in A, 3 in B; give both"),
+    (
+        [*SIDES, "--max=1m", "--duration=5s"],
+        "--max=1m is too short for 4 pairs: with the warm-up run they are 9 runs of",
+    ),
+    ([*SIDES, "--duration=auto"], "--duration=auto: the runs would have different lengths"),
+    (["--a=local", "--b=quick"], "the loads of --a=local and --b=quick differ: users: 2 in A, 3 in B; give both"),
 ]
 
 

@@ -82,7 +82,7 @@ def test_a_budget_that_is_too_short_is_refused_before_anything_is_checked_out(bi
     assert repository
     found = refused(bisect, *candidates, "--max=5s")
     assert found.startswith(
-        "MAX=5s is too short for a run of both ends: with the warm-up run they are 3 runs of about "
+        "--max=5s is too short for a run of both ends: with the warm-up run they are 3 runs of about "
     )
     assert not (tmp_path / "build").exists()
 
@@ -133,12 +133,12 @@ def test_a_slow_commit_is_found_and_commits_that_do_not_build_are_skipped(bisect
 @pytest.mark.real
 def test_an_end_that_does_not_build_or_hangs_is_refused(bisect, repository, tmp_path, monkeypatch):
     message = refused(bisect, "--good=c4")
-    assert re.match(r"GOOD=\w{7} does not build: .*sh ended with code 1", message)
+    assert re.match(r"--good=\w{7} does not build: .*sh ended with code 1", message)
     assert "does not build" in refused(bisect, "--good=c1", "--bad=c7")
     (repository / "build.sh").write_text("sleep 600\n")
     commit(repository, "Hang")
     monkeypatch.setattr(build, "BUILD_LIMIT_S", 0.5)
-    assert re.match(r"BAD=\w{7} does not build: sh: stopped after 0\.5 s: it hung", refused(bisect, "--good=c12"))
+    assert re.match(r"--bad=\w{7} does not build: sh: stopped after 0\.5 s: it hung", refused(bisect, "--good=c12"))
     assert calls(tmp_path) == []
 
 
@@ -168,13 +168,13 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
     (repository / "number").write_text("13")
     commit(repository, "Beside it")
     for given, message in (
-        (("--good=c9", "--bad=c3"), "GOOD=c9 and BAD=c3 are exchanged: GOOD is after BAD; exchange them"),
-        (("--good=side", "--bad=c12"), "the history of BAD=c12 does not contain GOOD=side"),
-        (("--good=c3", "--bad=c3"), "GOOD=c3 and BAD=c3 are the same commit"),
-        (("--good=v9",), "GOOD=v9: no commit that git knows here"),
-        (("--good=c1", "--metric=p42"), "METRIC p42: no such metric"),
-        (("--good=c1", VALUES), "GOOD=c1 and SET=delay_ms=0,1,20,21,22: commits or values"),
-        ((), "GOOD is missing; give GOOD=v1.4, or one setting with values"),
+        (("--good=c9", "--bad=c3"), "--good=c9 and --bad=c3 are exchanged: GOOD is after BAD; exchange them"),
+        (("--good=side", "--bad=c12"), "the history of --bad=c12 does not contain --good=side"),
+        (("--good=c3", "--bad=c3"), "--good=c3 and --bad=c3 are the same commit"),
+        (("--good=v9",), "--good=v9: no commit that git knows here"),
+        (("--good=c1", "--metric=p42"), "--metric p42: no such metric"),
+        (("--good=c1", VALUES), "--good=c1 and --set=delay_ms=0,1,20,21,22: commits or values"),
+        ((), "GOOD is missing; give --good=v1.4, or one setting with values"),
         (("--set=delay_ms=0,x",), "delay_ms"),
     ):
         assert message in refused(bisect, *given)
@@ -183,7 +183,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
 
 def test_a_bad_end_whose_runs_fail_is_invalid(bisect, tmp_path):
     assert bisect(VALUES, behaviour={"3": "fail", "4": "fail"}) == 3
-    assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: scripts/run ended with")
+    assert record_of(tmp_path)["headline"].startswith("INVALID: the bad end cannot be tested: lth run ended with")
 
 
 @pytest.mark.real

@@ -131,7 +131,7 @@ def test_the_first_worse_nightly_run_warns_and_the_second_fails():
     regressed = check_of([*runs, run(16, 122)])
     assert (regressed.state, regressed.since) == (REGRESSED, "2026-11-15")
     assert regressed.baseline == pytest.approx(100)
-    assert "./aggregate.py accept --since 2026-11-15 --plan tiny --users 2 --reason …" in regressed.note
+    assert "lth accept --since 2026-11-15 --plan tiny --users 2 --reason …" in regressed.note
 
 
 def test_the_limit_is_the_noise_between_nightly_runs_if_above_the_threshold():

@@ -93,7 +93,7 @@ def test_a_slower_nightly_run_warns_and_a_second_fails():
         (ended(), Verdict(INVALID, ("web died",), (), ()), "INVALID", 3),
         (ended(), Verdict(INTERRUPTED, ("stopped by hand",), (), ()), "INVALID", 3),
         (
-            ended(run=None, problem="scripts/run ended with code 3: no licence"),
+            ended(run=None, problem="lth run ended with code 3: no licence"),
             Verdict(VALID, (), (), ()),
             "INVALID",
             3,
@@ -189,7 +189,7 @@ def test_the_profiles_of_tonights_runs_are_linked_with_their_flame_graphs():
 
 
 def test_the_report_is_reproducible_preserves_notes_and_escapes_text():
-    record = nightly_record(ended(problem="a | b\n<script>"), title="Night | <b>", command="make nightly SUITE=-->x")
+    record = nightly_record(ended(problem="a | b\n<script>"), title="Night | <b>", command="lth nightly --suite=-->x")
     runs = entries(*STEADY, 130.0, 131.0)
     text = page_of(result_of(record, *runs))
     assert text == page_of(result_of(record, *reversed(runs)))

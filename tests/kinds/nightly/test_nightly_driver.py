@@ -117,37 +117,41 @@ def test_a_plan_with_several_loads_is_planned_like_any_other(home, tmp_path, cap
     suite = SUITE.replace("duration = 2", "duration = 3")
     assert main([*arguments(home, tmp_path, suite), "--dry-run"], "scripts/nightly") == 0
     assert "  1. tiny, 4 users, profile local, round 1 of 1: 3 s\n" in capsys.readouterr().out
-    with pytest.raises(UsageError, match=r"nightly\.toml: tiny, 1 user: USERS=1 is less than the 2 loads with users"):
+    with pytest.raises(UsageError, match=r"nightly\.toml: tiny, 1 user: --users=1 is less than the 2 loads with users"):
         main([*arguments(home, tmp_path, suite.replace("users = 4", "users = 1")), "--dry-run"], "scripts/nightly")
     with pytest.raises(UsageError, match="it ends after a number of loops, so its duration is unknown"):
         main([*arguments(home, tmp_path, suite.replace("duration = 3", "loops = 3")), "--dry-run"], "scripts/nightly")
 
 
 BAD = [
-    ('plan = "tiny"', 'plan = "tinny"', "nightly.toml: tinny, 4 users: PLAN=tinny: unknown; did you mean tiny?"),
-    ("duration = 2", 'duration = 2\nenv = "moon"', "nightly.toml: tiny, 4 users: ENV=moon: unknown; there are:"),
+    ('plan = "tiny"', 'plan = "tinny"', "nightly.toml: tinny, 4 users: --plan=tinny: unknown; did you mean tiny?"),
+    ("duration = 2", 'duration = 2\nenv = "moon"', "nightly.toml: tiny, 4 users: --env=moon: unknown; there are:"),
     (
         "duration = 2",
         "loops = 2",
         "nightly.toml: tiny, 4 users: it ends after a number of loops, so its duration is",
     ),
-    ("duration = 2", "duration = 2\nramp = 5", "nightly.toml: tiny, 4 users: RAMP=5 is not shorter than DURATION=2"),
-    ("duration = 2", "goal = { errors = 1 }", "nightly.toml: tiny, 4 users: ERRORS=1: has no % sign"),
+    (
+        "duration = 2",
+        "duration = 2\nramp = 5",
+        "nightly.toml: tiny, 4 users: --ramp=5 is not shorter than --duration=2",
+    ),
+    ("duration = 2", "goal = { errors = 1 }", "nightly.toml: tiny, 4 users: --errors=1: has no % sign"),
     (
         "duration = 2",
         'goal = "p99<5"\nstop = "x"',
-        "nightly.toml: tiny, 4 users: STOP=x: x is no condition; write errors",
+        "nightly.toml: tiny, 4 users: --stop=x: x is no condition; write errors",
     ),
     (
         "duration = 2",
         'goal = "Pya: p99<5"',
         "nightly.toml: tiny, 4 users: plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya",
     ),
-    ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: TARGET=http://10.0.0.5:1"),
+    ("duration = 2", 'target = "http://10.0.0.5:1"', "nightly.toml: tiny, 4 users: --target=http://10.0.0.5:1"),
     (
         "duration = 2",
         'duration = 2\ntarget = "http://127.0.0.1:1"\nprofile = true',
-        "nightly.toml: tiny, 4 users: PROFILE and TARGET cannot be used together",
+        "nightly.toml: tiny, 4 users: --profile and --target cannot be used together",
     ),
     ("duration", "duratoin", "env/nightly.toml [[run]] tiny: unknown key duratoin; did you mean duration?"),
 ]
@@ -194,7 +198,7 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
     assert code == 1, out  # the goal that was missed counts more than the run that failed
     page = page_of(tmp_path)
     assert "\u274c **GOAL MISSED: 1 of 3 runs FAILED, 1 GOAL MISSED, 1 NOT RUN.**" in page
-    assert "- FAILED: broken: scripts/run ended with code 3: broken: web ended with code 1" in page
+    assert "- FAILED: broken: lth run ended with code 3: broken: web ended with code 1" in page
     assert "p90 20 ms, goal 5 ms" in page
     assert "not enough time: it needs about 10 min" in page
     assert str(tmp_path) not in page
@@ -241,7 +245,7 @@ def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     with meanwhile(kill):
         code, out = finished(suite=SUITE.replace("duration = 2", "duration = 8"))
     assert code == 3, out
-    assert "scripts/run ended with code -9: it wrote no result" in page_of(tmp_path)
+    assert "lth run ended with code -9: it wrote no result" in page_of(tmp_path)
     assert [run["run"].rpartition("_")[2] for run in record_of(tmp_path)["runs"]] == ["1"]
     assert list(reports_of(tmp_path).glob("20*/*.result.json")) == []
     wait_for(lambda: nothing_is_left(tmp_path), 30)
@@ -343,7 +347,7 @@ def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a
     page = page_of(tmp_path)
     assert "- STORAGE: metrics of earlier nightly runs were not downloaded: " in page
     assert "- STORAGE: tiny/run-" in page
-    assert "./aggregate.py push tiny/run-" in page.replace("\\", "")
+    assert "lth push tiny/run-" in page.replace("\\", "")
     assert "testing-secret" not in out + page
 
 

@@ -106,7 +106,7 @@ def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, t
         )
     (path,) = (tmp_path / "reports" / "tiny").glob("overload-01*.md")
     text, record = path.read_text(), json.loads(path.with_suffix(".json").read_text())
-    assert "- delay_ms=0: INVALID, scripts/run ended with code 3: web ended with code 1." in text
+    assert "- delay_ms=0: INVALID, lth run ended with code 3: web ended with code 1." in text
     assert "\n| delay_ms=0 | INVALID |  |  |  |  |  |  |\n" in text
     assert [bool(run["result"]) for run in record["runs"]] == [False, True]
 
@@ -168,13 +168,13 @@ def test_an_answer_is_good_within_the_least_time_limit_of_the_goal():
     ("arguments", "message"),
     [
         ((), "the capacity is not known: there is no finished capacity search with these settings; run lth capacity"),
-        (("--rate", "0"), "RATE=0"),
-        (("--rate", "20", "--duration", "9"), "LEVEL_DURATION=9: not a whole number of seconds from 10 to 3600"),
-        (("--rate", "20", "--duration", "10.5"), "LEVEL_DURATION=10.5: not a whole number"),
+        (("--rate", "0"), "--rate=0"),
+        (("--rate", "20", "--duration", "9"), "--duration=9: not a whole number of seconds from 10 to 3600"),
+        (("--rate", "20", "--duration", "10.5"), "--duration=10.5: not a whole number"),
         (("--rate", "20", "--goal", "errors<1%"), "the goal has no time limit"),
         (("--rate", "20", "--set", "queue.most=1,1"), "an empty or a repeated value"),
         (("--rate", "20", "--set", "pyton=a,b"), "did you mean python?"),
-        (("--rate", "20", "--max", "5m"), "this takes about 6 min 50 s, MAX is 5 min"),
+        (("--rate", "20", "--max", "5m"), "this takes about 6 min 50 s, --max is 5 min"),
         (("--rate", "20", "--set", " "), "--set is empty"),
     ],
 )

@@ -50,5 +50,5 @@ def test_an_empty_or_repeated_value_is_refused(text):
 
 
 def test_too_many_variants_are_refused():
-    with pytest.raises(UsageError, match="SET has 16 variants"):
+    with pytest.raises(UsageError, match="--set has 16 variants"):
         parse_variants("a=1,2,3,4 b=1,2,3,4", ())

@@ -93,10 +93,10 @@ def test_it_stops_when_no_start_gets_complete_although_every_other_run_counts(ru
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--max=1m"], "MAX=1 min is too short: 3 starts of 2 runs take about "),
-        (["--detect=5"], "DETECT=5: has no % sign"),
-        (["--detect=0%"], "DETECT=0%: must be above 0"),
-        (["--users=0"], "USERS=0"),
+        (["--max=1m"], "--max=1 min is too short: 3 starts of 2 runs take about "),
+        (["--detect=5"], "--detect=5: has no % sign"),
+        (["--detect=0%"], "--detect=0%: must be above 0"),
+        (["--users=0"], "--users=0"),
         (["--duration=", "--users=2"], "--duration is empty"),
         (["--loops=2"], "unrecognized"),
     ],
@@ -127,7 +127,7 @@ def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
     assert record["load"]["duration_s"] == 60
     assert "proposal" not in record
     run("tune", "--set=delay_ms=0,20", "--users=2", "--duration=120")
-    assert "proposed: REPEAT=5 finds an effect of 10 % in p90 (tiny/trust-01)\n" in capsys.readouterr().out
+    assert "proposed: --repeat=5 finds an effect of 10 % in p90 (tiny/trust-01)\n" in capsys.readouterr().out
 
 
 def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, capsys):
@@ -141,7 +141,7 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
     [step] = outcome.result.next_steps
     found = r"6 pairs of 1 min \(\S+ min\) see 5 % in p50 \(tiny/trust-01\)"
     assert re.fullmatch(
-        rf"Let the runs be as long as needed, with PAIRS=auto instead of a DURATION: {found}", step.text
+        rf"Let the runs be as long as needed, with --pairs=auto instead of a DURATION: {found}", step.text
     )
     for number, elapsed_ms in ((1, 100), (2, 104)):
         add_run(tmp_path / "reports", f"tiny/run-07_{number}", samples=90, elapsed_ms=elapsed_ms)
@@ -149,7 +149,7 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
     main(["compare", "tiny/run-07_1", "tiny/run-07_2", f"--reports={tmp_path / 'reports'}"], "aggregate.py")
     out = capsys.readouterr().out
     assert "**CANNOT TELL" in out
-    assert re.search(rf"- The cheapest A/B test: {found}; PAIRS=auto gives its runs this length\n", out)
+    assert re.search(rf"- The cheapest A/B test: {found}; --pairs=auto gives its runs this length\n", out)
 
 
 def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
@@ -158,7 +158,7 @@ def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
     record, request = tests.read(tests.find("trust-01")), request_of(home, tmp_path, "tiny", "local")
     assert trust_runs(record, request).extremes == (OpenLoad(2.0, 0.0, 60.0),)
     assert " --rate=2 " in record.command
-    with pytest.raises(UsageError, match="USERS=2 and RATE=2: a trust test has one of them; give one"):
+    with pytest.raises(UsageError, match="--users=2 and --rate=2: a trust test has one of them; give one"):
         run("trust", "--rate=2", "--users=2")
 
 

@@ -31,11 +31,11 @@ def test_a_word_of_set_is_a_setting_with_its_values_and_the_first_is_the_baselin
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", 'SET is missing; give the settings with the values to try: SET="plugin_threads=30,60 dao_max_active='),
+        ("", '--set is missing; give the settings with the values to try: --set="plugin_threads=30,60 dao_max_active='),
         ("a=1,2 b=3", "b=3: one value only, so there is nothing to compare; give several, such as b=3,…; a fixed"),
         ("a=1,2,1", "a=1,2,1: a value occurs twice; give each value once"),
         ("a=1,2 a=3,4", "a occurs twice; give all of its values in one word"),
-        ("a", 'a is not name=value,value; give SET="'),
+        ("a", 'a is not name=value,value; give --set="'),
         ("a=1,,2", "a=1,,2 is not name=value,value"),
         ("=1,2", "=1,2 is not name=value,value"),
         ("'a=1,2", "'a=1,2: no closing quotation; close the quote"),
@@ -73,7 +73,9 @@ def test_one_setting_with_two_values_is_repeated_until_the_scatter_is_known():
 def test_too_few_repeats_are_refused():
     # 2 × 3 runs less 2 terms less 1 block: 3 degrees of freedom; once: 3 - 2 = 1.
     assert chosen(2, repeat=2).run_count == 6
-    with pytest.raises(UsageError, match="REPEAT=1 of 2 combinations is too few runs to know the scatter; give REP"):
+    with pytest.raises(
+        UsageError, match="--repeat=1 of 2 combinations is too few runs to know the scatter; give --repeat"
+    ):
         chosen(2, repeat=1)
 
 

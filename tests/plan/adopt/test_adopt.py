@@ -438,7 +438,7 @@ def test_a_request_without_a_host_is_sent_to_target_and_named(tmp_path: Path, do
     (tmp_path / "own.jmx").write_text(jmx(request(host("h.example.org")) + request(name="Pay"), domain=domain))
     adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
     (left,) = adoption.left
-    assert left.text == "Pay: has no host in the JMX, so JMeter alone sends nothing; a run sends it to TARGET"
+    assert left.text == "Pay: has no host in the JMX, so JMeter alone sends nothing; a run sends it to --target"
     assert adoption.other_hosts == {}
 
 

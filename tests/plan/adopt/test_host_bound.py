@@ -114,7 +114,7 @@ def test_a_second_host_has_its_own_credentials_and_cookies(adopted) -> None:
     (left,) = [left for left in adoption.left if left.rule is not Rule.SECRET]
     assert left.rule is Rule.SEVERAL_ADDRESSES
     assert left.text == (
-        "Log in: sends TARGET the cookies or credentials of several addresses: https://img.example.org:443, "
+        "Log in: sends --target the cookies or credentials of several addresses: https://img.example.org:443, "
         "https://shop.example.org:443"
     )
     text_of_it = f"${{__P(host_2,{SHOP})}}"
@@ -133,9 +133,9 @@ def test_headers_and_bodies_that_keep_the_old_host_are_findings_with_their_lines
     header, posted = adopted(more + post).left
     assert header.rule is posted.rule is Rule.OLD_HOST
     assert header.text == (
-        "Headers: its header Origin: https://shop.example.org names shop.example.org, also when TARGET is another"
+        "Headers: its header Origin: https://shop.example.org names shop.example.org, also when --target is another"
     )
-    assert posted.text == "Post: its body names shop.example.org, also when TARGET is another"
+    assert posted.text == "Post: its body names shop.example.org, also when --target is another"
     assert header.line is not None
 
 

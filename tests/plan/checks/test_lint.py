@@ -213,7 +213,7 @@ def test_a_finding_names_element_line_rule_reason_and_remedy(save: Save) -> None
     assert found.why == "its requests go there and not to the target of the run"
     assert found.todo == "write ${__P(host,127.0.0.1)} for the host, and likewise port and scheme"
     assert found.text_in("plans/plan.jmx") == (
-        f"plans/plan.jmx:{line}: t > Users > A: the host is fixed (example.com), so TARGET would be ignored"
+        f"plans/plan.jmx:{line}: t > Users > A: the host is fixed (example.com), so --target would be ignored"
     )
 
 
@@ -222,7 +222,7 @@ def test_a_plan_that_ignores_the_target_says_so_first(save: Save) -> None:
     for name in ("host", "port", "scheme", "base_path"):
         text = re.sub(rf"\$\{{__P\({name},[^)]*\)\}}", "", text)
     [found] = [one for one in lint(save(text)) if one.code == "unread-property"]
-    assert found.what == "TARGET has no effect: no request uses the properties host, port, scheme, base_path"
+    assert found.what == "--target has no effect: no request uses the properties host, port, scheme, base_path"
 
 
 def test_a_finding_about_the_whole_plan_names_no_element(save: Save) -> None:

@@ -268,7 +268,7 @@ def test_loops_need_a_plan_that_reads_them(check):
     check(jmx(request()), load=load)
     refused = refusal(check, jmx(request()).replace(SCHEDULER, flag("ThreadGroup.scheduler")), load=load)
     assert "Users: its scheduler is on, but this run has no duration" in refused
-    assert "Users: loops forever and ignores LOOPS" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
+    assert "Users: loops forever and ignores --loops" in refusal(check, jmx(request()).replace(ENDS, ""), load=load)
     refused = refusal(check, jmx(request()).replace("${__P(loops,-1)}", "-1"), load=load)
     assert "Users: has -1; the run has 4 (loops)" in refused
 
@@ -282,7 +282,7 @@ def test_an_open_load_needs_a_group_named_users(check):
 
 def test_a_path_of_the_target_needs_a_plan_that_reads_it(check):
     refused = refusal(check, jmx(request()), f"{TARGET}/shop")
-    assert "ignores the path /shop of TARGET: no element uses the property base_path" in refused
+    assert "ignores the path /shop of --target: no element uses the property base_path" in refused
     check(jmx(request(path="${__P(base_path,)}/buy")), f"{TARGET}/shop")
 
 

@@ -33,7 +33,7 @@ def test_the_host_can_be_given(tmp_path):
 
 
 def test_a_host_without_requests_is_an_error_that_lists_the_others(tmp_path):
-    with pytest.raises(UsageError, match=r"no request to h; give one of its hosts as TARGET: 127\.0\.0\.1:8080"):
+    with pytest.raises(UsageError, match=r"no request to h; give one of its hosts as --target: 127\.0\.0\.1:8080"):
         steps(tmp_path, entry("/"), host="h")
 
 

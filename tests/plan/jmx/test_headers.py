@@ -138,7 +138,7 @@ def test_a_plan_of_an_address_has_neither_the_headers_of_the_project_nor_another
     (home / "loadtest.toml").write_text('format_version = 1\n[headers]\nA = "project"\n')
     request = request_of(home, tmp_path, f"{TARGET}/items", "local", header=("X: 1",))
     assert (request.plan.headers, request.target.url) == ({"X": "1"}, TARGET)
-    with pytest.raises(UsageError, match="TARGET and an address cannot be used together"):
+    with pytest.raises(UsageError, match="--target and an address cannot be used together"):
         request_of(home, tmp_path, f"{TARGET}/items", "local", TARGET)
     with pytest.raises(UsageError, match=r"shop.example.org is not this machine"):
         request_of(home, tmp_path, "https://shop.example.org/items", "local")

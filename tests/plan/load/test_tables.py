@@ -74,8 +74,8 @@ def test_stages_of_requests_scale_with_their_users_and_end_by_time(plans: Path) 
     assert [stage.requests_per_s for stage in few.stages] == [1.0, 4.0]  # the timer's least, and a tenth
     only = SHAPED.partition('[[load]]\ngroup = "Buy"')[0] + '[[load]]\ngroup = "Buy"\nusers = 0\n'
     for arguments, message in (
-        ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the load Night batch gracefully"),
-        ({"loops": "3"}, "LOOPS=3: the load Night batch has stages"),
+        ({"requests": "9"}, "--requests=9: JMeter cannot end the load Night batch gracefully"),
+        ({"loops": "3"}, "--loops=3: the load Night batch has stages"),
     ):
         with pytest.raises(UsageError, match=message):
             loads_of(plans, only, **arguments)
@@ -108,7 +108,7 @@ def test_a_ramp_is_that_of_loads_without_stages(plans: Path) -> None:
     loads = loads_of(plans, ramp="60")
     assert (loads["Browse"].ramp_s, loads["Browse"].duration_s) == (60, 300)
     assert loads["Night batch"].stages[1].over_s == 30
-    with pytest.raises(UsageError, match="RAMP=300 is not shorter than the load Browse"):
+    with pytest.raises(UsageError, match="--ramp=300 is not shorter than the load Browse"):
         loads_of(plans, ramp="300")
 
 
@@ -146,15 +146,15 @@ def test_no_user_is_lost_and_no_load_is_without_one(weights: list[int], more: in
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"users": "1"}, "USERS=1 is less than the 2 loads with users, so one would have none; give more users"),
+        ({"users": "1"}, "--users=1 is less than the 2 loads with users, so one would have none; give more users"),
         (
             {"loops": "3"},
-            "LOOPS=3: the load Night batch has stages, which end by time; give DURATION, or leave LOOPS out",
+            "--loops=3: the load Night batch has stages, which end by time; give --duration, or leave --loops out",
         ),
-        ({"requests": "9"}, "REQUESTS=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
-        ({"duration": "auto"}, "DURATION=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),
-        ({"duration": "auto", "loops": "3"}, "LOOPS=3 and DURATION=auto cannot be used together; give one"),
-        ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
+        ({"requests": "9"}, "--requests=9: JMeter cannot end the open load Buy gracefully; give a time, such as"),
+        ({"duration": "auto"}, "--duration=auto: JMeter cannot end the open load Buy gracefully; give a time, such as"),
+        ({"duration": "auto", "loops": "3"}, "--loops=3 and --duration=auto cannot be used together; give one"),
+        ({"most": "5m"}, "--max=300: needs --duration=auto"),
     ],
 )
 def test_what_several_loads_cannot_do_is_refused(plans: Path, arguments: dict[str, str], message: str) -> None:
@@ -174,12 +174,12 @@ LEFT_OUT = '[[load]]\ngroup = "%s"\nusers = 0\n'
         (
             OPEN + LEFT_OUT % "Night batch",
             {"loops": "2"},
-            "LOOPS=2: users of the open load Buy arrive until its time is over; give DURATION",
+            "--loops=2: users of the open load Buy arrive until its time is over; give --duration",
         ),
         (
             STAGED + LEFT_OUT % "Buy" + LEFT_OUT % "Night batch",
             {"duration": "auto"},
-            "DURATION=auto: the load Browse has stages, so the run has no steady state; give a time",
+            "--duration=auto: the load Browse has stages, so the run has no steady state; give a time",
         ),
     ],
 )
@@ -234,7 +234,7 @@ def test_auto_gives_all_loads_the_same_length_and_cuts_ramps_to_a_quarter_of_it(
     record = load_record(found, PlanLoad(25, 0.0, 300.0, 0.0))
     assert (record.is_auto, record.duration_s) == (True, 200)
     assert several_of(plans, duration="auto").duration_s == 600
-    with pytest.raises(UsageError, match="MAX=20: too short for DURATION=auto"):
+    with pytest.raises(UsageError, match="--max=20: too short for --duration=auto"):
         several_of(plans, duration="auto", most="20")
 
 
@@ -399,5 +399,5 @@ def test_a_disabled_thread_group_needs_no_load(plans: Path) -> None:
 
 def test_a_profile_cannot_change_several_loads(plans: Path) -> None:
     (plans / "tiny.toml").write_text(HEAD + SEVERAL)
-    with pytest.raises(UsageError, match="the profile changes users of a plan with several loads; give USERS"):
+    with pytest.raises(UsageError, match="the profile changes users of a plan with several loads; give --users"):
         load_plan(plans, "tiny", {"users": 3})

@@ -120,11 +120,11 @@ def test_duration_auto_lasts_at_most_ten_minutes_or_max():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"most": "5m"}, "MAX=300: needs DURATION=auto"),
-        ({"most": "5m", "duration": "60"}, "MAX=300: needs DURATION=auto"),
-        ({"duration": "auto", "most": "1m"}, "MAX=60: too short for DURATION=auto"),
-        ({"duration": "auto", "rate": "5"}, "RATE=5 and DURATION=auto cannot be used together"),
-        ({"duration": "auto", "loops": "5"}, "LOOPS=5 and DURATION=auto cannot be used together"),
+        ({"most": "5m"}, "--max=300: needs --duration=auto"),
+        ({"most": "5m", "duration": "60"}, "--max=300: needs --duration=auto"),
+        ({"duration": "auto", "most": "1m"}, "--max=60: too short for --duration=auto"),
+        ({"duration": "auto", "rate": "5"}, "--rate=5 and --duration=auto cannot be used together"),
+        ({"duration": "auto", "loops": "5"}, "--loops=5 and --duration=auto cannot be used together"),
     ],
 )
 def test_options_that_contradict_auto_are_refused(given, said):
@@ -160,7 +160,7 @@ def test_the_report_states_how_an_auto_run_ended():
 
 def test_a_budget_that_is_too_short_is_refused_on_the_command_line(refused, target):
     text = refused("--target", target, "--users", "2", "--duration", "auto", "--max", "3")
-    assert "MAX=3: too short for DURATION=auto" in text
+    assert "--max=3: too short for --duration=auto" in text
 
 
 @pytest.mark.parametrize("script", ["sweep", "capacity"])
@@ -168,7 +168,7 @@ def test_levels_of_a_sweep_cannot_be_auto(script):
     users = ["--users", "1,2"] if script == "sweep" else []
     done = command(f"scripts/{script}", "--plan", "lb-direct", "--duration", "auto", *users)
     assert done.returncode == 2
-    assert "DURATION=auto is for make run" in done.stderr
+    assert "--duration=auto is for lth run" in done.stderr
 
 
 @pytest.mark.real

@@ -86,7 +86,7 @@ def checked(jmeter: Path, tmp_path: Path) -> Callable[..., str]:
 def test_a_class_of_the_user_that_is_absent_is_named_with_element_line_and_remedy(checked: Callable[..., str]) -> None:
     assert checked(java_request("com.acme.Buy")) == (
         "plans/shop.jmx:7: Shop > Users > Buy: needs the Java class com.acme.Buy, which is in no jar of JMeter; name "
-        "its plugin in [jmeter] plugins of the plan, or give its jar: PROPERTIES=user.classpath=/path/to.jar"
+        "its plugin in [jmeter] plugins of the plan, or give its jar: --properties=user.classpath=/path/to.jar"
     )
 
 

@@ -66,7 +66,7 @@ def cleaned_up(tmp_path: Path) -> list[str]:
         (("--stop", "throughput<1000/s for 1s"), 1),
         (("--rate", "5", "--stop", "p90>1ms for 1s"), 1),  # an open load, which only another request stops
     ],
-    ids=["DURATION=auto", "REQUESTS", "STOP", "STOP of an open load"],
+    ids=["--duration=auto", "--requests", "STOP", "STOP of an open load"],
 )
 def test_a_load_that_the_harness_ends_has_its_whole_teardown(ended, tmp_path, monkeypatch, load, code):
     # With DURATION=auto a load is long enough here after three seconds: when it really is, test_auto_end shows.

@@ -47,7 +47,7 @@ def test_the_parts_of_a_load_add_up_to_it_and_differ_by_at_most_one_user(count, 
 
 def test_a_run_with_more_parts_than_users_is_refused():
     check_users(ClosedLoad(3, 0.0, 10.0, None), 3)
-    with pytest.raises(UsageError, match="USERS=3 is less than the 4 generators"):
+    with pytest.raises(UsageError, match="--users=3 is less than the 4 generators"):
         check_users(ClosedLoad(3, 0.0, 10.0, None), 4)
 
 

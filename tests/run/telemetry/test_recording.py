@@ -21,8 +21,8 @@ TARGET = ("--target", "http://127.0.0.1:9")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--jfr", "shop.jfr"), "JFR=shop.jfr: the harness starts the system, and reads its own recordings"),
-        ((*TARGET, "--jfr", "nowhere/shop.jfr"), "JFR=shop.jfr: its folder does not exist; give the file that"),
+        (("--jfr", "shop.jfr"), "--jfr=shop.jfr: the harness starts the system, and reads its own recordings"),
+        ((*TARGET, "--jfr", "nowhere/shop.jfr"), "--jfr=shop.jfr: its folder does not exist; give the file that"),
         ((*TARGET, "--jfr", "."), "is a folder"),
     ],
 )

@@ -1,0 +1,47 @@
+"""One spelling: texts name commands and options as lth types them, and make reads its own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli.spelling import for_make
+from tests.support.paths import ROOT
+
+# Who names the other programs on purpose: the table of programs, what make reads, a clone as a file, signs of reports
+# that earlier versions wrote.
+NAMED = {
+    "cli/verbs.py", "cli/program.py", "cli/completion.py", "cli/spelling.py", "plan/adopt/project_files.py",
+    "report/next_steps.py", "jtl/readers.py", "report/markdown_report.py",
+    "sweep/published.py", "base/install/integrity.py",
+}  # fmt: skip
+SUFFIXES = (".py", ".j2", ".js", ".html", ".toml", ".java")
+OTHER_PROGRAM = re.compile(r"aggregate\.py|(?<![\w.])scripts/(?!bench)[a-z]")
+
+
+def test_no_text_names_a_program_that_an_installed_user_does_not_have():
+    harness = ROOT / "harness"
+    files = [path for path in harness.rglob("*") if path.suffix in SUFFIXES]
+    naming = {str(path.relative_to(harness)) for path in files if OTHER_PROGRAM.search(_without_comments(path))}
+    assert naming - NAMED == set()
+
+
+def _without_comments(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"(?m)^\s*# .*$|  # .*$", "", text) if path.suffix == ".py" else text
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("--users=ten: not a whole number", "USERS=ten: not a whole number"),
+        ("leave --html out, or give --anyway", "leave HTML=1 out, or give ANYWAY=1"),
+        ("--level-duration=5", "LEVEL_DURATION=5"),
+        ("run: lth trust shop --users=5; or give --max=2h", "run: scripts/lth trust shop --users=5; or give MAX=2h"),
+        ("lth init --plan=shop --fix (writes it)", "scripts/lth init --plan=shop --fix (writes it)"),
+        ("an option --of-others=1 and health of lth run", "an option --of-others=1 and health of scripts/lth run"),
+        ("what's--html is a word", "what's--html is a word"),
+    ],
+)
+def test_a_message_for_make_has_variables_and_commands_of_the_clone(text, make):
+    assert for_make(text) == make
