@@ -249,8 +249,8 @@ def hostile_server(certificate: Path | None = None) -> Iterator[HostileServer]:
         try:
             yield server
         finally:
-            # Closing alone leaves the thread in its call, which the kernel restarts with the number of the file after a
-            # SIGSTOP and SIGCONT: then it takes the connections of a later server that has this number, and answers them.
+            # Closing alone leaves the thread in its call. After a SIGSTOP and SIGCONT the kernel restarts it with the
+            # number of the file: it takes and answers the connections of a later server that has this number.
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             thread.join(10)
