@@ -15,6 +15,8 @@ _DEPTH_MAX = 20
 _WHOLE_MAX = 2**63 - 1
 # The types of a key that is a number, for check_keys.
 NUMBER = (int, float)
+# Names whose characters are the same to this share are similar, as in difflib.
+_SIMILAR_LEAST, _NEAREST_MOST = 0.6, 3
 # A name is a file name without a folder.
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
@@ -26,11 +28,26 @@ TYPE_NAMES: Mapping[type, str] = {
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Return `did you mean x? ` with the most similar name, or an empty text when none is similar."""
-    import difflib  # here, because only errors need it
+    """Return `did you mean x, y or z? ` with the names that are most similar, or begin so; empty when none is similar.
 
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f"did you mean {near[0]}? " if near else ""
+    These are at most three, all as similar: `kilbill` may be each of the plans killbill-day, killbill-litle and so on.
+    """
+    from difflib import SequenceMatcher  # here, because only errors need it
+
+    matcher = SequenceMatcher(b=name)
+
+    def similarity(text: str) -> float:
+        matcher.set_seq1(text)
+        return matcher.ratio()
+
+    scores: dict[str, tuple[float, bool]] = {}
+    for one in names:
+        begins = [one[: sign.start()] for sign in re.finditer(r"[-_.]", one)]
+        scores[one] = max((similarity(one), True), *((similarity(begin), False) for begin in begins), (0.0, False))
+    best = max(scores.values(), default=(0.0, False))
+    alike = [one for one, score in scores.items() if score == best and best[0] >= _SIMILAR_LEAST]
+    near = sorted(alike, key=similarity, reverse=True)[:_NEAREST_MOST]
+    return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}? " if near else ""
 
 
 def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> dict[str, Any]:

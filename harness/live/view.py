@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.log import Log
+from harness.base.plain_text import without_control
 from harness.jtl.sample import Sample
 from harness.judge.summary import RunSummary
 from harness.live.page_address import LiveAddress
@@ -176,9 +177,9 @@ class LiveView(Watcher):
             "clock": run.state.clock() if run else "",
             "now": run.tables() if run else None,
             "end": end,
-            "heading": self._heading,
+            "heading": without_control(self._heading),
             "starting": self._is_starting,
-            "earlier": self._earlier,
+            "earlier": _plain(self._earlier),
             "over": self._server is not None and self._server.is_ended,
         }
 
@@ -198,7 +199,7 @@ class _LiveRun:
         if is_viewed and passed_s >= self._next_s:
             began_s = time.thread_time()
             self.state.uses = self._telemetry.uses()
-            self.now = self.state.now()
+            self.now = _plain(self.state.now())
             self._made_s = passed_s
             self._next_s = passed_s + (time.thread_time() - began_s) / _TABLES_RATIO
 
@@ -210,13 +211,24 @@ class _LiveRun:
     def end(self, summary: RunSummary, report: str) -> None:
         """Set the last tables, and the verdict, goals and tiles of the report."""
         if not self.is_broken:
-            self.now = self.state.now()
+            self.now = _plain(self.state.now())
         result = RunResult.of(summary)
         stated = result.stated
-        self.result = {
-            "verdict": stated.headline,
-            "tone": tone_of(stated, result),
-            "goals": goal_rows(summary.verdict.goals),
-            "tiles": [[one.name, one.value, one.unit] for one in stated.key_figures],
-            "report": report,
-        }
+        self.result = _plain(
+            {
+                "verdict": stated.headline,
+                "tone": tone_of(stated, result),
+                "goals": goal_rows(summary.verdict.goals),
+                "tiles": [[one.name, one.value, one.unit] for one in stated.key_figures],
+                "report": report,
+            }
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return tables and texts without characters that control a terminal or the direction of text."""
+    if isinstance(value, str):
+        return without_control(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -14,7 +14,9 @@ from harness.base.errors import UsageError
 from harness.base.machine_credentials import credentials_in, refusal
 from harness.plan.checks.allowances import Allowances
 from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.reach import inherited
 from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.headers import secret_header_names, with_headers
 from harness.plan.jmx.tree import Node, texts_of
 from harness.plan.jmx.values import UnknownValueError, Values, functions_in
 from harness.plan.plan import SUB_RESULTS, Plan
@@ -46,6 +48,9 @@ _HARNESS = re.compile(
     r"https?\.proxy\w+|mirror\.server\..*|jmeter\.exit\..*|sampleresult\.(timestamp\.start|useNanoTime)",
     re.IGNORECASE,
 )
+# The headers that Java's client does not send to another origin.
+_KEPT_BY_JAVA = ("authorization", "cookie")
+_AUTO = "HTTPSampler.auto_redirects"
 _WORD = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b(?:PGPASSWORD|KUBECONFIG|GNUPGHOME)\b")
 _READS_ENVIRONMENT = re.compile(r"(?i)env")
 
@@ -72,6 +77,7 @@ def guard_findings(
     for node in nodes:
         yield from _of_functions(node, values, plan.allow)
     yield from _of_variables(plan, nodes)
+    yield from _of_redirects(plan, nodes, values)
 
 
 def _of_property(name: str, allow: Allowances) -> Iterator[Finding]:
@@ -126,6 +132,24 @@ def _of_variables(plan: Plan, nodes: Sequence[Node]) -> Iterator[Finding]:
             if name not in plan.embedded_secrets:
                 what, todo = refusal(name)
                 yield Finding.at(node, Rule.CREDENTIAL, what, todo)
+
+
+def _of_redirects(plan: Plan, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
+    """Yield a finding for each request whose client follows redirects itself and sends credentials to other origins.
+
+    That is Java's client with Redirect Automatically; of secret headers it keeps only two at their origin.
+    """
+    headers = with_headers(plan.jmx_path.read_bytes(), plan.headers)
+    names = [one for one in secret_header_names(headers, plan.secret_properties) if one.lower() not in _KEPT_BY_JAVA]
+    if plan.allow.credentials_across or not names:
+        return
+    for node in (one for one in nodes if re.search("HTTPSampler(Proxy|2)?$", one.kind)):
+        client, redirects = inherited(node, "implementation"), node.value(_AUTO)
+        is_java = bool(client) and values.known(client) in ("Java", None)
+        if is_java and redirects and values.known(redirects) in ("true", None):
+            what = f"Java's client redirects automatically, and sends {', '.join(names)} to other hosts, too"
+            todo = "tick Follow Redirects instead, or add credentials_across = true under [allow] in the plan's TOML"
+            yield Finding.at(node, Rule.SENT_ON, what, todo, _AUTO)
 
 
 def variables_read(node: Node) -> Iterable[str]:

@@ -189,7 +189,7 @@ def test_labels_that_exist_on_one_side_only_are_listed(compare, reports, capsys)
         (["--base", "run-07_2"], "--base and --new go together"),
         (["run-07_1", "run-07_1"], "tiny/run-07_1: given twice"),
         (["--base", "run-07_*", "--new", "run-07_3"], "tiny/run-07_3: given twice"),
-        (["run-07_1", "run-07_4"], r"did you mean run-07_\d\?"),
+        (["run-07_1", "run-07_4"], r"did you mean run-07_1, run-07_2 or run-07_3\?"),
         (["run-07_1", "run-07_2", "--label", "Nobody"], "--label Nobody matches no label; there are: Pay"),
         (["run-07_1", "run-07_2", "--threshold", "average=x"], "not a number"),
         (["run-07_1", "run-07_2", "--output", "no/x.md"], "its folder does not exist"),

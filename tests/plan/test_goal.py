@@ -35,7 +35,7 @@ def test_a_condition_has_a_label_a_metric_a_sign_and_a_limit(text, rule):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("p96<5", "--goal=p96<5: p96: no such metric; did you mean p99? there are: average, p50, "),
+        ("p96<5", "--goal=p96<5: p96: no such metric; did you mean p90, p95 or p99? there are: average, p50, "),
         ("errorrs<1%", "--goal=errorrs<1%: errorrs: no such metric; did you mean errors? "),
         (
             "p95=5",

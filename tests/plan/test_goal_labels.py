@@ -38,7 +38,7 @@ def test_any_other_label_is_refused_with_the_nearest_one_and_all_others(tmp_path
     ((what, todo),) = found(tmp_path, label, label)
     assert what == f"no sampler or Transaction Controller has the label {label}"
     assert todo.endswith("there are: Check-Out Controller, Check-Out")
-    assert todo.startswith("did you mean Check-Out?") is (label in ("Check-Uot", "Check-Out (", "Check"))
+    assert todo.startswith("did you mean Check-Out") is (label in ("Check-Uot", "Check-Out (", "Check"))
 
 
 def test_where_a_name_depends_on_the_run_only_other_beginnings_are_refused(tmp_path):

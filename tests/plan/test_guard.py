@@ -11,7 +11,7 @@ from harness.base.errors import UsageError
 from harness.plan.load.model import ClosedLoad, LoadArguments, parse_load, resolve_load
 from harness.run.preflight import check_request
 from harness.run.replay.one_pass import run_once
-from tests.support.off_host import element, jmx, request, text
+from tests.support.off_host import element, flag, jmx, request, text
 from tests.support.requests import request_of
 
 Checked = Callable[..., str]
@@ -141,3 +141,41 @@ def test_one_pass_of_a_check_or_a_replay_goes_through_the_same_check(checked, ho
     with pytest.raises(UsageError, match="has the name of a file that JMeter reads itself"):
         run_once(spec, found, tmp_path / "pass", None, 1.0)  # type: ignore[arg-type]
     assert not (tmp_path / "pass").exists()
+
+
+JAVA = text("HTTPSampler.implementation", "Java")
+AUTO = flag("HTTPSampler.auto_redirects")
+ACROSS = "[allow]\ncredentials_across = true"
+
+
+def with_header(name: str, value: str = "abc") -> str:
+    pair = text("Header.name", name) + text("Header.value", value)
+    row = f'<elementProp name="" elementType="Header">{pair}</elementProp>'
+    return element("HeaderManager", "Headers", f'<collectionProp name="HeaderManager.headers">{row}</collectionProp>')
+
+
+@pytest.mark.parametrize(
+    ("plan", "toml", "is_refused"),
+    [
+        (request(JAVA, AUTO) + with_header("X-Api-Key"), "", True),
+        (request(JAVA, AUTO) + with_header("Proxy-Authorization"), "", True),
+        (request(JAVA, AUTO) + with_header("X-Shop", "${__P(shop_token)}"), "", True),
+        (request(JAVA, AUTO), '[headers]\nX-Api-Key = "$SHOP_KEY"', True),
+        (request(text("HTTPSampler.implementation", "${client}"), AUTO) + with_header("X-Api-Key"), "", True),
+        (request(JAVA, AUTO) + with_header("X-Api-Key"), ACROSS, False),
+        (
+            request(JAVA, AUTO) + with_header("Authorization") + with_header("Cookie") + with_header("X-Plain"),
+            "",
+            False,
+        ),
+        (request(JAVA, flag("HTTPSampler.follow_redirects")) + with_header("X-Api-Key"), "", False),
+        (request(text("HTTPSampler.implementation", "HttpClient4"), AUTO) + with_header("X-Api-Key"), "", False),
+        (request(AUTO) + with_header("X-Api-Key"), "", False),
+    ],
+)
+def test_credentials_that_javas_client_would_send_on_are_refused(checked, monkeypatch, plan, toml, is_refused):
+    """What it sends: tests/run/test_real_credentials.py."""
+    monkeypatch.setenv("SHOP_KEY", "abcdefgh")
+    said = checked(plan, toml)
+    assert ("Java's client redirects automatically, and sends" in said) == is_refused
+    assert is_refused or said == ""

@@ -145,7 +145,7 @@ def test_a_missing_key_of_a_plan_is_an_error(plans: Path, key: str) -> None:
         ("[goals]", "plans/shop.toml: unknown key goals"),
         (
             "[goal]\np93_ms = 5",
-            "plans/shop.toml [goal]: unknown key p93_ms; did you mean p99_ms? there are: average_ms, each_average_ms",
+            "plans/shop.toml [goal]: unknown key p93_ms; did you mean p90_ms, p95_ms or p99_ms? there are: average_ms",
         ),
         ("[goal]\nerror_ratio = 1.5", "plans/shop.toml [goal]: error_ratio = 1.5; give a number from 0 to 1"),
         ("[goal]\np90_ms = 0", "plans/shop.toml [goal]: p90_ms = 0; give a number from 1 to 1000000000"),

@@ -39,7 +39,7 @@ def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("p9=5%", r"no such metric; did you mean p99\? give one of: average, p50"),
+        ("p9=5%", r"no such metric; did you mean p90, p95 or p99\? give one of: average, p50"),
         ("average", "--threshold average=: not a number"),
         ("average=200%", "not a number above 0 and up to 100"),
         ("average=5", "not a number above 0 and up to 1"),

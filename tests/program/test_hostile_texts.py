@@ -6,23 +6,41 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from junitparser import JUnitXml
 from markdown_it import MarkdownIt
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from harness.base.plain_text import CONTROL
 from harness.cli.verbs import main
+from harness.compare.sources import read_summary
 from harness.forge.comment import CommentSubject, ComparisonReport, comment_text
 from harness.jtl.sample import JOB_MARK
+from harness.judge.goals import GoalResult
+from harness.judge.verdict import VALID, Verdict
+from harness.kinds.nightly.outcome import nightly_result
+from harness.kinds.nightly.report_files import junit_xml
+from harness.live.otlp.messages import Export, Messages
+from harness.live.page_address import LiveAddress
+from harness.live.run_counts import RunCounts
+from harness.live.view import LiveView
 from harness.notify.message import CHATS, Message, plain_text
 from harness.release.confluence import storage_format
 from harness.report.files import write_report
 from harness.report.results import stated_result
+from harness.run.directory import RunDirectory
 from harness.site.files import write_run_page
+from tests.live.test_view import message_of, page_of
 from tests.support.commands import command
+from tests.support.factories import sample
+from tests.support.nightly_runs import ended, entry, load, nightly_record
 from tests.support.report_folder import HEAD, START_MS, run_folder
 
 TEXTS = (
@@ -179,8 +197,6 @@ def test_the_markdown_of_reports_summary_and_history(reports, capsys):
 @pytest.mark.real
 def test_the_html_of_failures_a_run_and_the_site(reports, tmp_path, charts):
     check_html((reports / "tiny" / "run-01_1" / "failures.html").read_text(encoding="utf-8"), 0)
-    from harness.run.directory import RunDirectory
-
     page = write_run_page(RunDirectory(reports / "tiny" / "run-01_1"), charts).read_text(encoding="utf-8")
     clean = re.sub(r"<script>.*?</script>", "<script></script>", page, flags=re.DOTALL)
     assert Html(clean).active == []
@@ -280,7 +296,7 @@ def test_a_comment_mentions_nobody_and_commands_nothing(reports):
         text = comment_text(
             ComparisonReport(page.read_text(encoding="utf-8"), stated_result(page)), CommentSubject("x"), "", 65_536
         )
-        check_plain(text)
+        check_markdown(text)
         assert not re.search(r"(?<![\w`\\])@\w|^/\w", text, re.MULTILINE), page
         assert not re.search(r"!\[|<img|<script", re.sub(r"\\.", "", text))
 
@@ -296,6 +312,77 @@ def test_the_storage_format_of_confluence_is_xml_without_macros_of_a_text(report
         assert {one.tag for one in root.iter()} & {"script", "img", "iframe"} == set()
         addresses = [one.get("href") or "" for one in root.iter("a")]
         assert not [one for one in addresses if one.startswith(("javascript:", "http://evil"))]
+
+
+def test_the_junit_file_of_a_night_has_a_case_per_text_and_no_control_character():
+    runs = [ended(number, run=None, problem=text) for number, text in enumerate(TEXTS, 1)]
+    goals = tuple(
+        GoalResult(text, "p90_ms", 1000, None, 900, text, 0, 0, number % 2 > 0, f"{text}: p90 900 ms")
+        for number, text in enumerate(TEXTS)
+    )
+    record = nightly_record(ended(99), *runs, title=" ".join(TEXTS), loads=(load(title=" ".join(TEXTS)),))
+    found = entry(number=99, verdict=Verdict(VALID, (), (), (), goals))
+    text = junit_xml(nightly_result(replace(record, labels=TEXTS, storage_problems=TEXTS), [found], ()))
+    check_plain(text)
+    suites = {suite.name: list(suite) for suite in JUnitXml.fromstring(text.encode())}
+    assert [len(suites[name]) for name in ("runs", "goals", "storage")] == [1 + len(TEXTS), len(TEXTS), 1]
+    assert {type(result).__name__ for cases in suites.values() for case in cases for result in case.result} <= {
+        "Error", "Failure", "Skipped"
+    }  # fmt: skip
+
+
+def live_samples():
+    for number, text in enumerate(TEXTS * 2):
+        one = sample(text, start_ms=1_000_000 + 100 * number, trace_id=f"{number + 1:032x}", thread_name="Users 1-1")
+        wrong = {"code": text, "message": text, "failure": text, "success": False, "error_count": 1}
+        yield one._replace(**wrong) if number % 2 else one
+
+
+def every_text(value):
+    if isinstance(value, str):
+        yield value
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from every_text(one)
+
+
+@pytest.mark.real
+def test_the_texts_of_the_live_page_are_plain_and_its_script_writes_no_html(reports, charts):
+    lines, several = [], " ".join(TEXTS)
+    hostile = RunDirectory(reports / "tiny" / "run-01_1")
+    with LiveView(LiveAddress(), charts, "the load", pytest.fail, lines.append) as view:
+        view.lines = lines
+        view.show(hostile, hostile.read_run(), ())
+        view.add(list(live_samples()), 10.0)
+        view.announce(several)
+        view.conclude(several)
+        view.end(read_summary(hostile.summary_json), several)
+        message, page = message_of(view), page_of(view)
+    assert len(message["now"]["labels"]) > 30
+    assert len(message["now"]["causes"]) == 10
+    assert message["end"]["goals"] is not None
+    for text in every_text(message):
+        check_plain(text)
+    check_html(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL), 0)
+    script = (resources.files("harness.live") / "assets" / "live.js").read_text(encoding="utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(", script)
+
+
+def test_otlp_has_each_text_as_the_value_of_one_attribute():
+    counts = RunCounts(())
+    samples = list(live_samples())
+    counts.add(samples)
+    messages = Messages({"service.name": " ".join(TEXTS)}, 0, "1")
+    sent = ExportMetricsServiceRequest.FromString(messages.metrics(Export(1, counts.snapshot())))
+    points = [
+        point
+        for metric in sent.resource_metrics[0].scope_metrics[0].metrics
+        if metric.name == "loadtest.requests"
+        for point in metric.sum.data_points
+    ]
+    labels = [one.value.string_value for point in points for one in point.attributes if one.key == "label"]
+    assert sorted(labels) == sorted({one.label for one in samples})
+    spans = ExportTraceServiceRequest.FromString(messages.spans(samples)).resource_spans[0].scope_spans[0].spans
+    assert [one.name for one in spans] == [one.label for one in samples]
 
 
 def test_the_set_has_no_mark_that_the_harness_gives_a_meaning():

@@ -192,9 +192,22 @@ def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch)
     run()
     monkeypatch.delenv("LTH_TRUST")
     run()
-    (home / "systems" / "tiny" / "start.sh").write_text("true")
-    with pytest.raises(UsageError, match="run the programs of systems/tiny, which changed"):
+    program = home / "systems" / "tiny" / "start.sh"
+    changes = {
+        "a new file": lambda: program.write_text("true"),
+        "its text": lambda: program.write_text("false"),
+        "executable": lambda: program.chmod(0o755),
+        "its name": lambda: program.rename(program.with_name("begin.sh")),
+    }
+    for change in changes.values():
+        change()
+        with pytest.raises(UsageError, match="run the programs of systems/tiny, which changed"):
+            run()
+        monkeypatch.setenv("LTH_TRUST", "yes")
         run()
+        monkeypatch.delenv("LTH_TRUST")
+    program.with_name("begin.sh").chmod(0o775)  # git keeps no other bits: a clone may have these
+    run()
 
 
 def test_a_copy_of_an_accepted_project_is_accepted_and_a_mixture_of_two_is_not(project, tmp_path, monkeypatch):

@@ -20,7 +20,10 @@ from tests.support.tiny import DUMMY_JMX
             ("--goal", "Pya: p95<1s"),
             "plans/tiny.jmx: the goal: no sampler or Transaction Controller has the label Pya; did you mean Pay? there",
         ),
-        (("--goal", "p96<1s"), "--goal=p96<1s: p96: no such metric; did you mean p99? there are: average, p50, "),
+        (
+            ("--goal", "p96<1s"),
+            "--goal=p96<1s: p96: no such metric; did you mean p90, p95 or p99? there are: average, p50, ",
+        ),
         (("--goal", "p90<1s", "--p90", "5"), "--goal=p90<1s and --p90 both limit p90; give one of them"),
         (("--stop", "errors>5%"), "--stop=errors>5%: errors>5% is no condition; write errors>50% for 10s, "),
     ],

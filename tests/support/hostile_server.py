@@ -246,11 +246,13 @@ def hostile_server(certificate: Path | None = None) -> Iterator[HostileServer]:
         server = HostileServer(listener)
         thread = threading.Thread(target=server.serve, daemon=True)
         thread.start()
-        yield server
-        # Closing alone leaves the thread in its call, which the kernel may restart with the number of the file: then it
-        # takes the connections of a later server that has this number, and answers them.
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        thread.join(10)
-        assert not thread.is_alive(), "a server of a test did not end"
-        listener.close()
+        try:
+            yield server
+        finally:
+            # Closing alone leaves the thread in its call. After a SIGSTOP and SIGCONT the kernel restarts it with the
+            # number of the file: it takes and answers the connections of a later server that has this number.
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+            assert not thread.is_alive(), "a server of a test did not end"
+            listener.close()

@@ -18,6 +18,8 @@ def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iter
     """Serve on 127.0.0.1 by a handler that has these attributes; give the port."""
     server = _Server(("127.0.0.1", 0), type("Bound", (handler,), attributes))
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield server.server_address[1]
-    server.shutdown()
-    server.server_close()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from harness.base.errors import HarnessError
+from harness.base.plain_text import without_control
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.record import FINISHED
 from harness.history.acceptance import ACCEPTED, read_acceptances
@@ -155,4 +156,4 @@ def _error_case(name: str, classname: str, why: str) -> TestCase:
 
 
 def _text(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    return _NOT_XML.sub("\ufffd", without_control(text))

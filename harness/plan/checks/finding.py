@@ -42,6 +42,7 @@ class Rule(Enum):
     OTHER_PROTOCOL = "other-protocol", "only HTTP requests can be checked"
     UNKNOWN_ELEMENT = "unknown-element", "nothing is known about what it sends, and where to"
     CREDENTIAL = "credential", "it opens an account, a repository or a login, not the system under test"
+    SENT_ON = "sent-on", "whoever the target redirects to would get the credential"
     JMETER_FILE = "jmeter-file", "JMeter, Java or its logging would read settings from it, which can name code to run"
     JMETER_SETTING = "jmeter-setting", "the harness, and its check of what JMeter reaches, rely on this setting"
     OTHER_PLAN = "other-plan", "the elements of the included plan are not checked"

@@ -13,10 +13,11 @@ from statistics import fmean
 from urllib.parse import unquote
 
 from harness.base.credentials import UUID, credentials_in, looks_random, without_credentials
+from harness.base.plain_text import CONTROL
 from harness.plan.har.correlation import Correlation, Use
 from harness.plan.har.steps import Field, RecordedStep, Where
 
-_FILE_NAME_MOST, _SUFFIX_MOST = 100, 5
+_FILE_NAME_MOST_BYTES, _SUFFIX_MOST = 240, 5
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,25 @@ class Recorded:
         return {self.upload_name(one): one.text for one in fields}
 
     def upload_name(self, one: Field) -> str:
-        """Return where an upload is, relative to plans/."""
-        name = one.file
-        if (
-            any(credentials_in("", name))
-            or looks_random(Path(name).stem)
-            or any(v in name for v in self.secrets.values())
-        ):
-            names = dict.fromkeys(field.file for step in self.steps for field in step.fields if field.file)
+        """Return where an upload is, relative to plans/: JMeter sends the name of the file, which is the recorded one.
+
+        A name that looks like a credential, or that no file can have, is replaced. Another content with the same name
+        has a folder of its own.
+        """
+        fields = [field for step in self.steps for field in step.fields if field.file]
+        names = [self._file_name(field.file, [other.file for other in fields]) for field in fields]
+        name = self._file_name(one.file, [field.file for field in fields])
+        alike = (field.text for field, other in zip(fields, names, strict=True) if other.lower() == name.lower())
+        number = list(dict.fromkeys(alike)).index(one.text)
+        return f"data/{self.name}/{f'{number + 1}/' if number else ''}{name}"
+
+    def _file_name(self, name: str, names: Sequence[str]) -> str:
+        is_random = any(credentials_in("", name)) or looks_random(Path(name).stem)
+        if is_random or any(secret in name for secret in self.secrets.values()):
             suffix = Path(name).suffix if len(Path(name).suffix) <= _SUFFIX_MOST else ""
-            name = f"upload-{list(names).index(name) + 1}{suffix}"
-        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[-_FILE_NAME_MOST:]
-        return f"data/{self.name}/{name.lstrip('.') or 'file'}"
+            name = f"upload-{list(dict.fromkeys(names)).index(name) + 1}{suffix}"
+        name = CONTROL.sub("-", re.sub(r'[\x00-\x1f/\\:*?"<>|]+', "-", name))
+        return name.encode()[-_FILE_NAME_MOST_BYTES:].decode(errors="ignore").rstrip(" .") or "file"
 
     def secret_name(self, column: str) -> str:
         """Return the environment variable of a secret."""

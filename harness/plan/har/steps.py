@@ -221,8 +221,9 @@ def _fields(call: RecordedCall, form: Form | None, before: Sequence[RecordedCall
     if call.body and not call.params:
         yield Field(Where.BODY, "", call.body.replace(origin, ORIGIN))
     for name, value in call.headers:
-        is_form_type = name.lower() == "content-type" and (call.params or not call.body)
-        if not _NOT_SENT.fullmatch(name) and not is_form_type:
+        # JMeter sends the type of a form itself, also with a body that is empty.
+        is_form = call.params or (not call.body and "form" in value)
+        if not _NOT_SENT.fullmatch(name) and not (name.lower() == "content-type" and is_form):
             yield Field(Where.HEADER, name, value.replace(origin, ORIGIN))
 
 

@@ -108,17 +108,32 @@ class Values:
         return None if None in columns or not setters else [text for rows in columns for text in rows or ()]
 
     def constants(self, variable: str) -> Sequence[str] | None:
-        """Return all texts of a variable that only User Defined Variables or CSV Data Sets set; None for another."""
-        has_setters = variable in self.setters or _ANY in self.setters
-        return self.column(variable) if has_setters else self.variables.get(variable)
+        """Return all texts of a variable that only the plan and its CSV files set; None for another.
+
+        Beside User Defined Variables these are User Parameters whose texts are known, and counters: 0 is their text.
+        """
+        setters = self.setters.get(variable, ())
+        if _ANY in self.setters:
+            return None
+        if not setters:
+            return self.variables.get(variable)
+        texts = [self._set_by(setter, variable) for setter in setters]
+        return None if None in texts else [text for given in texts for text in given or ()]
+
+    def _set_by(self, setter: Node, variable: str) -> Sequence[str] | None:
+        """Return the texts that an element gives a variable; None when only the run knows them."""
+        if setter.kind == CSV:
+            return column(setter, self.csv_file(setter), variable)
+        if setter.kind == "CounterConfig":
+            return None if setter.value("CounterConfig.format") else ["0"]
+        texts = [self.known(raw) for raw in _user_parameters(setter)] if setter.kind == "UserParameters" else [None]
+        return None if None in texts else [text for text in texts if text is not None]
 
     def rows(self, variable: str) -> list[str]:
         """Return the texts that User Parameters, CSV Data Sets and the defaults of extractors give a variable."""
         found = self.column(variable) or []
         for node in self.setters.get(variable, ()):
-            if node.kind == "UserParameters":
-                values = node.element.find("collectionProp[@name='UserParameters.thread_values']")
-                found += [prop.text or "" for prop in (values.iter("stringProp") if values is not None else ())]
+            found += _user_parameters(node)
             defaults = (prop for prop in node.element if _DEFAULT.search(prop.get("name", "")))
             found += [text for prop in defaults if not (text := prop.text or "").isidentifier()]
         return found
@@ -197,6 +212,12 @@ class Values:
             for value in self.variables.get(name, ()):
                 properties |= self.properties_in(value, depth + 1)
         return properties
+
+
+def _user_parameters(node: Node) -> list[str]:
+    """Return the texts of User Parameters, as they are in the plan; an empty list for another element."""
+    tables = node.element.findall("collectionProp[@name='UserParameters.thread_values']")
+    return [prop.text or "" for table in tables for prop in table.iter("stringProp")]
 
 
 def functions_in(node: Node) -> Iterator[FunctionCall]:

@@ -77,11 +77,11 @@ class Channel:
         source = Path(relay.__file__).read_bytes()
         self._unsent: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._unsent.put(b"%d\n%s" % (len(source), source))
-        targets = (self._read, self._read_errors, self._write, self._beat)
+        targets = (self._read_errors, self._read, self._write, self._beat)
         threads = [threading.Thread(target=target, name=f"part on {self.name}", daemon=True) for target in targets]
+        self._error_reader = threads[0]  # the thread of `_read` joins it, at once where the command has ended
         for thread in threads:
             thread.start()
-        self._error_reader = threads[1]
 
     def reset(self) -> None:
         """Know of no part."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from defusedxml.ElementTree import fromstring
 
 from harness.plan.checks.lint import lint
@@ -111,8 +112,49 @@ def test_an_upload_is_a_file_beside_the_plan(tmp_path):
     kind = "multipart/form-data; boundary=x"
     one = recorded(tmp_path, entry("/up", method="POST", body=part + "--x--\r\n", body_type=kind))
     tree = root(one)
-    assert one.uploads == {"data/shop/my-list.csv": "a,b"}
-    assert (texts(tree, "File.path"), texts(tree, "File.paramname")) == (["data/shop/my-list.csv"], ["f"])
+    assert one.uploads == {"data/shop/my list.csv": "a,b"}
+    assert (texts(tree, "File.path"), texts(tree, "File.paramname")) == (["data/shop/my list.csv"], ["f"])
+
+
+def uploads(*files):
+    """Return an entry per file: its name and its content."""
+    for at_s, (name, content) in enumerate(files):
+        one = entry("/up", method="POST", body="x", body_type="multipart/form-data; boundary=x", at_s=3 * at_s)
+        del one["request"]["postData"]["text"]
+        file = {"name": "f", "fileName": name, "contentType": "text/plain", "value": content}
+        one["request"]["postData"]["params"] = [file]
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("übung.txt", "übung.txt"), ("a b (1).txt", "a b (1).txt"), ("日本.png", "日本.png"), (".profile", ".profile"),
+        ("it's, one & all = 5 %.csv", "it's, one & all = 5 %.csv"), ("..", "file"), ("a/b\\c.txt", "a-b-c.txt"),
+        ("../../up.txt", "..-..-up.txt"), ("a\nb\u202ec.txt", "a-b-c.txt"),
+        ("ab " * 99 + ".txt", "b " + "ab " * 78 + ".txt"),
+        ("ü" * 200, "ü" * 120), ("dot.", "dot"),
+    ],
+)  # fmt: skip
+def test_an_upload_has_its_recorded_name_where_a_file_can_have_it(tmp_path, name, stored):
+    assert recorded(tmp_path, *uploads((name, "a"))).uploads == {f"data/shop/{stored}": "a"}
+
+
+def test_uploads_of_one_name_with_other_contents_are_files_of_their_own(tmp_path):
+    one = recorded(tmp_path, *uploads(("a.txt", "1"), ("a.txt", "2"), ("A.txt", "3"), ("a.txt", "1"), ("b.txt", "2")))
+    assert one.uploads == {
+        "data/shop/a.txt": "1", "data/shop/2/a.txt": "2", "data/shop/3/A.txt": "3", "data/shop/b.txt": "2"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "is_kept"),
+    [("POST", "text/plain", True), ("POST", "application/json", True), ("GET", "application/json", True),
+     ("POST", "application/x-www-form-urlencoded", False)],
+)  # fmt: skip
+def test_a_request_without_a_body_has_its_recorded_type(tmp_path, method, kind, is_kept):
+    tree = root(recorded(tmp_path, entry("/a", method=method, headers={"Content-Type": kind})))
+    assert (kind in texts(tree, "Header.value")) == is_kept
 
 
 def test_static_files_are_retrieved_only_when_asked_for_and_from_the_target(tmp_path):

@@ -74,15 +74,19 @@ def plan():
     )  # fmt: skip
 
 
-def test_code_in_an_answer_does_not_run_and_ordinary_expressions_have_their_values(tmp_path):
+@pytest.mark.parametrize("is_permitted", [False, True])
+def test_code_in_an_answer_runs_only_where_scripts_may_and_ordinary_expressions_have_their_values(
+    tmp_path, is_permitted
+):
     paths, marker = [], tmp_path / "marker"
     (tmp_path / "shop.jmx").write_text(plan())
     options = agent_argument(toolchain.ensure_agent(), tmp_path / "list.txt")
+    options += " -Dharness.scripts=true" if is_permitted else ""
     with serving(Shop, paths=paths, marker=marker) as port:
         start = [str(toolchain.ensure_jmeter() / "bin" / "jmeter"), "-n", "-t", "shop.jmx", "-j", "log.txt"]
         environment = os.environ | {"JDK_JAVA_OPTIONS": options, "HEAP": "-Xmx256m"}
         subprocess.run([*start, f"-Jport={port}"], cwd=tmp_path, env=environment, check=True, capture_output=True)
-    assert not marker.exists()
+    assert marker.exists() == is_permitted
     values = {int(path.split("/")[2]): path.split("/")[3] for path in paths if path.startswith("/value/")}
     assert [values.get(at) for at in range(len(VALUES))] == list(VALUES.values())
-    assert "/path/" in paths  # the expression failed, the user goes on
+    assert ("/path/true" if is_permitted else "/path/") in paths  # where it failed, the user goes on

@@ -1,6 +1,8 @@
 """What arrives of a part: its rows are those that JMeter wrote there, with the times of this machine's clock."""
 
 import sys
+import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -75,7 +77,11 @@ def test_a_relay_on_this_machine_answers_and_its_clock_is_ours(monkeypatch, tmp_
 
 
 @pytest.mark.real
-def test_why_a_machine_cannot_be_used_is_the_last_line_of_its_errors():
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_why_a_machine_cannot_be_used_is_the_last_line_of_its_errors(is_busy, monkeypatch):
+    if is_busy:  # here the command has ended before the next thread starts
+        start = threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", lambda self: (start(self), time.sleep(0.5)))
     channel = Channel(Place("gen1", (sys.executable, "-c", "import sys; sys.exit('ssh: no route to host')")))
     assert channel.receive("hello", 20.0) is None
     assert channel.lost == "ssh: no route to host"

@@ -305,3 +305,59 @@ def test_the_texts_of_each_user_of_a_replay_end_with_a_number_of_its_own(tmp_pat
     numbers = [re.fullmatch(r"Fresh bread (\d+),fresh-bread-(\d+)", row).groups() for row in rows]
     assert [one == two for one, two in numbers] == [True, True]
     assert numbers[0] != numbers[1]
+
+
+class Wire(BaseHTTPRequestHandler):
+    """Stores each request, and answers with a page."""
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.got.append((self.command, self.path, self.headers.get("Content-Type", ""), body))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    do_GET = do_POST = do_PUT = answer  # noqa: N815
+
+    def log_message(self, *_):
+        pass
+
+
+EMPTY = [("POST", "text/plain"), ("PUT", "application/json"), ("GET", "application/json")]
+NAMES = ["übung.txt", "日本 (1).png", "it's, 50 % & more.csv"]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("sampler", ["lean", "jmeter"])
+def test_an_upload_is_sent_under_its_recorded_name_and_an_empty_body_with_its_type(tmp_path, sampler):
+    got: list = []
+    with serving(Wire, got=got) as port:
+        origin = f"http://127.0.0.1:{port}"
+        entries = [entry(origin + "/", "ok")]
+        for at, (method, kind) in enumerate(EMPTY):
+            headers = {"Content-Type": kind}
+            entries.append(entry(f"{origin}/empty/{at}", "ok", method=method, headers=headers, at_s=3 + at))
+        for at, name in enumerate(NAMES):
+            one = entry(
+                f"{origin}/up/{at}", "ok", method="POST", body="x", body_type="multipart/form-data", at_s=9 + at
+            )
+            file = {"name": "f", "fileName": name, "contentType": "text/plain", "value": f"content {at}"}
+            one["request"]["postData"] = {"mimeType": "multipart/form-data; boundary=x", "params": [file]}
+            entries.append(one)
+        assert init(tmp_path, "--har", str(write(tmp_path / "v.har", *entries)), "--no-replay") == 0
+        words = [
+            "check",
+            "shop",
+            f"--target={origin}",
+            f"--sampler={sampler}",
+            f"--home={tmp_path}",
+            f"--build={BUILD}",
+        ]
+        assert main(words, "lth") == 0
+    empty = [(method, kind, body) for method, path, kind, body in got if path.startswith("/empty/")]
+    assert empty == [(method, kind, b"") for method, kind in EMPTY]
+    sent = [body.decode() for _, path, _, body in got if path.startswith("/up/")]
+    assert [re.findall(r'filename="(.*?)"', body) for body in sent] == [[name] for name in NAMES]
+    assert all(f"content {at}" in body for at, body in enumerate(sent))
