@@ -64,8 +64,8 @@ class Recorded:
     def upload_name(self, one: Field) -> str:
         """Return where an upload is, relative to plans/: JMeter sends the name of the file, which is the recorded one.
 
-        A name that looks like a credential, or that no file can have, is replaced. Another content with the same name
-        has a folder of its own.
+        A name that looks like a credential, or that no file can have, is replaced, and no file is hidden: `.gitignore`
+        would act on the project. Another content with the same name has a folder of its own.
         """
         fields = [field for step in self.steps for field in step.fields if field.file]
         names = [self._file_name(field.file, [other.file for other in fields]) for field in fields]
@@ -80,7 +80,7 @@ class Recorded:
             suffix = Path(name).suffix if len(Path(name).suffix) <= _SUFFIX_MOST else ""
             name = f"upload-{list(dict.fromkeys(names)).index(name) + 1}{suffix}"
         name = CONTROL.sub("-", re.sub(r'[\x00-\x1f/\\:*?"<>|]+', "-", name))
-        return name.encode()[-_FILE_NAME_MOST_BYTES:].decode(errors="ignore").rstrip(" .") or "file"
+        return name.encode()[-_FILE_NAME_MOST_BYTES:].decode(errors="ignore").strip(" .") or "file"
 
     def secret_name(self, column: str) -> str:
         """Return the environment variable of a secret."""
