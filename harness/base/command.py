@@ -63,7 +63,12 @@ class Command:
         }
 
     def spelled(self, program: str) -> str:
-        """Return the command as the caller of `program` types it: lth, or make, which repeats no option."""
+        """Return the command as the caller of `program` types it: lth, or make, which repeats no option.
+
+        One that make stored remains as it is: which of its variables are on or off is not known here.
+        """
+        if self.program == MAKE:
+            return str(self)
         is_repeated = any(len(values) > 1 for values in self.values.values())
         return str(replace(self, program=MAKE if program == MAKE and not is_repeated else LTH))
 

@@ -119,7 +119,7 @@ OPTIONS = {
         "operation to choose, 'GET /pets*' or an operationId, repeatable (all GET and HEAD)", "OPERATION",
         default=list, is_repeated=True,
     ),
-    "port": Option("port of the system that is started (a free one)", "--port", of=RUN),
+    "port": Option("port of the system that is started (a free one)", "PORT", of=RUN),
     "set": Option(
         "settings of the system and properties of the plan: 'plugin_threads=30 amount=25'", "NAME=VALUE", of=RUN,
     ),
@@ -200,7 +200,7 @@ OPTIONS = {
     "compare": Option("0: compare the run with nothing", "0|1", choices=("0", "1"), of=FOLLOW),
     "anyway": Option("also judge runs that are DOUBTFUL or differ in load"),
     "threshold": Option(
-        f"smallest relevant change of a metric, p95=20%%; repeatable; the metrics are {_METRICS}", "--metric=PERCENT",
+        f"smallest relevant change of a metric, p95=20%%; repeatable; the metrics are {_METRICS}", "METRIC=PERCENT",
         default=list, is_repeated=True,
     ),
     "alpha": Option("accepted rate of false alarms (0.05)", "A"),

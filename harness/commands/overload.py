@@ -58,7 +58,7 @@ examples:
 
 One run per variant: new users arrive at 50, 75, 100, 125, 150 and 200 % of the capacity, one level after the other, and
 then at 50 % again. Values with commas in --set make variants: every combination. 100 % are the requests per second at
-the capacity that lth capacity found last with the same SET (what all variants have in common), or --rate.
+the capacity that lth capacity found last with the same --set (what all variants have in common), or --rate.
 
 An answer is good when it succeeds within the least time limit of the goal. The verdict of a variant is CONGESTION
 COLLAPSE or GRACEFUL when the 95 % interval of (goodput at 200 %) / (peak goodput) is below or above 80 %, else

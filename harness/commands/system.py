@@ -22,7 +22,7 @@ from harness.system.supervisor import Supervisor
 _PERIOD_S = 0.5
 _EPILOG = """\
 example:
-  lth system killbill-stripe --port 8080
+  lth system --plan killbill-stripe --port 8080
   lth run --plan=killbill-stripe --target=http://127.0.0.1:8080       (in another terminal)
 
 exit codes: 0 ended by Ctrl-C; 2 wrong use; 3 the system did not start, or died.

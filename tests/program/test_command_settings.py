@@ -156,3 +156,4 @@ def test_a_command_is_printed_as_its_caller_types_it(command, make):
     assert Command.parse(command).spelled("make") == make
     assert Command.parse(command).spelled("lth") == command
     assert Command.parse(make).values == Command.parse(command).values
+    assert Command.parse(make).spelled("lth") == make

@@ -54,7 +54,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
     return filled(
         "harness.kinds.nightly",
         "nightly.md.j2",
-        command=f"lth nightly {record.name}",
+        command=f"lth experiment {record.name}",
         made_by=in_comment(record.command),
         title=cell(shown.title),
         first_screen=first_screen(

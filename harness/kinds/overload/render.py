@@ -55,6 +55,7 @@ def overload_report(record: OverloadRecord, notes: str) -> str:
     return filled(
         "harness.kinds.overload",
         "overload.md.j2",
+        id=record.id,
         command=in_comment(record.command),
         title=cell(result.title),
         first_screen=first_screen(
