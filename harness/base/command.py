@@ -63,14 +63,14 @@ class Command:
         }
 
     def spelled(self, program: str) -> str:
-        """Return the command as the caller of `program` types it: lth, or make, which repeats no option.
+        """Return the command as the caller of `program` types it: lth, or make, where each option is given once.
 
         One that make stored remains as it is: which of its variables are on or off is not known here.
         """
         if self.program == MAKE:
             return str(self)
-        is_repeated = any(len(values) > 1 for values in self.values.values())
-        return str(replace(self, program=MAKE if program == MAKE and not is_repeated else LTH))
+        is_of_make = all(name and len(values) == 1 for name, values in self.values.items())
+        return str(replace(self, program=MAKE if program == MAKE and is_of_make else LTH))
 
     def __str__(self) -> str:
         """Return the command as it can be pasted."""

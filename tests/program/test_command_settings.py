@@ -150,10 +150,11 @@ def test_an_option_without_a_value_is_added_once():
         ("lth run --plan=shop '--header=A: $B'", "make run PLAN=shop HEADER='A: $B'"),
         ("lth ab --plan=lb-nginx --resume=01 --profile", "make ab PLAN=lb-nginx RESUME=01 PROFILE=1"),
         ("lth run '--header=A: $B' '--header=C: d'", "lth run '--header=A: $B' '--header=C: d'"),
+        ("lth pin tiny/run-01_1", "lth pin tiny/run-01_1"),
     ],
 )
 def test_a_command_is_printed_as_its_caller_types_it(command, make):
     assert Command.parse(command).spelled("make") == make
     assert Command.parse(command).spelled("lth") == command
     assert Command.parse(make).values == Command.parse(command).values
-    assert Command.parse(make).spelled("lth") == make
+    assert Command.parse(make).spelled("lth") == make  # only make knows which of its variables are switches
