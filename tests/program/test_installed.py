@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from harness import __version__
+from harness.cli.verbs import ALIASES, VERBS
 from tests.support.local_server import serving
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import TINY_PROFILE, TINY_SYSTEM
@@ -187,6 +189,16 @@ def test_tables_need_no_cache_and_work_in_a_home_that_cannot_be_written(lth, tmp
     done = lth(tmp_path, "table", "samples.jtl", HOME="/proc/none", XDG_CACHE_HOME="/proc/none")
     assert "| Pay | 1 |" in done.stdout
     assert "load-test-harness" in lth(tmp_path, "--version", HOME="/proc/none", XDG_CACHE_HOME="/proc/none").stdout
+
+
+def test_the_help_of_every_verb_names_only_lth(lth, tmp_path):
+    verbs = [*VERBS, *ALIASES]
+    with ThreadPoolExecutor(2) as workers:
+        texts = list(workers.map(lambda verb: lth(tmp_path, verb, "-h").stdout, verbs))
+    texts += [lth(tmp_path, "help", word).stdout for word in ("all", "doubtful")]
+    other = re.compile(rf"aggregate\.py|(?<![\w.])scripts/|\bmake (?=(?:{'|'.join(verbs)})(?![\w-]))")
+    assert [text[:30] for verb, text in zip(verbs, texts, strict=False) if f"usage: lth {verb} " not in text] == []
+    assert [found[0] for text in texts for found in other.finditer(text)] == []
 
 
 def test_help_explains_why_a_run_is_doubtful_and_no_other_page_is_shipped(lth, tmp_path):

@@ -5,7 +5,7 @@ Seen: Less than 50 s are left between ramp-up and the end of the load.
 Why it matters: In so short a time a warm-up cannot be told from the steady state. The numbers may be those of cold
 caches and an unfinished JIT compiler.
 
-What to do: Run again with the duration that the message names, such as `--duration=1m`. For a try-out ignore it: `make
+What to do: Run again with the duration that the message names, such as `--duration=1m`. For a try-out ignore it: `lth
 check` needs no load.
 """
 
