@@ -2,7 +2,7 @@
 
 KILL is JSON: the `role` of the process to kill (harness, run or guardian), `act` and `number`, that of the act at which
 it is killed, "" for none, `root`, below which files count, and `log`, which gets a line per act, and the word KILLED.
-`fake` replaces scripts/run in a harness.
+`fake` replaces scripts/run in a harness, whose code is in `tree`.
 """
 
 import json
@@ -23,9 +23,12 @@ _ALIKE = (
 )
 
 
-def _role() -> str:
+def _role(tree: str) -> str:
+    """Return the role of this process; empty for another program, such as a stand-in for JMeter."""
     words = " ".join(sys.orig_argv)
-    return "guardian" if "guardian.py" in words else "run" if "--result=" in words else "harness"
+    if "guardian.py" in words:
+        return "guardian"
+    return "run" if "--result=" in words else "harness" if f"{tree}/scripts/" in words else ""
 
 
 def _name_of(event: str, arguments: tuple, root: str) -> str:
@@ -46,10 +49,12 @@ def _name_of(event: str, arguments: tuple, root: str) -> str:
 
 
 def _arm(kill: dict) -> None:
-    busy = set()  # the threads that write the log
+    pid, busy = os.getpid(), set()  # the threads that write the log
 
     def act(event: str, arguments: tuple) -> None:
         if event not in (*_ACTS, *_SIGNALS, "open", "subprocess.Popen") or get_ident() in busy:
+            return
+        if os.getpid() != pid:  # a child that has not yet become another program
             return
         if name := _name_of(event, arguments, kill["root"]):
             busy.add(get_ident())
@@ -67,10 +72,10 @@ def _arm(kill: dict) -> None:
 
 if "KILL" in os.environ:
     _kill = json.loads(os.environ["KILL"])
-    if _role() == "harness" and _kill.get("fake"):
+    if _role(_kill["tree"]) == "harness" and _kill.get("fake"):
         sys.path.insert(0, _kill["tree"])
         from harness.run import child
 
         child.RUN = (_kill["fake"],)
-    if _role() == _kill["role"]:
+    if _role(_kill["tree"]) == _kill["role"]:
         _arm(_kill)
