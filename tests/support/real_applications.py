@@ -145,7 +145,8 @@ def _start_wagtail(folder: Path) -> AbstractContextManager[str]:
         subprocess.run([sys.executable, "-m", "venv", str(python.parents[1])], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "-q", _WAGTAIL], check=True)
     return _printing_its_port(
-        [str(python), str(ROOT / "tests" / "support" / "wagtail_site.py"), str(folder), PASSWORD, str(USERS)]
+        # -P: its own folder has a module with the name of the library requests.
+        [str(python), "-P", str(ROOT / "tests" / "support" / "wagtail_site.py"), str(folder), PASSWORD, str(USERS)]
     )
 
 
