@@ -68,7 +68,7 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         ("make tune PLAN=thruzero SET=page_count=1,2 MAX=soon", "make tune: MAX=soon: not a duration"),
         ("make overload PLAN=nope", "make overload: PLAN=nope: unknown; there are: folio-checkin"),
         ("make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown"),
-        ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: PLAN=nope: unknown"),
+        ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: --plan=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
         ("./aggregate.py sweep --nope", "aggregate.py sweep: error:"),
     ],
