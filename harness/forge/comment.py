@@ -27,7 +27,8 @@ _SHORT_SHA = 7
 _WORD_JOINER = "\u2060"
 _QUIET = {"@": f"@{_WORD_JOINER}", "/": f"{_WORD_JOINER}/"}
 _ACTIVE = re.compile(r"(?<![\w`])@(?=\w)|^/(?=\w)", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+# Comments of ours begin a line; a text of others may have the signs of one within a line, escaped or as code.
+_COMMENT = re.compile(r"^<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 _IMAGE = re.compile(r"!\[[^\]\n]*(?:\\\][^\]\n]*)*\]\([^)\n]*\)\n?")
 # A relative link: there are no files next to the text.
 # Of a reference image only its text is left. HTML is shown as it is written.

@@ -209,7 +209,7 @@ def test_a_read_only_home_prevents_runs_only_while_jmeter_is_not_there(doctor: D
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("command", ["scripts/lth doctor", "lth doctor"])
+@pytest.mark.parametrize("command", ["scripts/lth doctor", "make doctor"])
 def test_a_fresh_clone_is_examined_and_nothing_is_installed(tmp_path: Path, command: str) -> None:
     for name in ("harness", "scripts", "plans", "env", "systems", "jmeter"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -156,7 +156,8 @@ def test_a_report_mentions_nobody_and_gives_no_commands(comment: Comment, report
     assert comment(report).returncode == 0
     assert (
         forge.comments[0]["body"]
-        == f"{MARKER}@\u2060octocat a@b.example @\u2060octocat\n\u2060/merge\n\u2060/close\nrun\n"
+        == f"{MARKER}@\u2060octocat a@b.example &lt;!-- -->@\u2060octocat\n\u2060/merge\n\u2060/close\n"
+        "run&lt;!-- hidden -->\n"
     )
 
 

@@ -151,7 +151,7 @@ def test_the_run_waits_for_a_scraper_that_has_not_got_the_final_counts(directory
         scraped_twice(endpoint, directory, spec)
         endpoint.served.finish()
     # The period was some milliseconds, and a second more is allowed; nobody came.
-    assert endpoint.lines[1:] == ["METRICS: waiting at most 1 second for the last scrape; Ctrl-C skips it"]
+    assert endpoint.lines[1:] == ["--metrics: waiting at most 1 second for the last scrape; Ctrl-C skips it"]
 
 
 @pytest.mark.parametrize("why", ["final", "hurry", "nobody", "failed"])

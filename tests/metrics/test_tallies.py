@@ -73,7 +73,7 @@ def test_time_stamps_in_seconds_are_refused_with_what_was_read(tmp_path):
     found = run(path)
     assert (found.returncode, found.stdout) == (2, b"")
     assert found.stderr.decode() == (
-        f"lth: {path.name}: the time stamps are of 1970-01-21 (the first is 1764000000): JMeter writes "
+        f"aggregate.py: {path.name}: the time stamps are of 1970-01-21 (the first is 1764000000): JMeter writes "
         "milliseconds, and these are probably seconds; multiply the column timeStamp by 1000\n"
     )
 

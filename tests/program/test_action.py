@@ -46,7 +46,7 @@ def act(service: Path, tmp_path: Path, target: str) -> Act:
             "GITHUB_ACTION_PATH": str(ROOT), "GITHUB_OUTPUT": str(output), "RUNNER_TEMP": str(tmp_path),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "JMETER_HOME": str(jmeter), "FAKE_JMETER": "works",
         }  # fmt: skip
-        given = {"PROJECT": service.name, "--target": target, "--duration": "2", **inputs}
+        given = {"PROJECT": service.name, "TARGET": target, "DURATION": "2", **inputs}
         for step in STEPS:
             if step.get("id") in ("install", "measure"):
                 done = run_step(step, service.parent, LTH=outputs(output).get("lth", ""), **variables, **given)
@@ -89,7 +89,7 @@ def test_a_missed_goal_fails_the_step_and_a_base_is_compared(act: Act) -> None:
     assert (done.returncode, found["result"]) == (1, "failed")
     base = Path(found["report"])
     done, found = act(BASE=str(base))
-    assert f"### [{base.stem}]({base.name}), BASE" in Path(found["report"]).read_text()
+    assert f"### [{base.stem}]({base.name}), --base" in Path(found["report"]).read_text()
     # The result of lth compare: runs so short are not judged; on a busy machine one of them may even be INVALID.
     lines = [line for line in done.stdout.splitlines() if "shop/run-01_" in line]
     assert [line for line in lines if line.startswith(("CANNOT TELL: shop/", "INVALID: shop/"))], lines

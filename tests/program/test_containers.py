@@ -101,7 +101,7 @@ def test_all_plans_that_start_a_system_are_prepared() -> None:
 
 @pytest.mark.real
 def test_the_step_that_downloads_everything_leaves_what_all_commands_need() -> None:
-    (step,) = [rest for rest in arguments("RUN") if "lth setup" in rest]
+    (step,) = [rest for rest in arguments("RUN") if "make setup" in rest]
     first, *_ = step.split(" && ")
     command = ["bash", "-euo", "pipefail", "-c", first]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

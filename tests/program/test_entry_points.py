@@ -200,5 +200,5 @@ def test_a_venv_whose_python_this_user_may_not_read_is_one_line_that_says_what_t
     finally:
         base.parent.chmod(0o700)
     what = f"aggregate.py: {tmp_path}/.venv: its Python {base} may not be read by this user"
-    todo = "make it readable, or remove .venv and run make setup as this user"
+    todo = "make it readable, or remove .venv and run lth setup as this user"
     assert (done.returncode, done.stderr) == (2, f"{what}; {todo}\n")

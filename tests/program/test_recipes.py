@@ -135,7 +135,7 @@ def test_a_verb_is_one_module_and_one_entry(monkeypatch, capsys):
     for program in ("lth", "aggregate.py"):
         assert verbs.main(["weather", "--users=3"], program) == 1
         assert capsys.readouterr().out == "sun for 3\n"
-    monkeypatch.setenv("MAKEFLAGS", " -- --users=4")
+    monkeypatch.setenv("MAKEFLAGS", " -- USERS=4")
     assert verbs.main(["weather"], "make") == 1
     assert capsys.readouterr().out == "sun for 4\n"
     for text in (completion.bash(), completion.markdown()):

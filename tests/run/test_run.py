@@ -95,8 +95,8 @@ def test_consecutive_runs_continue_the_given_series_and_do_not_see_each_other(ru
     assert [line[:9] for line in first[1:]] == ["report:  ", "next:    "]
     assert [line[:9] for line in second] == ["report:  ", "compare: ", "next:    "]
     command = second[1].removeprefix("compare: ")
-    assert command.startswith("lth compare --base=tiny/run-07_1 --new=tiny/run-07_2 --reports=")
-    compared = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert command.startswith("lth compare tiny/run-07_1 tiny/run-07_2 --reports ")
+    compared = subprocess.run(f"scripts/{command}", shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert compared.returncode == 0, compared.stdout + compared.stderr
     assert (plan / "compare-run-07_1-run-07_2.md").is_file()
 
@@ -344,6 +344,6 @@ def test_properties_of_the_command_line_are_in_run_json_and_in_the_report(run, t
         ["httpclient4.retrycount", "api_token"],
     )
     assert facts["command"] == "lth run --plan=tiny '--properties=httpclient4.retrycount=1 api_token=•••' --duration=1"
-    assert "- PROPERTIES: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
+    assert "- --properties: httpclient4.retrycount=1, api_token=•••\n" in report(tmp_path / "reports")
     stored = [path for path in (tmp_path / "reports").rglob("*") if path.is_file()]
     assert [path for path in stored if b"hunter2hunter2" in path.read_bytes()] == []

@@ -135,7 +135,7 @@ def test_a_run_records_what_was_set_and_its_comparison_names_the_difference(tmp_
     assert record["set_values"] == ["tiny.size=4", "amount=25"]
     assert (record["system_settings"]["size"], record["properties"]["amount"]) == (4, "25")
     report = (folder / "run-01_2.md").read_text()
-    assert "- SET: tiny.size=4, amount=25\n" in report
+    assert "- --set: tiny.size=4, amount=25\n" in report
     assert "lth run --plan=tiny '--set=size=4 amount=25' --duration=1" in report
     assert "- --properties" not in report
     assert "| tiny: size | 3 | 4 |" in report  # what it was compared with: run-01_1
@@ -155,7 +155,7 @@ def test_a_sweep_sets_each_of_its_levels_and_resumes_with_what_was_set(
         json.loads((folder / name / "run.json").read_text())["set_values"] for name in ("run-01_1", "run-01_2")
     ] == [["tiny.size=4"]] * 2
     assert "--set=size=4" in (folder / "run-01_2.md").read_text()
-    assert "- SET: tiny.size=4\n" in (folder / "sweep-01.md").read_text()
+    assert "- --set: tiny.size=4\n" in (folder / "sweep-01.md").read_text()
     again = [*arguments_of_run(home, tmp_path, ()), "--resume=01", "--set=size=5"]
     why = r"tiny/sweep-01 has other settings: --set; leave out what differs, or repeat its command: lth sweep "
     with pytest.raises(UsageError, match=why):

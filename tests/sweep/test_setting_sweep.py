@@ -311,7 +311,7 @@ def test_each_value_runs_on_a_system_with_that_setting(finished, tmp_path):
     assert [run["load"]["users"] for run in runs] == [2, 2]  # those of the plan
     assert runs[1]["command"] == "lth run --plan=tiny --duration=1 '--set=kind=odd delay_ms=20' --users=2"
     report = (tmp_path / "reports" / "tiny" / "sweep-01.md").read_text()
-    assert "- SET: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
+    assert "- --set: tiny.kind=odd, tiny.delay_ms=10; tiny.kind=odd, tiny.delay_ms=20" in report
     code, out = finished("sweep", "--resume", "01")
     assert code == 2
     assert "tiny/sweep-01 is finished; leave it out to start a new sweep" in out

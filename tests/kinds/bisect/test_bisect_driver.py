@@ -168,7 +168,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
     (repository / "number").write_text("13")
     commit(repository, "Beside it")
     for given, message in (
-        (("--good=c9", "--bad=c3"), "--good=c9 and --bad=c3 are exchanged: GOOD is after BAD; exchange them"),
+        (("--good=c9", "--bad=c3"), "--good=c9 and --bad=c3 are exchanged: --good is after --bad; exchange them"),
         (("--good=side", "--bad=c12"), "the history of --bad=c12 does not contain --good=side"),
         (("--good=c3", "--bad=c3"), "--good=c3 and --bad=c3 are the same commit"),
         (("--good=v9",), "--good=v9: no commit that git knows here"),

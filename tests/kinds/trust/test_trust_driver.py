@@ -141,7 +141,7 @@ def test_an_answer_of_cannot_tell_names_the_test_that_was_found(run, tmp_path, c
     [step] = outcome.result.next_steps
     found = r"6 pairs of 1 min \(\S+ min\) see 5 % in p50 \(tiny/trust-01\)"
     assert re.fullmatch(
-        rf"Let the runs be as long as needed, with --pairs=auto instead of a DURATION: {found}", step.text
+        rf"Let the runs be as long as needed, with --pairs=auto instead of --duration: {found}", step.text
     )
     for number, elapsed_ms in ((1, 100), (2, 104)):
         add_run(tmp_path / "reports", f"tiny/run-07_{number}", samples=90, elapsed_ms=elapsed_ms)

@@ -124,8 +124,8 @@ def test_a_part_that_lies_makes_the_run_invalid_with_its_name(lied_to, lie, why,
         ("state['record'] = 'x'", "run.json of evil is no JSON"),
         ("state['record'] = '{}'", "run.json of evil: not the JSON of a run"),
         ("state['record'] = state['record'].replace('17.0.1', '\\\\u001b[2J9')", "has Java 17.0.1, evil has"),
-        ("heard = lambda message: say('lacks', names=['../x'])", "ON: evil cannot be used: it asks for ../x"),
-        ("say('gone'); os._exit(1)", "ON: evil cannot be used: the connection ended with code 1"),
+        ("heard = lambda message: say('lacks', names=['../x'])", "--on: evil cannot be used: it asks for ../x"),
+        ("say('gone'); os._exit(1)", "--on: evil cannot be used: the connection ended with code 1"),
     ],
 )  # fmt: skip
 def test_a_machine_that_cannot_be_used_is_one_line_and_exit_code_2(lied_to, lie, why):
