@@ -106,10 +106,12 @@ class Killed:
 
     def check_files(self) -> None:
         """Fail unless each file of results is whole, the secret is in none, and what is temporary is gone."""
-        for path in self.reports.rglob("*"):
+        files = [path for path in self.reports.rglob("*") if path.is_file()]
+        # The guardian, which is not below the folder, masks and removes a moment later.
+        becomes(lambda: [path for path in files if path.exists() and SECRET.encode() in path.read_bytes()], [])
+        for path in files:
             if path.is_file():
                 data = path.read_bytes()
-                assert SECRET.encode() not in data, path
                 if path.suffix == ".json" and not path.name.startswith("."):
                     json.loads(data)
                 if path.suffix == ".md" and not path.name.startswith("."):
