@@ -254,7 +254,7 @@ def test_the_report_counts_what_was_delivered(sent, traced_run):
     assert found["export_count"] == len(exports)
     assert (found["lost_export_count"], found["lost_span_count"], found["problem"]) == (0, 0, "")
     assert found["span_count"] == spans == 3 - found["left_out_count"]
-    delivered = f"- OTLP: {plural(len(exports), 'export')} and {plural(spans, 'span')} delivered"
+    delivered = f"- --otlp: {plural(len(exports), 'export')} and {plural(spans, 'span')} delivered"
     assert delivered in traced_run[0].with_suffix(".md").read_text()
 
 
