@@ -18,7 +18,6 @@ from harness.base.java import jmeter_environment
 from harness.base.once import stamp_of
 from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
 from harness.base.secrecy import masked, masked_table
-from harness.base.units import MS_PER_S
 from harness.cloudwatch.queries import requested
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
@@ -122,7 +121,7 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
         **spec.plan.own_properties(is_embedded=is_embedded),
         **target_properties(target),
         **load_properties(spec.load),
-        "think_time_ms": str(round(spec.plan.load.think_time_s * MS_PER_S)),
+        **spec.plan.load.think_time,
         "run_id": f"{name}-{uuid4().hex[:8]}",
         "dump_dir": DUMP_DIR,
     }
