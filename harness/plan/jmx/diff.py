@@ -16,7 +16,6 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.base.secrecy import masked
-from harness.plan.jmx.environment import as_in_plan
 from harness.plan.jmx.tree import Node, is_own_enabled, plan_tree, secrets_of_element
 from harness.plan.jmx.words import Property, noun_of, one_line, properties_of, title_of
 
@@ -79,8 +78,6 @@ def changes_of(old: Path, new: Path) -> tuple[PlanChange, ...]:
     """
     try:
         trees = plan_tree(old), plan_tree(new)
-        for part in (part for tree in trees for node in (tree, *tree.walk_all()) for part in node.element.iter()):
-            part.text = as_in_plan(part.text or "")  # of a run, too
         found_changes = changes(*trees)
     except RecursionError:
         raise UsageError(f"{new.name}: nested too deeply", "save it from JMeter again") from None
