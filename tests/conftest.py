@@ -29,6 +29,8 @@ from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
 from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
 
+pytest_plugins = ("tests.support.steady_clock",)
+
 # The files and folders that take longest. `make test` begins with them, so that no worker is alone with one at the end.
 # Those that start a KillBill do not begin together.
 LONGEST = (
@@ -40,9 +42,7 @@ LONGEST = (
     "run/test_teardown.py",
     "sweep/test_sweep_driver.py",
     "run/test_run.py",
-    "kinds/trust/test_trust_real.py",
     "site/test_every_width.py",
-    "kinds/bisect/test_real_bisect.py",
     "storage/test_s3.py",
     "kinds/ab/test_ab_driver.py",
     "plans/test_killbill_plan.py",
