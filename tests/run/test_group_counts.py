@@ -72,6 +72,10 @@ def test_without_a_whole_line_nothing_is_known(text):
     assert read_groups(text) == ()
 
 
+def test_nothing_is_known_when_something_could_not_be_counted():
+    assert read_groups(lines("G 0 false a", "S 0 10 0 0 1 1000 0 0", "T 10", "U", "T 11", "U")) == ()
+
+
 def test_a_group_whose_users_never_began_has_no_seconds():
     (counts,) = read_groups(lines("G 0 true a", "T 10"))
     assert (counts.alive_ms, counts.pause_ms, counts.arrivals) == ((), (), ())
