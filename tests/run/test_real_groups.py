@@ -91,8 +91,8 @@ _LATE = does("if (ctx.threadNum == 1) Thread.sleep(400)", "late")
 
 
 @pytest.fixture(scope="module")
-def paused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupCounts]:
-    """The counts of groups that pause, by name."""
+def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
+    """A JMeter whose groups pause."""
     step = does("1")
     plan = tree(
         group("none", does("Thread.sleep(300)"), loops=3),
@@ -113,7 +113,13 @@ def paused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupCounts]:
         group("at the end", step + constant(130), loops=3),
         group("Größe\\t&#9;&#10;1", step + constant(140)),
     )  # fmt: skip
-    return {one.name: one for one in Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended().noted.groups}
+    return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
+
+
+@pytest.fixture
+def paused(pausing: Agent) -> dict[str, GroupCounts]:
+    """The counts of groups that pause, by name."""
+    return {one.name: one for one in pausing.noted.groups}
 
 
 @pytest.mark.parametrize(
@@ -144,13 +150,22 @@ def test_a_pause_is_as_long_as_the_timers_ask(paused, name, pause_ms, pause_coun
         ("poisson", 200, 230),
         ("script", 450, 3000),
         ("per minute", 350, 600),
-        ("precise", 300, 4000),
+        ("precise", 20, 4000),
         ("meeting", 300, 700),
         ("shaped", 1000, 4000),
     ],
 )
 def test_a_timer_that_decides_or_waits_by_itself_is_a_pause_of_that_length(paused, name, least_ms, most_ms):
     assert least_ms <= sum(paused[name].pause_ms) <= most_ms
+
+
+@pytest.mark.parametrize("name", ["constant", "two", "script", "action", "per minute", "precise", "meeting", "shaped"])
+def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the_generator(pausing, paused, name):
+    rows = [row.split(",") for row in pausing.rows if row.split(",")[5].startswith(name)]
+    sampled_ms = sum(int(row[1]) for row in rows)
+    rest_ms = sum(paused[name].alive_ms) - sum(paused[name].pause_ms) - sampled_ms
+    # A sample has whole milliseconds: it is up to one longer than it was. Each user may wait for the scripts' compiler.
+    assert -len(rows) <= rest_ms <= 1500
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):
