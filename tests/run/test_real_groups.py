@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, GroupCounts
+from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, GroupCounts
 from harness.run.jmeter.connections import ROWS_NAME
 from harness.run.jmeter.groups import GROUPS_NAME
 from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, tree
@@ -274,6 +274,25 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     }
     for counts in groups.values():
         assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
+
+
+@pytest.mark.parametrize(
+    ("steps", "on_sample_error", "end"),
+    [
+        (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptest", (STOP_TEST, "Buy")),
+        (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptestnow", (STOP_TEST, "Buy")),
+        (does("Thread.sleep(300); SampleResult.setStopTest(true)", "Pay"), "continue", (STOP_TEST, "Pay")),
+        (does("Thread.sleep(300)") + action(2), "continue", (STOP, "Pause")),
+    ],
+)
+def test_only_the_user_who_ends_the_test_ended_early(tmp_path, steps, on_sample_error, end):
+    plan = tree(
+        group("ends", steps, loops=-1, on_sample_error=on_sample_error),
+        group("others", does("Thread.sleep(20)"), users=3, loops=-1),
+    )
+    groups = {one.name: one for one in Agent(tmp_path / "run", plan).ended().noted.groups}
+    assert [(one.cause, one.detail, one.count) for one in groups["ends"].ended_early] == [(*end, 1)]
+    assert groups["others"].ended_early == ()
 
 
 class Slow(BaseHTTPRequestHandler):
