@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.base.records import build
 from harness.run.directory import json_text
@@ -161,3 +164,40 @@ def test_run_json_has_the_groups_and_an_older_one_has_none():
     assert build(RunRecord, data).groups == (counts,)
     del data["groups"]
     assert build(RunRecord, data).groups == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 4_000)), max_size=12), st.integers(0, 3))
+def test_the_series_are_the_times_that_overlap_each_second(users, late):
+    """Each user begins and ends; what is written is added up in any order, some of it late."""
+    changes = defaultdict(lambda: [0] * 6)
+    for begin_ms, length_ms in users:
+        for at_ms, by in ((begin_ms, 1), (begin_ms + length_ms, -1)):
+            cell = changes[at_ms // 1000]
+            cell[2] += by
+            cell[3] += by * (1000 - at_ms % 1000)
+    rows = [f"S 0 {second} {' '.join(map(str, cell))}" for second, cell in changes.items()]
+    counts = read_groups(lines("G 0 false a", *rows[late:], *rows[:late], f"T {max(changes, default=0)}"))
+    expected = [
+        sum(max(0, min(begin + length, 1000 * (at + 1)) - max(begin, 1000 * at)) for begin, length in users)
+        for at in range(15)
+    ]
+    found = dict(enumerate(counts[0].alive_ms, start=counts[0].from_s))
+    assert [found.get(at, 0) for at in range(15)] == expected
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-70_000, 70_000), st.integers(0, 200), st.lists(st.integers(0, 9_000), min_size=1)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_sums_of_several_clocks_lose_and_add_nothing(parts):
+    groups = [
+        (ahead, (group(from_s=from_s, pause_ms=tuple(values), alive_ms=tuple(values)),))
+        for ahead, from_s, values in parts
+    ]
+    (counts,) = GroupCounts.of_all(groups)
+    assert sum(counts.alive_ms) == sum(sum(values) for _, _, values in parts)
+    assert len(counts.pause_ms) == len(counts.alive_ms)
+    assert min(counts.alive_ms) >= 0
