@@ -65,14 +65,17 @@ class _StageTable:
     stays: float | str = 0.0
 
 
-def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
+def parse_loads(
+    tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str, own_s: Mapping[str, float]
+) -> tuple[GroupLoad, ...]:
     """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has one, or one per tenant.
 
-    `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown.
+    `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown. `own_s` are think
+    times of the JMX by thread group, which apply where a table has none.
     """
     given = _read(tables, where)
     longest_s = _longest_s(given, where)
-    loads = tuple(_of_tenant(_load(table, f"{where} {table.name}", longest_s), table, where) for table in given)
+    loads = tuple(_of_tenant(_load(table, f"{where} {table.name}", longest_s, own_s), table, where) for table in given)
     _check_groups(loads, where, groups, jmx)
     if not any(load.level for load in loads):
         raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
@@ -120,13 +123,14 @@ def _longest_s(tables: Sequence[_LoadTable], where: str) -> float:
     return float(max(known))
 
 
-def _load(table: _LoadTable, where: str, longest_s: float) -> GroupLoad:
+def _load(table: _LoadTable, where: str, longest_s: float, own_s: Mapping[str, float]) -> GroupLoad:
     if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in table.stages or ()):
         return _shaped_load(table, where)
     if len(table.given(*_SIZES)) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
     per = think_time_per(table.think_time_per or REQUEST, where)
-    pause_s, per = float(table.think_time_s or 0), per if table.think_time_s else None
+    pause_s = float(own_s.get(table.group, 0) if table.think_time_s is None else table.think_time_s)
+    per = per if pause_s else None
     if table.stages is not None:
         if wrong := table.given("ramp_s", "duration_s"):
             raise UsageError(f"{where}: has stages and {' and '.join(wrong)}", f"leave it out: {_EXAMPLE}")

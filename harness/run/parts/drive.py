@@ -26,6 +26,7 @@ from harness.plan.division import shares
 from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
 from harness.run.directory import RunDirectory
+from harness.run.group_counts import GroupCounts
 from harness.run.jmeter.process import JMeterHome, StopLimits, TearDown
 from harness.run.jmeter.progress import JtlTail, Tails
 from harness.run.other_runs import WHOLE_VARIABLE
@@ -57,7 +58,7 @@ _LIBRARIES = {"PYTHONPATH": "{tool}"}
 class PartsEnd:
     """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them.
 
-    `http_requests`, `left_out_arrivals` and `rows` are the sums of the parts; `deaths` are those of all.
+    `http_requests`, `left_out_arrivals`, `rows` and `groups` are the sums of the parts; `deaths` are those of all.
     """
 
     reasons: tuple[str, ...]
@@ -67,6 +68,7 @@ class PartsEnd:
     left_out_arrivals: int
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
+    groups: tuple[GroupCounts, ...]
 
 
 class PartMachines:
@@ -330,7 +332,9 @@ class PartMachines:
         counts = sum((Counter(run.http_requests) for run in runs.values()), Counter[str]())
         left_out = sum(run.left_out_arrivals for run in runs.values())
         rows = RowsRecord.of_all([part.record.rows if part.record else None for part in self._parts])
-        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows)
+        of_parts = [(part.ahead_ms, part.record.groups if part.record else ()) for part in self._parts]
+        groups = GroupCounts.of_all(of_parts)
+        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows, groups)
 
     def _deaths(self) -> tuple[DeathRecord, ...]:
         """Return what died in all parts, with times by the clock of this machine."""
