@@ -50,6 +50,7 @@ LINE = LineKind(
     title="counted = one state",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
     is_of_answers=True,
+    formerly=("not-steady",),
     page=__doc__,
     measure=measure,
 )
