@@ -97,19 +97,31 @@ class Dropped:
     """The records that a reader dropped: their number, and the first line numbers with the reasons.
 
     `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
-    another tool does not say.
+    another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `surplus` has the
+    number of records by the number of fields that they have too many.
     """
 
     count: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
     header_lines: list[int] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    torn_end_count: int = 0
+    surplus: dict[int, int] = field(default_factory=dict)
 
-    def note(self, line_number: int, reason: str) -> None:
-        """Count a dropped record that began in `line_number`."""
+    def note(self, line_number: int, reason: str, *, surplus: int = 0, is_torn_end: bool = False) -> None:
+        """Count a dropped record that began in `line_number` and has `surplus` fields too many."""
         self.count += 1
+        self.torn_end_count += is_torn_end
+        if surplus > 0:
+            self.surplus[surplus] = self.surplus.get(surplus, 0) + 1
         if len(self.first) < FIRST_LINES_MOST:
             self.first.append((line_number, reason))
+
+    @property
+    def surplus_fields(self) -> int:
+        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
+        fields, count = next(iter(self.surplus.items()), (0, 0))
+        return fields if count and count >= self.count - self.torn_end_count else 0
 
     @property
     def first_text(self) -> str:
@@ -123,6 +135,9 @@ class Dropped:
         self.first = [*self.first, *later][:FIRST_LINES_MOST]
         self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
         del self.header_lines[FIRST_LINES_MOST:]
+        self.torn_end_count += other.torn_end_count
+        for fields, count in other.surplus.items():
+            self.surplus[fields] = self.surplus.get(fields, 0) + count
         self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))
 
 

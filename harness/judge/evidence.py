@@ -22,6 +22,7 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import Window
 from harness.plan.load.model import OPEN
 from harness.run.record import RunRecord
@@ -60,7 +61,8 @@ class Evidence:
     window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
-    rows were read, also those that could not be used.
+    rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
+    from `origin_s` on.
     """
 
     run: RunRecord | None
@@ -86,6 +88,8 @@ class Evidence:
     jobs: tuple[FoundJob, ...] = ()
     origin_s: int | None = None
     row_count: int = 0
+    whole: LabelFigures | None = None
+    seconds: tuple[SecondFigures, ...] = ()
 
     @property
     def is_failed(self) -> bool:
@@ -96,6 +100,16 @@ class Evidence:
     def is_open(self) -> bool:
         """Whether requests are sent at their scheduled time, however slow the answers are."""
         return self.run is not None and self.run.load.model == OPEN
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether something ended the load before its requested time: a stop condition, or an interruption."""
+        return self.run is not None and bool(self.run.interrupted or self.run.stopped_early)
+
+    @property
+    def users_most(self) -> int | None:
+        """The most users that were active in a second; None if not known."""
+        return max((one.active_users for one in self.seconds if one.active_users is not None), default=None)
 
     @property
     def missing_row_count(self) -> int:

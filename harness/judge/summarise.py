@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
+from harness.judge.account import account_lines, measured
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, RunGroups
 from harness.judge.jobs import FoundJob
-from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
+from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s
 from harness.judge.lost_cpu import average_ms, find_lost_cpu
 from harness.judge.machines import apart_from, generator_stops
 from harness.judge.outage import find_outage
@@ -127,7 +128,8 @@ def summarise(
     groups = _groups(tally, window, options)
     errors = _errors_since_origin(tally)
     evidence = _evidence(tally, run, observed, groups, errors, options)
-    warnings = find_warnings(evidence)
+    account = measured(evidence)
+    found = find_warnings(evidence, account)
     shown = shown_series(tally.second_series) if options.with_timeline else None
     others = tuple(group for group in groups.shown if group.name != LOAD)
     judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
@@ -136,7 +138,7 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, warnings, judged, errors, peak_users(tally.second_series)),
+        verdict=judge(evidence, found.warnings, judged, errors, account),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
@@ -146,7 +148,8 @@ def summarise(
         timeline=shown.timeline() if shown else None,
         littles_law=evidence.law,
         observed=observed,
-        warnings=warnings,
+        warnings=found.warnings,
+        account=account_lines(account, found.causes),
         dropped_count=tally.dropped.count,
         dropped_first=tuple(tally.dropped.first),
         generators=evidence.generators,
@@ -228,6 +231,8 @@ def _evidence(
         jobs=tuple(options.jobs),
         origin_s=origin_s,
         row_count=tally.row_count,
+        whole=groups.whole.total if groups.whole else None,
+        seconds=tuple(seconds),
     )
 
 

@@ -120,6 +120,8 @@ class _Dropped:
     first: tuple[tuple[int, str], ...]
     header_lines: tuple[int, ...]
     unknown: tuple[str, ...] = ()
+    torn_end_count: int = 0
+    surplus: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,13 +160,18 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
-        # Only files of other tools have something unknown: all other tallies are those of earlier versions.
-        "dropped": {key: value for key, value in vars(tally.dropped).items() if value or key != "unknown"},
+        "dropped": _dropped(tally.dropped),
         "silences": silences and silences.to_plain(),
     }
     text = json.dumps(data, separators=(",", ":")).encode()
     assert text.startswith(TALLY_SIGN)
     return gzip.compress(text, _PACK_LEVEL, mtime=0)
+
+
+def _dropped(dropped: Dropped) -> dict[str, object]:
+    """Return the dropped records; a tally without something unknown and torn is one of earlier versions."""
+    data = {**vars(dropped), "surplus": sorted(dropped.surplus.items())}
+    return {key: value for key, value in data.items() if value or key in ("count", "first", "header_lines")}
 
 
 def _columns(kind: type, rows: Iterable[tuple[object, ...]]) -> dict[str, list[object]]:
@@ -232,7 +239,8 @@ class _Reader:
         """Return the tally."""
         content, tally, dropped = self._content, self._tally, self._content.dropped
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists)
+        torn_end_count = _whole(dropped.torn_end_count, "torn_end_count")
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, torn_end_count, dict(dropped.surplus))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

@@ -23,6 +23,7 @@ from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load.model import CLOSED
 from harness.report import machine
+from harness.report.account_table import account_table
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
@@ -290,6 +291,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         summary=summary,
         observed=observed,
         run=run,
+        account_table=account_table(summary.account),
         first_screen=_first_screen(summary, image(first, folder) if first else ""),
         goal_table=goal_table(summary.verdict),
         job_tables=job_tables(summary.jobs),

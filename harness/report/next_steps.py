@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from harness.base import units
 from harness.base.command import changed_command
 from harness.base.option_names import caller_of
+from harness.judge.account import one_state
 from harness.judge.result import NextStep
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.judge.warnings import RunWarning, Severity, not_steady, too_few_samples, too_short
+from harness.judge.warnings import RunWarning, Severity, too_few_samples, too_short
 from harness.metrics.metric import ERRORS, METRICS
 from harness.run.record import RunRecord
 
@@ -19,7 +20,7 @@ _RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
 # The option with which the warning too-short says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
 # Doubts that a longer run removes.
-_SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, not_steady.WARNING.code)
+_SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, one_state.LINE.code)
 
 
 def next_steps(run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning]) -> tuple[NextStep, ...]:

@@ -86,8 +86,8 @@ def test_a_run_may_be_given_only_once():
 
 
 STEADY_NOT, LITTLE = (
-    RunWarning("not-steady", "Not steady: it rises by 30 %."),
-    RunWarning("littles-law", "The law is off."),
+    RunWarning("one-state", "Not steady: it rises by 30 %."),
+    RunWarning("users-time", "The law is off."),
 )
 
 

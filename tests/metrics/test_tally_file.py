@@ -135,7 +135,7 @@ def test_a_pause_of_few_users_stays_no_gap_in_the_table_of_a_tally(folder, capsy
     content = content_of(folder / "a.tally")
     assert content["silences"]["long"]
     expected = printed(capsys, "table", name).out
-    assert "gap" not in expected and "no sample ended" not in expected.lower()
+    assert "offered-read" not in expected and "no sample ended" not in expected.lower()
     assert printed(capsys, "table", "a.tally").out == expected
     del content["silences"]
     content["silences"] = None

@@ -42,7 +42,7 @@ def summary_of(*groups, observed=None, **changes):
 
 def codes_of(summary):
     return {warning.code for warning in summary.warnings} & {
-        "absent-generator",
+        "asked-offered",
         "slow-generator",
         "failing-generator",
     }
@@ -131,7 +131,7 @@ def test_a_generator_with_many_more_errors_is_reported():
 )
 def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     # The first drives for 60 s.
-    assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "absent-generator")
+    assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "asked-offered")
 
 
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
@@ -181,7 +181,7 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
         "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
-    assert "absent-generator" in codes and "gap" not in codes
+    assert "asked-offered" in codes and "offered-read" not in codes
 
 
 def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows():
@@ -189,4 +189,4 @@ def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows()
     parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
     summary = summary_of(samples(GENERATORS[0], 100), *parts)
     assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
-    assert "gap" in {warning.code for warning in summary.warnings}
+    assert "offered-read" in {warning.code for warning in summary.warnings}

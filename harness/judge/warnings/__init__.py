@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.base.option_names import caller_of, spelled
+from harness.judge.account import ALL_LINES, one_state
+from harness.judge.account.line import Sides, doubt_values
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
 from harness.judge.warning_order import ORDER
 from harness.run.record import RunRecord
 
 __all__ = [
+    "Found",
     "ReportPart",
     "RunWarning",
     "Severity",
@@ -41,9 +44,13 @@ DOUBTFUL_PAGE = "doubtful.md"
 
 @cache
 def warning_kinds() -> Mapping[str, WarningKind]:
-    """Return the warnings that runs may have by their codes, by weight: `WARNING` of each module of this package."""
+    """Return the warnings that runs may have by their codes, by weight.
+
+    They are `WARNING` of each module of this package, and those of the lines of the account.
+    """
     names = (module.name for module in pkgutil.iter_modules(__path__))
     kinds: list[WarningKind] = [importlib.import_module(f"{__name__}.{name}").WARNING for name in names]
+    kinds += [line.warning for line in ALL_LINES]
     return {
         kind.code: kind for kind in sorted(kinds, key=lambda kind: (_WEIGHTS.get(kind.code, len(ORDER)), kind.code))
     }
@@ -109,20 +116,38 @@ def explained(warnings: Iterable[RunWarning], run: RunRecord | None) -> str:
     return spelled(f"What DOUBTFUL means, and what to do: make help {topic}", caller_of(run.command if run else ""))
 
 
-def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
+@dataclass(frozen=True)
+class Found:
+    """The warnings of a run, and the codes of those that explain a line of its account, by the code of the line."""
+
+    warnings: tuple[RunWarning, ...]
+    causes: Mapping[str, tuple[str, ...]]
+
+
+def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> Found:
     """Return all warnings of a run by weight, without those that only follow from another or from failed requests.
 
-    They name options as the command of the run does: --duration=60s in a project, DURATION=60s in a clone.
+    A line of the account that is in doubt is a warning, too, unless another one explains it. They name options as the
+    command of the run does: --duration=60s in a project, DURATION=60s in a clone.
     """
     caller = caller_of(evidence.run.command if evidence.run else "")
     kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
-    found = [(kind, values) for kind in kinds if (values := kind.values_in(evidence))]
+    found = []
+    for kind in kinds:
+        values = doubt_values(account[kind.code]) if kind.code in account else kind.values_in(evidence)
+        if values:
+            found.append((kind, values))
+    causes = {
+        code: tuple(kind.code for kind, _ in found if code in kind.hides and kind.severity is Severity.DOUBTFUL)
+        for code in account
+    }
     hidden = {code for kind, _ in found for code in kind.hides}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
-        hidden.discard("not-steady")
-    return tuple(
+        hidden.discard(one_state.LINE.code)
+    listed = tuple(
         RunWarning(kind.code, spelled(kind.full_text.format(**values), caller), values.get("subject", ""))
         for kind, each in found
         if kind.code not in hidden
         for values in each
     )
+    return Found(listed, causes)

@@ -1,4 +1,4 @@
-"""Warns that the measurement window mixes several states.
+"""Compares any part of the measurement window with any other: an average is a number of one state only.
 
 Seen: Response times or throughput changed during the measurement: they drifted, jumped, or differed for a while.
 
@@ -11,17 +11,25 @@ count one part: `./aggregate.py table FILE --window 2m..5m`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from harness.base import units
-from harness.judge.evidence import Evidence, Values
-from harness.judge.warning_kind import ReportPart, Severity, WarningKind
+from harness.judge.account.line import Balance, LineKind, Sides
+from harness.judge.evidence import Evidence
+from harness.judge.warning_kind import ReportPart
 
 
-def found_in(evidence: Evidence) -> Iterator[Values]:
-    """Yield why the window is not steady, and the CPU that others used in just those seconds."""
-    if evidence.is_span_known and evidence.window.reason:
-        yield {"why": evidence.window.reason, "lost": _lost_cpu_text(evidence)}
+def measure(evidence: Evidence) -> Sides:
+    """Return the average of the window, and whether it is that of its parts."""
+    window, load = evidence.window, evidence.load
+    if load is None or window.is_steady is None or not evidence.is_span_known or window.is_too_short:
+        return Sides()
+    left, right = f"average {units.average_text(load.average_ms)} ms", "the same in all parts"
+    if not window.reason:
+        return Sides(left, right, None, Balance.BALANCED)
+    advice = (
+        f"{_lost_cpu_text(evidence)}Averages and percentiles mix several states. Run longer, or count one interval: "
+        "./aggregate.py table FILE --window FROM..TO."
+    )
+    return Sides(left, window.reason, None, Balance.DOUBT, f"Not steady: {window.reason}", advice)
 
 
 def _lost_cpu_text(evidence: Evidence) -> str:
@@ -36,16 +44,12 @@ def _lost_cpu_text(evidence: Evidence) -> str:
     return f"{what} {when}; without these seconds the run is steady. "
 
 
-WARNING = WarningKind(
-    code="not-steady",
-    since="1.0.0",
-    severity=Severity.DOUBTFUL,
+LINE = LineKind(
+    code="one-state",
+    since="1.2.0",
+    title="counted = one state",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
-    needs=("window",),
     is_of_answers=True,
-    brief="Not steady: {why}",
-    text="{lost}Averages and percentiles mix several states. Run longer, or count one interval: "
-    "./aggregate.py table FILE --window FROM..TO.",
     page=__doc__,
-    found_in=found_in,
+    measure=measure,
 )
