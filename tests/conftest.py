@@ -29,6 +29,8 @@ from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
 from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
 
+pytest_plugins = ("tests.support.steady_clock",)
+
 # The files and folders that take longest. `make test` begins with them, so that no worker is alone with one at the end.
 # Those that start a KillBill do not begin together.
 LONGEST = (

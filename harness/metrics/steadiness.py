@@ -1,13 +1,13 @@
 """Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change within the window: the logarithms of the series are fitted with steps, straight lines, two exponential decays,
-and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
-previous second: neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The
-correlation comes from the residuals of the best fit, corrected for the bias of short series. The largest t of these
-functions must stay below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent
-values; those of steps and intervals, of which there are many more, below a multiple of it. Single outliers (garbage
-collections) are replaced by their neighbours' median before the fit (Hampel filter). As a guard against remaining
-outliers, the plain averages of 5 s on both sides must also differ by three standard errors.
+Change within the window: the logarithms of the series are fitted with steps and intervals of another level, by
+generalised least squares with AR(1) errors, which depend on the previous second: neighbouring seconds resemble each
+other, and a test that ignores this takes noise for a change. The correlation comes from the residuals of the best fit,
+corrected for the bias of short series. The largest t must stay below a multiple of the 0.05 % value of Student's t with
+as many degrees of freedom as the series has independent values. Trends and waves are the slow changes of `slow_noise`.
+Single outliers (garbage collections) are replaced by their neighbours' median before the fit (Hampel filter). As a
+guard against remaining outliers, the plain averages of 5 s on both sides of a step must also differ by three standard
+errors.
 
 Requests that arrive whatever the system does (an open load) build up queues by chance, for as long as a slow-down
 lasts. Intervals of such loads must be clearer.
@@ -27,13 +27,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import ROUNDING, BestFit, Fit, FitLevel, LevelFit, candidates, dot, residuals
+from harness.metrics.change_fit import ROUNDING, FitLevel, LevelFit, dot
+from harness.metrics.extremes import Extremes, extremes
+from harness.metrics.interval import Interval
+from harness.metrics.slow_noise import slow_ratio
 from harness.metrics.timeline import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
@@ -47,11 +50,13 @@ _SAMPLES_PER_BIN = 5.0
 _BINS_LEAST = 20
 _FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
-# By these factors the largest t of a trend, of steps and of intervals exceeds Student's by chance: there are more and
-# more of them. The second factor is that of an open load.
-_TREND_T = {False: 1.0, True: 1.2}
+# By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
+# The second factor is that of an open load.
 _STEP_T = {False: 1.1, True: 1.3}
 _INTERVAL_T = {False: 1.2, True: 1.85}
+# Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
+_SLOW_LIMIT = {False: 9.0, True: 12.0}
+_SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
 _INTERVAL_EFFECT_RATIO = 0.03
@@ -82,15 +87,22 @@ T_VALUES = {
 class WindowChange:
     """The values before and after a change that begins `at_s` seconds after the start of the series.
 
-    With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With
-    `is_gradual` the series changes all the time; the values are then the averages of its first and last third.
+    With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With `parts` the
+    series changes all the time; the values are then those of these two parts, in order of time, which differ most.
     """
 
     at_s: int
     before: float
     after: float
-    is_gradual: bool = False
     until_s: int | None = None
+    parts: tuple[Interval, Interval] | None = None
+
+    @classmethod
+    def of(cls, found: Extremes) -> WindowChange:
+        """Return the change between the parts that differ most."""
+        least, greatest = (found.least_in, found.least), (found.greatest_in, found.greatest)
+        (first, before), (last, after) = sorted((least, greatest))
+        return cls(first.from_s, before, after, parts=(first, last))
 
 
 @dataclass(frozen=True)
@@ -175,35 +187,47 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
-    trend = _best_trend(series)
-    count = len(series.logs)
-    thirds = count // 3, count - count // 3
+    slow = math.sqrt(slow_ratio(_shortened(series.logs)) / _SLOW_LIMIT[is_open])
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
-        (step.t / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
-        (trend.t / _TREND_T[is_open], partial(_two_parts, series, thirds, trend.slope)),
+        (step.t / _STEP_T[is_open], partial(_two_parts, series, step)),
+        (slow, partial(_slow_change, series)),
         (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
     ]
     changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
     return next((change for change in changes if change), None)
 
 
-def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> WindowChange | None:
-    """Return the change from the first part of a series to the last; None when it is too small or by outliers.
-
-    `parts` are the end of the first part and the begin of the last.
-    """
-    at_s, rest_s = (series.known[part][0] for part in parts)
-    first, last = series.values[:at_s], series.values[rest_s:]
+def _two_parts(series: _Series, step: FitLevel) -> WindowChange | None:
+    """Return the change at a step of a series; None when it is too small or by outliers."""
+    at_s = series.known[step.begin][0]
+    first, last = series.values[:at_s], series.values[at_s:]
     before, after = _known_mean(first), _known_mean(last)
-    is_large = abs(size) > math.log(_COUNTS_RATIO if series.noise else PRACTICAL_RATIO)
+    is_large = abs(step.slope) > math.log(_least_ratio(series))
     is_clear = _plain_t(first, last) > (_COUNTS_PLAIN_T if series.noise else _PLAIN_T)
     if before is None or after is None or not is_large or not is_clear:
         return None
     effect = min(len(first), len(last)) / len(series.values) * abs(after - before) / max(before, after)
-    if effect <= _PARTS_EFFECT_RATIO:
+    return WindowChange(at_s, before, after) if effect > _PARTS_EFFECT_RATIO else None
+
+
+def _slow_change(series: _Series) -> WindowChange | None:
+    """Return the change between the parts of a third that differ most; None when it is too small."""
+    known = [0.0 if value is None else 1.0 for value in series.values]
+    parts = extremes([value or 0.0 for value in series.values], known)
+    if parts is None or parts.least <= 0 or parts.greatest / parts.least <= _least_ratio(series):
         return None
-    return WindowChange(at_s, before, after, is_gradual=parts[0] != parts[1])
+    return WindowChange.of(parts)
+
+
+def _least_ratio(series: _Series) -> float:
+    return _COUNTS_RATIO if series.noise else PRACTICAL_RATIO
+
+
+def _shortened(values: Sequence[float]) -> list[float]:
+    """Return the means of neighbours, so that few enough values are left."""
+    width = math.ceil(len(values) / _SLOW_COUNT_MOST)
+    return [fmean(values[begin : begin + width]) for begin in range(0, len(values) - width + 1, width)]
 
 
 def _interval(series: _Series, level: FitLevel) -> WindowChange | None:
@@ -241,20 +265,6 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
 def _largest_t(count: int, correlation: float) -> float:
     """Return the t that chance exceeds in 0.05 % of series of so many correlated values."""
     return t_value(count * (1 - correlation) / (1 + correlation) - 2)
-
-
-def _best_trend(series: _Series) -> BestFit:
-    """Return the best of a line and the decays; its slope is over the series, its t in units as in `_best_level`."""
-    functions = candidates(len(series.logs))
-    fit, correlation = Fit(series.logs, functions), _FIRST_CORRELATION
-    best = fit.best(correlation)
-    for _ in range(_ITERATIONS):
-        if math.isfinite(best.t):
-            correlation = _correlation(residuals(series.logs, functions[best.index].values), series.noise)
-            best = fit.best(correlation)
-    values = functions[best.index].values
-    size, limit = abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation)
-    return replace(best, slope=size, t=best.t / limit)
 
 
 def _correlation(residuals: Sequence[float], noise: float) -> float:

@@ -244,6 +244,13 @@ def hostile_server(certificate: Path | None = None) -> Iterator[HostileServer]:
             context.load_cert_chain(certificate)
             listener = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
         server = HostileServer(listener)
-        threading.Thread(target=server.serve, daemon=True).start()
+        thread = threading.Thread(target=server.serve, daemon=True)
+        thread.start()
         yield server
+        # Closing alone leaves the thread in its call, which the kernel may restart with the number of the file: then it
+        # takes the connections of a later server that has this number, and answers them.
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+        assert not thread.is_alive(), "a server of a test did not end"
         listener.close()

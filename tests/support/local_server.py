@@ -8,11 +8,15 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # users of a load connect at once
+
+
 @contextmanager
 def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iterator[int]:
     """Serve on 127.0.0.1 by a handler that has these attributes; give the port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (handler,), attributes))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), type("Bound", (handler,), attributes))
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server.server_address[1]
     server.shutdown()

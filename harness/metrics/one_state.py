@@ -1,0 +1,130 @@
+"""Compares the reported numbers of any part of the window with those of any other: is it one state of the system?
+
+A number is a ratio of two sums: elapsed time to samples, errors to samples, samples to seconds. A run is in one state
+when each number is about the same in any part of a third or more. The parts differ when the greatest number of a third
+and the least differ by more than a limit, and by more than chance.
+
+What chance makes of an average or a rate is estimated from the series: `steadiness` looks for parts of another level,
+`slow_noise` for slow changes of any other shape. Shares (errors, slow samples, labels) are counts: `share_scan`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.base import units
+from harness.metrics.extremes import extremes
+from harness.metrics.share_scan import share_ratio
+from harness.metrics.steadiness import WindowChange, find_change
+from harness.metrics.timeline import SecondFigures
+
+# Shares differ by at least so much, and by this share of the greater.
+SHARE_LEAST, SHARE_RATIO = 0.01, 0.25
+# The users of a closed load are the same in this share of the seconds.
+_CONSTANT_RATIO = 0.9
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
+
+    `text` formats the number. A share counts samples of a kind among all; a count is a number of samples.
+    """
+
+    name: str
+    amounts: Sequence[float]
+    weights: Sequence[float]
+    text: Callable[[float], str]
+    is_share: bool = False
+    is_count: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A number that is not the same in all parts, and how it changes: positions are in cells."""
+
+    figure: Figure
+    change: WindowChange
+
+    def text(self, from_s: int = 0, cell_s: float = 1.0) -> str:
+        """Return the sentence for people; cells last `cell_s` seconds, the first one begins at `from_s`."""
+        return f"the {self.figure.name} depends on when you look: {self.when(from_s, cell_s)}"
+
+    def when(self, from_s: int = 0, cell_s: float = 1.0) -> str:
+        """Return which values the number has, and when."""
+        change = self.change
+        before, after = map(self.figure.text, (change.before, change.after))
+
+        def second(cell: int) -> int:
+            return round(from_s + cell * cell_s)
+
+        if change.parts:
+            first, last = (f"from {second(part.from_s)} to {second(part.to_s)} s" for part in change.parts)
+            return f"{before} {first}, {after} {last}"
+        if change.until_s is not None:
+            return f"{after} from {second(change.at_s)} to {second(change.until_s)} s, otherwise {before}"
+        return f"{before} before {second(change.at_s)} s, {after} after"
+
+
+def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+    """Return the first reported number of a series of seconds that is not one of one state; None when all are.
+
+    With `is_open` requests do not wait for answers.
+    """
+    is_free = is_open or not _are_users_constant(seconds)
+    found = (find_difference(figure, is_open=is_free) for figure in figures_of(seconds))
+    return next((one for one in found if one), None)
+
+
+def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+    """Return how the average response time differs between parts; None when it does not."""
+    return find_difference(figures_of(seconds)[0], is_open=is_open or not _are_users_constant(seconds))
+
+
+def figures_of(seconds: Sequence[SecondFigures]) -> tuple[Figure, ...]:
+    """Return average, errors and throughput of a series of seconds."""
+    counts = [float(one.sample_count) for one in seconds]
+    return (
+        Figure("average", [float(one.elapsed_sum_ms) for one in seconds], counts, _ms_text),
+        Figure("share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True),
+        Figure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
+    )
+
+
+def find_difference(figure: Figure, *, is_open: bool) -> Difference | None:
+    """Return the parts between which a number differs by more than the limit and more than chance; None without."""
+    if not sum(figure.weights):
+        return None
+    if figure.is_share:
+        return _share_difference(figure)
+    values = [
+        amount / weight if weight else None for amount, weight in zip(figure.amounts, figure.weights, strict=True)
+    ]
+    sample_count = sum(figure.amounts if figure.is_count else figure.weights)
+    change = find_change(values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open)
+    return Difference(figure, change) if change else None
+
+
+def _share_difference(figure: Figure) -> Difference | None:
+    parts = extremes(figure.amounts, figure.weights)
+    if parts is None or parts.greatest - parts.least < max(SHARE_LEAST, SHARE_RATIO * parts.greatest):
+        return None
+    if share_ratio(figure.amounts, figure.weights) <= 1:
+        return None
+    return Difference(figure, WindowChange.of(parts))
+
+
+def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
+    """Return whether nearly all seconds have the same number of active users."""
+    users = [second.active_users for second in seconds if second.active_users is not None]
+    return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
+
+
+def _ms_text(value_ms: float) -> str:
+    return f"{value_ms:.0f} ms"
+
+
+def _share_text(share: float) -> str:
+    return f"{units.percent_text(share, 1)} %"
