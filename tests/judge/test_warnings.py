@@ -71,8 +71,8 @@ EXAMPLES = {
         "constant_s": "600",
     },
     "one-state": {
-        "brief": "Not steady: response times were 195 ms from 50 to 80 s, otherwise 49 ms",
-        "advice": "Averages and percentiles mix several states. Run longer, or count one interval.",
+        "brief": "The average depends on when you look: 49 to 195 ms",
+        "advice": "It was 195 ms from 50 to 80 s, otherwise 49 ms. Run longer, or count one interval.",
     },
     "read-counted": {
         "brief": "The system became slower within the 28 s that are excluded as warm-up",
@@ -390,7 +390,7 @@ def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
 def test_a_run_that_is_not_steady_names_the_remedy():
     window = Window("steady", 0, 50, 50, 50, is_steady=False, reason="response times did not settle")
     text = warnings_of(two_users(), window=window)["one-state"]
-    assert text.startswith("Not steady: response times did not settle. ")
+    assert text.startswith("Response times did not settle. ")
     assert "--window FROM..TO" in text
 
 
