@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.metrics.figures import LOAD, LabelFigures, group_of
@@ -45,16 +46,11 @@ def law_of(
     seconds = series.by_second(first_s, max(own_s.last_s, window.to_s - 1))
     inside = Interval(window.from_s - first_s, window.to_s - first_s)
     counted = seconds[inside.from_s : inside.to_s]
-    sample_count = sum(second.sample_count for second in counted)
-    parts_ms, names = 0.0, {label.label for label in labels}
-    for label in labels:
-        if not label.is_transaction and is_sub_result(label.label, names):
-            parts_ms += label.average_ms * label.sample_count
-            sample_count -= label.sample_count
+    times, counts = _without_parts(labels)
+    sample_count = counts * sum(second.sample_count for second in counted)
     paused_ms = pauses_ms(groups, span_ms) if groups else sample_count * think_s * MS_PER_S
     active_ms = sum(group.users_s(*span_ms) for group in groups) * MS_PER_S if groups else None
-    busy_ms = max(0.0, waiting_ms(seconds, inside) - parts_ms) + paused_ms
-    return littles_law(counted, span_ms.length_ms, busy_ms, active_ms)
+    return littles_law(counted, span_ms.length_ms, times * waiting_ms(seconds, inside), paused_ms, active_ms)
 
 
 def users_by_second(groups: Sequence[GroupCounts]) -> list[int]:
@@ -75,6 +71,24 @@ def begin_s(groups: Iterable[GroupCounts]) -> int:
         group.from_s + group.step_s * next((at for at, ms in enumerate(group.alive_ms) if ms), 0) for group in groups
     )
     return min(firsts, default=0)
+
+
+class _Share(NamedTuple):
+    """The share of the times and that of the samples, 0-1, of rows that are no parts of others."""
+
+    times: float
+    counts: float
+
+
+def _without_parts(labels: Sequence[LabelFigures]) -> _Share:
+    names = {label.label for label in labels}
+    requests = [label for label in labels if not label.is_transaction]
+    own = [label for label in requests if not is_sub_result(label.label, names)]
+    times, counts = (
+        [sum(of(label) for label in some) for some in (own, requests)]
+        for of in (lambda label: label.average_ms * label.sample_count, lambda label: label.sample_count)
+    )
+    return _Share(times[0] / times[1] if times[1] else 1.0, counts[0] / counts[1] if counts[1] else 1.0)
 
 
 def is_sub_result(label: str, names: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from harness.metrics.timeline import SecondFigures
 class LittlesLaw:
     """Average active users according to JMeter, and those who waited or paused on average in the same seconds.
 
-    `ratio` is the second divided by the first: 1.0 when every active user was always waiting or thinking.
+    `pausing_users` are those of them who paused; absent in older files. `ratio` is the second divided by the first: 1.0 when every active user was always waiting or thinking.
     Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
     """
 
@@ -23,12 +23,17 @@ class LittlesLaw:
     busy_users: float
     ratio: float
     over_s: float
+    pausing_users: float = 0.0
 
 
 def littles_law(
-    seconds: Sequence[SecondFigures], span_ms: int, busy_ms: float, active_ms: float | None = None
+    seconds: Sequence[SecondFigures],
+    span_ms: int,
+    waited_ms: float,
+    paused_ms: float = 0.0,
+    active_ms: float | None = None,
 ) -> LittlesLaw | None:
-    """Return the check for seconds that last `span_ms` in total, in which users waited and paused for `busy_ms`.
+    """Return the check for seconds that last `span_ms` in total, in which users waited and paused.
 
     `active_ms` is for how long users were there, where that was counted; else their number is that of the samples.
     None without users: the JTL lacks allThreads or has no samples.
@@ -37,8 +42,9 @@ def littles_law(
     if not users or not sum(users) or span_ms <= 0:
         return None
     active = sum(users) / len(users) if not active_ms else active_ms / span_ms
-    busy = busy_ms / span_ms
-    return LittlesLaw(active, max(users), busy, busy / active, span_ms / MS_PER_S)
+    waiting, pausing = waited_ms / span_ms, paused_ms / span_ms
+    busy = waiting + pausing
+    return LittlesLaw(active, max(users), busy, busy / active, span_ms / MS_PER_S, pausing)
 
 
 def waiting_ms(seconds: Sequence[SecondFigures], window: Interval) -> float:

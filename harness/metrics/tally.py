@@ -145,7 +145,7 @@ class SampleTally:
         """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
         (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
-            latency_ms, connect_ms, sample_count, error_count, group_users, _,
+            latency_ms, connect_ms, sample_count, error_count, group_users, _, host,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
         window_ms = self.window_ms
@@ -154,8 +154,9 @@ class SampleTally:
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))
         is_transaction = message.startswith(TRANSACTION_MESSAGE)
-        known = self._entries.get((thread_name, label, is_transaction))
-        key, source, counts = known or self._entry(thread_name, label, is_transaction)
+        thread = f"{host} {thread_name}" if host else thread_name
+        known = self._entries.get((thread, label, is_transaction))
+        key, source, counts = known or self._entry(thread_name, label, is_transaction, host)
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
@@ -193,13 +194,16 @@ class SampleTally:
         """How many rows were read, also those that could not be used; a row of several samples counts as these."""
         return sum(code.sample_count for code in self.codes.values()) + self.dropped.count
 
-    def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
+    def _entry(
+        self, thread_name: str, label: str, is_transaction: bool, host: str
+    ) -> tuple[LabelKey, Source, LabelCounts]:
         """Return where the samples of a thread with this label are counted, and remember it."""
         key = LabelKey(group_of(thread_name, label, self.once), label, is_transaction)
-        source = Source(self.file, generator_of(thread_name))
+        source = Source(self.file, generator_of(thread_name) or host)
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
-        entry = self._entries[thread_name, label, is_transaction] = key, source, self.counts(key, source)
+        thread = f"{host} {thread_name}" if host else thread_name
+        entry = self._entries[thread, label, is_transaction] = key, source, self.counts(key, source)
         return entry
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:

@@ -63,9 +63,8 @@ def measure(evidence: Evidence) -> Sides:
         return Sides()
     worst = max(checks, key=lambda check: (check.balance is Balance.DOUBT, check.difference))
     law, load = worst.law, worst.load
-    waiting = load.average_ms / units.MS_PER_S * load.sample_count / law.over_s
     left = f"{law.active_users:.1f} users{worst.of}"
-    right = f"{waiting:.1f} waiting + {max(0.0, law.busy_users - waiting):.1f} pausing"
+    right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
     brief = (
