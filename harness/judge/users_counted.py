@@ -84,10 +84,8 @@ def _without_parts(labels: Sequence[LabelFigures]) -> _Share:
     names = {label.label for label in labels}
     requests = [label for label in labels if not label.is_transaction]
     own = [label for label in requests if not is_sub_result(label.label, names)]
-    times, counts = (
-        [sum(of(label) for label in some) for some in (own, requests)]
-        for of in (lambda label: label.average_ms * label.sample_count, lambda label: label.sample_count)
-    )
+    times = [sum(label.average_ms * label.sample_count for label in some) for some in (own, requests)]
+    counts = [sum(label.sample_count for label in some) for some in (own, requests)]
     return _Share(times[0] / times[1] if times[1] else 1.0, counts[0] / counts[1] if counts[1] else 1.0)
 
 

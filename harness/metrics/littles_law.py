@@ -14,7 +14,8 @@ from harness.metrics.timeline import SecondFigures
 class LittlesLaw:
     """Average active users according to JMeter, and those who waited or paused on average in the same seconds.
 
-    `pausing_users` are those of them who paused; absent in older files. `ratio` is the second divided by the first: 1.0 when every active user was always waiting or thinking.
+    `pausing_users` are those of them who paused; absent in older files. `ratio` is the second number divided by the
+    first: 1.0 when every active user was always waiting or thinking.
     Source: J. D. C. Little, "A Proof for the Queuing Formula L = λW", 1961.
     """
 

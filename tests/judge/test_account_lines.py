@@ -210,13 +210,9 @@ def test_rows_that_jmeter_wrote_and_the_file_lacks_are_missing(missing, state):
 
 
 def test_a_tail_that_is_slower_than_the_window_is_a_doubt():
-    samples = users_of()
-    slow = [
-        one._replace(elapsed_ms=5 * one.elapsed_ms, all_threads=10)
-        for one in samples
-        if one.start_ms >= (START_S + 120) * 1000
-    ]
-    tally = tally_of([*(one for one in samples if one.start_ms < (START_S + 120) * 1000), *slow])
+    samples, begin_ms = users_of(), (START_S + 120) * 1000
+    before, after = ([one for one in samples if (one.start_ms >= begin_ms) is late] for late in (False, True))
+    tally = tally_of([*before, *(one._replace(elapsed_ms=5 * one.elapsed_ms, all_threads=10) for one in after)])
     summary = summarise(tally, "x", None, options=SummaryOptions(window=window_of(tally, STEADY, None)))
     found = line(summary, "read-counted")
     assert found.balance is Balance.DOUBT, account_table(summary.account)
