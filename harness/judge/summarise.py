@@ -226,13 +226,21 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(
+            run,
+            tally.span_ms(GROUPS),
+            tally.back_ms,
+            longest_ms,
+            has_transactions=bool(tally.cut or tally.transactions.seconds),
+        ),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
         origin_s=origin_s,
         row_count=tally.row_count,
         whole=groups.whole.total if groups.whole else None,
         seconds=tuple(seconds),
+        cut=tally.cut,
+        untimed=tally.untimed,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -123,6 +123,9 @@ class SampleTally:
         own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
         self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
+        self.transaction_labels: set[str] = set()
+        # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
+        self.cut, self.untimed = Counter[str](), Counter[str]()
         self.once = frozenset(scope.once_labels)
         self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
@@ -151,9 +154,15 @@ class SampleTally:
         window_ms = self.window_ms
         if window_ms and not window_ms.from_ms <= end_ms < window_ms.to_ms:
             return None
+        is_transaction = message.startswith(TRANSACTION_MESSAGE)
+        if not message and label in self.transaction_labels:
+            self.cut[label] += sample_count
+            return None
+        if is_transaction and not (thread_name or elapsed_ms):
+            self.untimed[label] += sample_count
+            return None
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))
-        is_transaction = message.startswith(TRANSACTION_MESSAGE)
         thread = f"{host} {thread_name}" if host else thread_name
         known = self._entries.get((thread, label, is_transaction))
         key, source, counts = known or self._entry(thread_name, label, is_transaction, host)
@@ -192,7 +201,8 @@ class SampleTally:
     @property
     def row_count(self) -> int:
         """How many rows were read, also those that could not be used; a row of several samples counts as these."""
-        return sum(code.sample_count for code in self.codes.values()) + self.dropped.count
+        beside = self.cut.total() + self.untimed.total()
+        return sum(code.sample_count for code in self.codes.values()) + beside + self.dropped.count
 
     def _entry(
         self, thread_name: str, label: str, is_transaction: bool, host: str
@@ -202,6 +212,8 @@ class SampleTally:
         source = Source(self.file, generator_of(thread_name) or host)
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
+        if is_transaction:
+            self.transaction_labels.add(label)
         thread = f"{host} {thread_name}" if host else thread_name
         entry = self._entries[thread, label, is_transaction] = key, source, self.counts(key, source)
         return entry
@@ -258,6 +270,9 @@ class SampleTally:
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
         self.dropped.merge(other.dropped, 0)
+        self.transaction_labels |= other.transaction_labels
+        self.cut += other.cut
+        self.untimed += other.untimed
         self.names.update(other.names)
         self.stored.update(other.stored)
 
