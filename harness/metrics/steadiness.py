@@ -109,22 +109,29 @@ class WindowChange:
 class _Series:
     """A series without outliers: the logarithms of `known`, pairs of a second and its value.
 
-    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share.
+    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share, `memory`
+    for how many logarithms noise resembles itself.
     """
 
     known: Sequence[tuple[int, float]]
     logs: Sequence[float]
     values: Sequence[float | None]
     noise: float
+    memory: float = 0.0
 
 
 def find_change(
-    values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
+    values: Sequence[float | None],
+    per_second: float,
+    are_counts: bool = False,
+    is_open: bool = False,
+    memory_s: float = 0.0,
 ) -> WindowChange | None:
     """Return the clearest change of a series with one value per second; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
     (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
+    Requests that wait for each other resemble each other for `memory_s`.
     """
     width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
     bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
@@ -137,8 +144,25 @@ def find_change(
         raw = [value for _, value in known]
         return WindowChange(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
-    series = _Series(known, _without_outliers(logs), values, noise)
+    series = _Series(known, _without_outliers(logs), values, noise, memory_s / width_s)
     return _change_within(series, is_open)
+
+
+def find_level(values: Sequence[float]) -> WindowChange | None:
+    """Return the clearest step or interval of another level of a short series without gaps; None without one.
+
+    The values are means of many samples. A level must be clear, and differ as much as averages of two runs may.
+    """
+    if len(values) < _LEVEL_VALUES_LEAST or min(values) <= 0:
+        return None
+    series = _Series(list(enumerate(values)), [math.log(value) for value in values], values, 0.0)
+    for is_interval, limit in ((False, _STEP_T[True]), (True, _INTERVAL_T[True])):
+        level = _best_level(series, is_interval=is_interval)
+        if level.t > limit and abs(level.slope) > math.log(_LEVEL_RATIO):
+            inside, outside = values[level.begin : level.end], [*values[: level.begin], *values[level.end :]]
+            until = level.end if is_interval else None
+            return WindowChange(level.begin, fmean(outside), fmean(inside), until_s=until)
+    return None
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
@@ -187,7 +211,8 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
-    slow = math.sqrt(slow_ratio(_shortened(series.logs)) / _SLOW_LIMIT[is_open])
+    width = math.ceil(len(series.logs) / _SLOW_COUNT_MOST)
+    slow = math.sqrt(slow_ratio(_shortened(series.logs, width), series.memory / width) / _SLOW_LIMIT[is_open])
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
         (step.t / _STEP_T[is_open], partial(_two_parts, series, step)),
@@ -224,9 +249,8 @@ def _least_ratio(series: _Series) -> float:
     return _COUNTS_RATIO if series.noise else PRACTICAL_RATIO
 
 
-def _shortened(values: Sequence[float]) -> list[float]:
-    """Return the means of neighbours, so that few enough values are left."""
-    width = math.ceil(len(values) / _SLOW_COUNT_MOST)
+def _shortened(values: Sequence[float], width: int) -> list[float]:
+    """Return the means of so many neighbours."""
     return [fmean(values[begin : begin + width]) for begin in range(0, len(values) - width + 1, width)]
 
 
