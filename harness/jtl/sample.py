@@ -97,8 +97,9 @@ class Dropped:
     """The records that a reader dropped: their number, and the first line numbers with the reasons.
 
     `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
-    another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `surplus` has the
-    number of records by the number of fields that they have too many.
+    another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `cut_count` are
+    files that end early, each as one dropped record. `surplus` has the number of records by the number of fields
+    that they have too many.
     """
 
     count: int = 0
@@ -106,12 +107,16 @@ class Dropped:
     header_lines: list[int] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     torn_end_count: int = 0
+    cut_count: int = 0
     surplus: dict[int, int] = field(default_factory=dict)
 
-    def note(self, line_number: int, reason: str, *, surplus: int = 0, is_torn_end: bool = False) -> None:
-        """Count a dropped record that began in `line_number` and has `surplus` fields too many."""
+    def note(
+        self, line_number: int, reason: str, *, surplus: int = 0, is_torn_end: bool = False, is_cut: bool = False
+    ) -> None:
+        """Count a dropped record that began in `line_number`, and has `surplus` fields too many."""
         self.count += 1
         self.torn_end_count += is_torn_end
+        self.cut_count += is_cut
         if surplus > 0:
             self.surplus[surplus] = self.surplus.get(surplus, 0) + 1
         if len(self.first) < FIRST_LINES_MOST:
@@ -121,7 +126,12 @@ class Dropped:
     def surplus_fields(self) -> int:
         """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
         fields, count = next(iter(self.surplus.items()), (0, 0))
-        return fields if count and count >= self.count - self.torn_end_count else 0
+        return fields if count and count >= self.unread_count else 0
+
+    @property
+    def unread_count(self) -> int:
+        """How many records could not be read, without those with which files end."""
+        return self.count - self.torn_end_count - self.cut_count
 
     @property
     def first_text(self) -> str:
@@ -136,6 +146,7 @@ class Dropped:
         self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
         del self.header_lines[FIRST_LINES_MOST:]
         self.torn_end_count += other.torn_end_count
+        self.cut_count += other.cut_count
         for fields, count in other.surplus.items():
             self.surplus[fields] = self.surplus.get(fields, 0) + count
         self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))

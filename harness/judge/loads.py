@@ -147,7 +147,7 @@ def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad
         if peak < requested and load.is_staged and load.longest_peak_s < _PEAK_LEAST_S:
             continue
         what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
-        reasons.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
+        reasons.append(what)
     return reasons
 
 

@@ -37,6 +37,7 @@ ORDER = (
     "throttled",
     "one-state",
     "read-counted",
+    "same-work",
     "growth",
     "consumer-lag",
     # There is too little of everything.

@@ -63,7 +63,7 @@ def read_tally(
             tally = _tally(file, given, replace(scope, file=number), columns, progress)
             dropped = tally.dropped
             if file.truncated:
-                dropped.note(0, file.truncated)
+                dropped.note(0, file.truncated, is_cut=True)
             file.check_unchanged()
         tally.names = tally.names or {number: given.name}
         if len(inputs) > 1 and not scope.window_ms and not may_be_alike:

@@ -121,6 +121,7 @@ class _Dropped:
     header_lines: tuple[int, ...]
     unknown: tuple[str, ...] = ()
     torn_end_count: int = 0
+    cut_count: int = 0
     surplus: tuple[tuple[int, int], ...] = ()
 
 
@@ -239,8 +240,8 @@ class _Reader:
         """Return the tally."""
         content, tally, dropped = self._content, self._tally, self._content.dropped
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
-        torn_end_count = _whole(dropped.torn_end_count, "torn_end_count")
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, torn_end_count, dict(dropped.surplus))
+        ends = (_whole(dropped.torn_end_count, "torn_end_count"), _whole(dropped.cut_count, "cut_count"))
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

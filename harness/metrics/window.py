@@ -44,6 +44,8 @@ _LEVEL_LEAST_S = 3
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
+# How the reason of a window begins of which too few intervals have samples.
+_SPARSE = "only"
 # After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
 
@@ -82,6 +84,11 @@ class Window:
     def is_too_short(self) -> bool:
         """Whether too little is left between ramp-up and tail to find out whether it is steady."""
         return self.is_steady is False and self.length_s < STEADY_LEAST_S
+
+    @property
+    def is_too_sparse(self) -> bool:
+        """Whether too few intervals have samples to find out whether it is steady."""
+        return self.is_steady is False and self.reason.startswith(_SPARSE)
 
     @classmethod
     def whole(cls, run_s: int) -> Window:
@@ -158,7 +165,8 @@ def describe(window: Window) -> str:
     else:
         measured = f"Measured window: {window.from_s} s to {window.to_s} s of {window.run_s} s"
     if window.is_steady is not None:
-        measured += " (steady)" if window.is_steady else " (not steady)"
+        is_untold = window.is_too_short or window.is_too_sparse
+        measured += " (steady)" if window.is_steady else " (too short to tell)" if is_untold else " (not steady)"
     cuts = []
     if window.ramp_cut_s:
         cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp-up {window.ramp_cut_s} s")
@@ -202,7 +210,9 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     if len(means) < BATCHES_NEEDED:
         reason = _too_short(length_s)
     elif known_count < BATCHES_NEEDED:
-        reason = f"only {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
+        reason = (
+            f"{_SPARSE} {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
+        )
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])

@@ -245,8 +245,8 @@ def _remarks(summary: RunSummary) -> Iterator[ScreenLine]:
         yield ScreenLine(((f"{left_out}: see the report.", _QUIET),))
     if summary.window.run_s:
         yield ScreenLine(((describe(summary.window), ""),), 2)
-    if text := account_line(summary.account):
-        yield ScreenLine(((text, ""),), 2)
+        if text := account_line(summary.account):
+            yield ScreenLine(((text, ""),), 2)
     if error := first_error(summary):
         yield ScreenLine(((one_line(error), ""),), 2)
     if summary.generators:

@@ -127,6 +127,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         left_out_arrivals=ended.left_out_arrivals if ended else noted.left_out_count,
         deaths=tuple(replace(one, cause=masked(one.cause, spec.hidden)) for one in deaths),
         rows=ended.rows if ended else noted.rows,
+        groups=tuple(one.masked(spec.hidden) for one in (ended.groups if ended else noted.groups)),
         heap_dumps={path.name: path.stat().st_size for path in sorted(directory.path.glob("*.hprof"))},
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,

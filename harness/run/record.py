@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from harness.plan.goal import Goal
 from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
+from harness.run.group_counts import GroupCounts
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.queries import CloudWatchSpec
@@ -156,7 +157,8 @@ class RunRecord:
     `otlp` is what a receiver of OpenTelemetry data got; None when nothing was sent.
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `deaths` are threads that an Error or an exception ended. `rows` is what JMeter wrote; None when that is not known,
-    as of older runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name.
+    as of older runs. `groups` are what the users of each thread group did; empty when that is not known, as of older
+    runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
     none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
     load ran at the same time on the machine.
@@ -219,6 +221,7 @@ class RunRecord:
     other_addresses: str = ""
     deaths: tuple[DeathRecord, ...] = ()
     rows: RowsRecord | None = None
+    groups: tuple[GroupCounts, ...] = ()
     heap_dumps: Mapping[str, int] = field(default_factory=dict)
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION

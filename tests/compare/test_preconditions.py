@@ -49,10 +49,10 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
     [
         ({"plan": "other"}, "plan: tiny in the baseline, other in the contender"),
         ({"load": closed_load(users=4)}, "users: 2 in the baseline, 4 in the contender"),
-        ({"load": closed_load(duration_s=200.0)}, "duration (s): 100 in the baseline, 200 in the contender"),
+        ({"load": closed_load(duration_s=200.0)}, "duration (s): none in the baseline, 200 in the contender"),
         (
-            {"load": closed_load(duration_s=None, loops=9)},
-            "duration (s): 100 in the baseline, none in the contender; loops: none in the baseline, 9 in the contender",
+            {"load": closed_load(ramp_s=9.0, loops=9)},
+            "loops: 50 in the baseline, 9 in the contender; ramp-up (s): 1 in the baseline, 9 in the contender",
         ),
         ({"load": closed_load(ramp_s=9.0)}, "ramp-up (s): 1 in the baseline, 9 in the contender"),
         ({"load": closed_load(think_time_s=0.5)}, "think time (s): 0 in the baseline, 0.5 in the contender"),

@@ -7,7 +7,8 @@ from string import Formatter
 import pytest
 
 from harness.jtl.sample import Dropped
-from harness.judge import warnings
+from harness.judge import summarise, warnings
+from harness.judge.account import LINES, Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.verdict import DOUBTFUL
 from harness.judge.warning_order import ORDER
@@ -16,6 +17,7 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
+from harness.plan.load.model import OPEN, LoadRecord
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry.table import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -36,19 +38,24 @@ EXAMPLES = {
     },
     "offered-read": {
         "brief": "Rows are missing, or a clock was set: no samples for 59 min 59 s",
-        "why": "This is no stall: too few samples waited meanwhile (62 s to 3661 s).",
+        "advice": "This is no stall: too few samples waited meanwhile (62 s to 3661 s). Run again.",
     },
     "appended": {"count": "2", "lines": "1002"},
     "long-span": {"days": "31"},
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},
-    "asked-offered": {"arrivals": "1,200 arrivals were", "most": "5,000", "heap": "1024"},
+    "asked-offered": {
+        "brief": "2 of 20 users ended at 150 s of the requested 10 min",
+        "advice": "A data file may have ended that stops its users. Look in jmeter.log for threads that ended.",
+    },
     "generator-cpu": {"plural": "s", "percent": "85", "cores": "2 cores of gen2"},
     "few-parts": {
         "parts": "8 parts are", "busy": "3", "limit": "80", "enough": "at least 10",
         "machines": "96 % of the 2 cores of gen2",
     },
-    "users-time": {"active": "1.0", "of": " of Buy", "busy": "0.5", "round_ms": "983", "accounted_ms": "500"},
-    "asked-offered": {"names": "gen2", "when": "began late (gen2 60 s)", "first": "0", "last": "130"},
+    "users-time": {
+        "brief": "The load generator may be the bottleneck: 1.0 users of Buy active, 0.5 busy",
+        "advice": "Look at the generator's CPU, or drive from a machine of its own.",
+    },
     "slow-generator": {"names": "gen2, gen3", "factor": "1.5"},
     "failing-generator": {"names": "gen2, gen3", "factor": "2"},
     "clocks-apart": {"most": "500 ms", "clocks": "gen2 -500 ms"},
@@ -63,8 +70,15 @@ EXAMPLES = {
         "times": "response times rose from 200 to 999 ms", "failed": "", "balances": "", "began_s": "600",
         "constant_s": "600",
     },
-    "one-state": {"why": "response times were 195 ms from 50 to 80 s, otherwise 49 ms", "lost": ""},
-    "read-counted": {"seconds": "28", "why": "response times changed at 12 s: 10 ms before, 50 ms after"},
+    "one-state": {
+        "brief": "The average depends on when you look: 49 to 195 ms",
+        "advice": "It was 195 ms from 50 to 80 s, otherwise 49 ms. Run longer, or count one interval.",
+    },
+    "read-counted": {
+        "brief": "The system became slower within the 28 s that are excluded as warm-up",
+        "advice": "In these seconds response times changed at 12 s: 10 ms before, 50 ms after. Look at its CPU.",
+    },
+    "same-work": {"brief": "Pay is only in the baseline", "advice": "Look at each label."},
     "too-short": {"length": "8 s", "least": "50 s", "remedy": "Run again with DURATION=60s."},
     "too-few-samples": {"count": "98", "least": "100", "remedy": "Run longer."},
 }  # fmt: skip
@@ -144,6 +158,9 @@ def test_what_only_follows_from_another_warning_is_not_listed(monkeypatch, cause
 
     def raised(*codes):
         found = {}
+        off = Sides(balance=Balance.DOUBT, brief="x", advice="x")
+        account = {line.code: off if line.code in codes else Sides() for line in LINES}
+        monkeypatch.setattr(summarise, "measured", lambda _, found=account: found)
         for code, kind in kinds.items():
             values = [dict.fromkeys((name for _, name, _, _ in Formatter().parse(kind.full_text) if name), "x")]
             found[code] = replace(kind, needs=(), found_in=lambda _, each=values if code in codes else (): each)
@@ -273,9 +290,11 @@ def test_a_generator_that_uses_all_cpu_is_a_warning():
 
 
 def test_arrivals_that_were_left_out_make_a_run_doubtful_with_their_number():
-    found = warnings_of(two_users(), record(left_out_arrivals=1200, users_most=5000))
+    load = LoadRecord(OPEN, None, 26.0, 0.0, 50.0, None, 0.0)
+    found = warnings_of(two_users(), record(load=load, left_out_arrivals=1200, users_most=5000))
     assert found["asked-offered"].startswith("1,200 arrivals were not made: 5,000 users were waiting. ")
-    assert "asked-offered" not in warnings_of(two_users(), record(users_most=5000))
+    fair = record(load=replace(load, rate_per_s=2.0), users_most=5000)
+    assert "asked-offered" not in warnings_of(two_users(), fair)
 
 
 def test_a_busy_machine_is_a_warning_that_says_what_shares_it():
@@ -363,7 +382,7 @@ def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
     for line in range(1, 9):
         dropped.note(line, "torn record")
     text = warnings_of([sample()], dropped=dropped)["offered-read"]
-    assert "8 records of the JTL could not be used. No metric includes them (line 1: torn record; line 2: " in text
+    assert "8 of 9 rows of the JTL could not be read. No number includes them (line 1: torn record; line 2: " in text
     assert " and more)" in text
     assert "Look at these lines" in text
 
@@ -371,7 +390,7 @@ def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
 def test_a_run_that_is_not_steady_names_the_remedy():
     window = Window("steady", 0, 50, 50, 50, is_steady=False, reason="response times did not settle")
     text = warnings_of(two_users(), window=window)["one-state"]
-    assert text.startswith("Not steady: response times did not settle. ")
+    assert text.startswith("Response times did not settle. ")
     assert "--window FROM..TO" in text
 
 

@@ -120,7 +120,7 @@ def test_rows_lost_by_a_full_disk_make_the_run_invalid():
     assert gap.length_s == pytest.approx(2.5, abs=0.15)
     assert summary.verdict.state == "INVALID"
     (reason,) = summary.verdict.reasons
-    assert reason == "samples of at least 2 s are missing from the JTL: 8 s to 10 s"
+    assert reason == "Samples of at least 2 s are missing from the JTL: 8 s to 10 s"
 
 
 def test_the_named_gaps_add_up_to_what_is_said_to_be_missing():

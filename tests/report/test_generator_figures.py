@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from harness.jtl.sample import Dropped
+from harness.jtl.sample import Dropped, generator_of
 from harness.jtl.xml import parse_xml
 from harness.judge.summarise import summarise
 from harness.judge.summary import Observed
@@ -37,7 +37,11 @@ def samples(generator, count=300, elapsed_ms=100, errors=0, users=2, **starts):
 
 def summary_of(*groups, observed=None, **changes):
     tally = tally_of([one for group in groups for one in group])
-    return summarise(tally, "x", record(**changes), observed)
+    most = {}
+    for one in (one for group in groups for one in group):
+        name = generator_of(one.thread_name)
+        most[name] = max(one.all_threads, most.get(name, 0))
+    return summarise(tally, "x", record(**{"load": closed_load(users=sum(most.values())), **changes}), observed)
 
 
 def codes_of(summary):
@@ -177,7 +181,7 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
     summary = one_after_the_other(10, *GENERATORS[:2])
     assert summary.verdict.state == INVALID
     assert summary.verdict.reasons == (
-        "there was no load for 10 s of 50 s: "
+        "There was no load for 10 s of 50 s: "
         "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
@@ -188,5 +192,5 @@ def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows()
     # The first drives for 20 s, both are silent for 10 s, and the second one has driven before, too.
     parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
     summary = summary_of(samples(GENERATORS[0], 100), *parts)
-    assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
+    assert "Rows are missing, or a clock was set" in summary.verdict.reasons[0]
     assert "offered-read" in {warning.code for warning in summary.warnings}

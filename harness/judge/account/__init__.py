@@ -44,11 +44,7 @@ def measured(evidence: Evidence) -> dict[str, Sides]:
 
 def invalid_reasons(found: Mapping[str, Sides]) -> list[str]:
     """Return why a run is INVALID: what lines say that are out by far."""
-    return [
-        ": ".join(filter(None, (one.brief, one.advice))) if one.advice[:1].islower() else one.brief
-        for one in found.values()
-        if one.balance is Balance.INVALID
-    ]
+    return [one.brief for one in found.values() if one.balance is Balance.INVALID]
 
 
 def account_lines(found: Mapping[str, Sides], causes: Mapping[str, Sequence[str]]) -> tuple[AccountLine, ...]:
@@ -58,7 +54,6 @@ def account_lines(found: Mapping[str, Sides], causes: Mapping[str, Sequence[str]
 
 def line_of(line: LineKind, one: Sides, causes: Iterable[str] = ()) -> AccountLine:
     """Return a line as a report has it."""
-    is_off = one.balance in (Balance.DOUBT, Balance.INVALID)
     return AccountLine(
         code=line.code,
         title=line.title,
@@ -66,6 +61,6 @@ def line_of(line: LineKind, one: Sides, causes: Iterable[str] = ()) -> AccountLi
         right=one.right,
         difference_ratio=None if one.difference_ratio is None else round(one.difference_ratio, 5),
         balance=one.balance,
-        text=one.brief if is_off else "",
-        causes=tuple(causes) if is_off else (),
+        text=one.brief if one.is_off else "",
+        causes=tuple(causes) if one.is_off else (),
     )

@@ -1,13 +1,12 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left before the requested end, the load ended early, fewer arrivals were made than RATE asks for, or a load
-generator was absent for part of the time (INVALID from 10 % on).
+Seen: Users left early, arrivals of a RATE were not made, or a load generator was absent for a time (INVALID from 10 %
+on).
 
-Why it matters: The load was smaller than requested. What the users that were missing would have waited for is in no
-number.
+Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
-What to do: Look in `jmeter.log` for threads that ended. A thread group may stop a user on an error, and a data file may
-end. Of an overloaded system with a RATE read the errors and the p99 first, then drive a lower rate.
+What to do: Look in `jmeter.log` for threads that ended: a thread group may stop a user on an error, and a data file may
+end. With a RATE read the errors and the p99 first, then drive a lower rate.
 """
 
 from __future__ import annotations
@@ -73,9 +72,9 @@ def _of_users(evidence: Evidence) -> Sides:
     if peak != asked:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
         why = (
-            "the plan starts threads that USERS does not set"
+            "The plan starts threads that USERS does not set. Look at its thread groups."
             if peak > asked
-            else "run longer than the ramp-up, and look in jmeter.log for threads that ended early"
+            else "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
         )
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if not duration_s or run.load.requests or run.load.is_auto:
@@ -175,6 +174,9 @@ def _last_s(seconds: Sequence[SecondFigures]) -> int:
     return max((at + 1 for at, second in enumerate(seconds) if second.sample_count), default=0)
 
 
+_LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+
+
 def _of_loads(evidence: Evidence) -> Sides:
     """Return the users of several loads, each in a thread group of its own."""
     run = evidence.run
@@ -184,19 +186,19 @@ def _of_loads(evidence: Evidence) -> Sides:
     if evidence.was_ended:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
     if reasons := unlike_the_request(evidence.loads, loads):
-        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons))
+        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
     return Sides(left, "as asked", 0.0, Balance.BALANCED)
 
 
 def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
     """Return the line with the generators that began late or ended early, where nothing else is missing."""
-    if measured.balance in (Balance.DOUBT, Balance.INVALID):
-        return measured
     unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
     unloaded_s, run_s = sum(gap.length_s for gap in unloaded), evidence.window.run_s
     if unloaded_s > INVALID_RATIO * run_s:
         brief = _late_generators(evidence, unloaded)
-        return Sides(measured.left, measured.right, unloaded_s / run_s, Balance.INVALID, brief)
+        return Sides(measured.left, measured.right, unloaded_s / run_s, Balance.INVALID, brief, _AT_ONCE)
+    if measured.is_off:
+        return measured
     for names, when, first, last in _absent(evidence):
         brief = f"Load generator {names} was absent for part of the load"
         advice = (
@@ -206,13 +208,16 @@ def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
     return measured
 
 
+_AT_ONCE = "Look into the logs of the generators, and run again with all of them at once."
+
+
 def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
     """Return which generators began only when all others had ended, and for how long there was no load."""
     first_s = min(one.first_s for one in evidence.generators)
     late = {one.name: one.first_s - first_s for gap in gaps for one in evidence.began_after(gap)}
     began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
     times = f"{units.duration_text(sum(gap.length_s for gap in gaps))} of {units.duration_text(evidence.window.run_s)}"
-    return f"there was no load for {times}: generator {', '.join(began)}, when the others had ended"
+    return f"There was no load for {times}: generator {', '.join(began)}, when the others had ended"
 
 
 def _absent(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
@@ -239,6 +244,7 @@ LINE = LineKind(
     since="1.2.0",
     title="asked = offered",
     concerns=(ReportPart.VERDICT, ReportPart.LOAD, ReportPart.GENERATORS),
+    formerly=("left-out-arrivals", "absent-generator"),
     page=__doc__,
     measure=measure,
 )

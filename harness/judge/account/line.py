@@ -36,6 +36,11 @@ class Sides:
     brief: str = ""
     advice: str = ""
 
+    @property
+    def is_off(self) -> bool:
+        """Whether the sides are known to differ by too much."""
+        return self.balance in (Balance.DOUBT, Balance.INVALID)
+
 
 @dataclass(frozen=True)
 class AccountLine:
@@ -61,7 +66,7 @@ class LineKind:
 
     `concerns` are the parts of the report that a line in doubt is about. With `is_of_answers` it says nothing about a
     run that mostly failed. `page` is the module's docstring, a section of docs/doubtful.md. `hides` are the codes of
-    warnings and later lines that only follow from it.
+    warnings and later lines that only follow from it. `formerly` are its codes in files of earlier versions.
     """
 
     code: str
@@ -70,6 +75,7 @@ class LineKind:
     concerns: tuple[ReportPart, ...]
     is_of_answers: bool = False
     hides: tuple[str, ...] = ()
+    formerly: tuple[str, ...] = ()
     page: str | None
     measure: Callable[[Evidence], Sides]
 
@@ -79,7 +85,7 @@ class LineKind:
 
     @property
     def warning(self) -> WarningKind:
-        """The warning of a line in doubt."""
+        """The warning of a line that does not balance."""
         return WarningKind(
             code=self.code,
             since=self.since,
@@ -90,7 +96,7 @@ class LineKind:
             brief="{brief}",
             text="{advice}",
             page=self.page,
-            found_in=lambda evidence: doubt_values(self.measured(evidence)),
+            found_in=lambda evidence: values_of(self.measured(evidence)),
         )
 
 
@@ -104,7 +110,6 @@ def judged(difference_ratio: float, doubt_ratio: float, invalid_ratio: float | N
     return Balance.DOUBT if difference_ratio > doubt_ratio else Balance.BALANCED
 
 
-def doubt_values(measured: Sides) -> list[Mapping[str, str]]:
-    """Return the values for the text of a line's warning; nothing where it is not in doubt."""
-    is_in_doubt = measured.balance is Balance.DOUBT
-    return [{"brief": measured.brief, "advice": measured.advice}] if is_in_doubt else []
+def values_of(measured: Sides) -> list[Mapping[str, str]]:
+    """Return the values for the text of a line's warning; nothing where it balances."""
+    return [{"brief": measured.brief, "advice": measured.advice}] if measured.is_off else []

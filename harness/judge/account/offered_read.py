@@ -1,13 +1,12 @@
 """Compares the rows that JMeter wrote with those that were read.
 
-Seen: JMeter wrote more rows than the JTL has, or rows could not be read, beyond a torn last one (INVALID from 3 % on).
-Or the number that JMeter wrote is not known, and no sample ended for a while, but too few waited for a stall (INVALID
-from 10 % of the time on).
+Seen: Rows are missing or could not be read, beyond a torn last one (INVALID from 3 % on). Or no sample ended for a
+while, and too few waited for a stall.
 
 Why it matters: No number includes these rows, and they are not lost at random: often they are the failures.
 
-What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Where a message has the delimiter, let the writer
-quote its fields. To use one part of the file: `./aggregate.py table FILE --window FROM..TO`.
+What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote fields with a delimiter. Or
+count one part: `./aggregate.py table FILE --window FROM..TO`.
 """
 
 from __future__ import annotations
@@ -25,23 +24,34 @@ def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
     run, dropped = evidence.run, evidence.dropped
     rows = run.rows if run else None
-    unread, missing = max(0, dropped.count - dropped.torn_end_count), evidence.missing_row_count
+    unread, missing = dropped.unread_count, evidence.missing_row_count
+    in_file = evidence.row_count - dropped.cut_count
     read = evidence.row_count - dropped.count
-    of_file = f"{units.plural(evidence.row_count, 'row')} in the file"
+    of_file = f"{units.plural(in_file, 'row')} in the file"
     least = "at least " if rows and rows.at_least else ""
     left = f"{least}{units.plural(rows.written_count, 'row')} written" if rows else of_file
-    right = f"{units.plural(read, 'row')} read"
-    count = max(rows.written_count, evidence.row_count) if rows else evidence.row_count
+    torn = f", {dropped.torn_end_count} torn at the end" if dropped.torn_end_count else ""
+    right = f"{units.plural(read, 'row')} read{torn}"
+    count = max(rows.written_count, in_file) if rows else in_file
     ratio = (unread + missing) / count if count else 0.0
+    # A clock that was set, and another run in the file, leave such holes, too: they have warnings of their own.
+    holes = () if evidence.clock_step or dropped.header_lines else evidence.holes
+    if run and holes and dropped.count:
+        brief = f"Samples of at least {named_length(holes)} are missing from the JTL: {gaps_text(holes)}"
+        hole_s = sum(gap.length_s for gap in holes)
+        return Sides(left, right, hole_s / evidence.window.run_s, Balance.INVALID, brief, _unread_advice(evidence))
     if unread >= missing and unread:
         balance = judged(ratio, DOUBT_RATIO, INVALID_RATIO)
         return Sides(left, right, ratio, balance, _unread_text(evidence, unread), _unread_advice(evidence))
     if missing:
-        holes, brief = evidence.holes, _missing_text(evidence)
+        brief = _missing_text(evidence)
         where = f" No sample ended from {gaps_text(holes)}." if holes else ""
         advice = f"All numbers lack them: a full disk loses rows, and so does a file that was cut.{where} {_REMEDY}"
         return Sides(left, right, ratio, judged(ratio, DOUBT_RATIO, INVALID_RATIO), brief, advice)
-    if evidence.holes:
+    if dropped.cut_count:
+        advice = f"No number includes what is missing: {dropped.first_text}. Look for the whole file."
+        return Sides(left, right, None, Balance.DOUBT, "A file ends early: its last rows are missing", advice)
+    if holes:
         return _with_holes(evidence, left, right)
     return Sides(left, right, ratio, Balance.BALANCED)
 
@@ -50,7 +60,8 @@ _REMEDY = "Run again, or count one part: ./aggregate.py table FILE --window FROM
 
 
 def _unread_text(evidence: Evidence, unread: int) -> str:
-    return f"{unread:,} of {units.plural(evidence.row_count, 'row')} of the JTL could not be read"
+    rows = units.plural(evidence.row_count - evidence.dropped.cut_count, "row")
+    return f"{unread:,} of {rows} of the JTL could not be read"
 
 
 def _unread_advice(evidence: Evidence) -> str:
@@ -90,8 +101,10 @@ def _with_holes(evidence: Evidence, left: str, right: str) -> Sides:
     if balance is Balance.INVALID:
         times = f"{units.duration_text(hole_s)} of {units.duration_text(run_s)}"
         brief = f"{cause}: no sample ended for {times}, and too few waited for a stall"
-        return Sides(left, right, hole_s / run_s, balance, brief)
-    brief = f"{cause[:1].upper()}{cause[1:]}: no samples for {named_length(holes)}"
+        return Sides(
+            left, right, hole_s / run_s, balance, brief, f"They are missing from {gaps_text(holes)}. {_REMEDY}"
+        )
+    brief = f"{cause}: no samples for {named_length(holes)}"
     advice = f"This is no stall: too few samples waited meanwhile ({gaps_text(holes)}).{rest} {_REMEDY}"
     return Sides(left, right, hole_s / run_s, balance, brief, advice)
 
@@ -100,7 +113,7 @@ def _hole_cause(evidence: Evidence) -> str:
     """Return what a gap may be: of the two causes only those that are not excluded."""
     rows = evidence.run.rows if evidence.run else None
     is_counted = rows is not None and not rows.at_least and not evidence.dropped.count
-    return "a clock was set, or the load paused" if is_counted else "rows are missing, or a clock was set"
+    return "A clock was set, or the load paused" if is_counted else "Rows are missing, or a clock was set"
 
 
 LINE = LineKind(
@@ -109,6 +122,7 @@ LINE = LineKind(
     title="offered = read",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT),
     hides=("users-time", "one-state"),
+    formerly=("gap",),
     page=__doc__,
     measure=measure,
 )

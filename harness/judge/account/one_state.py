@@ -1,6 +1,6 @@
 """Compares any part of the measurement window with any other: an average is a number of one state only.
 
-Seen: Response times or throughput changed during the measurement: they drifted, jumped, or differed for a while.
+Seen: Response times, errors or throughput of a third of the window or more differ from those of another part.
 
 Why it matters: An average over several states is the number of none of them. A longer or shorter run has another
 result.
@@ -11,10 +11,16 @@ count one part: `./aggregate.py table FILE --window 2m..5m`.
 
 from __future__ import annotations
 
+import re
+
 from harness.base import units
-from harness.judge.account.line import Balance, LineKind, Sides
+from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart
+
+# A value with its unit; seconds of the run have another one.
+_VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s)")
+_ENDS = 2
 
 
 def measure(evidence: Evidence) -> Sides:
@@ -25,11 +31,24 @@ def measure(evidence: Evidence) -> Sides:
     left, right = f"average {units.average_text(load.average_ms)} ms", "the same in all parts"
     if not window.reason:
         return Sides(left, right, None, Balance.BALANCED)
-    advice = (
-        f"{_lost_cpu_text(evidence)}Averages and percentiles mix several states. Run longer, or count one interval: "
-        "./aggregate.py table FILE --window FROM..TO."
-    )
-    return Sides(left, window.reason, None, Balance.DOUBT, f"Not steady: {window.reason}", advice)
+    what, _, when = window.reason.partition(": ")
+    brief, ends = f"{what[:1].upper()}{what[1:]}", _ends_text(when)
+    if window.is_too_sparse:
+        return Sides(left, NOT_KNOWN_TEXT, None, Balance.DOUBT, brief, "Run longer, or drive more users.")
+    then = f"It was {when}. " if when else ""
+    mixed = "Averages and percentiles mix several states. Run longer, or count one interval: "
+    advice = f"{_lost_cpu_text(evidence)}{then}{mixed}./aggregate.py table FILE --window FROM..TO."
+    brief = ": ".join(filter(None, (brief, ends)))
+    return Sides(left, ends or window.reason, None, Balance.DOUBT, brief, advice)
+
+
+def _ends_text(when: str) -> str:
+    """Return the least and the greatest value of a text such as `195 ms from 50 to 80 s, otherwise 49 ms`."""
+    found = sorted(_VALUE.findall(when), key=lambda one: float(one[0].replace(",", "")))
+    if len(found) < _ENDS:
+        return ""
+    (least, unit), *_, (most, _) = found
+    return f"{least} to {most}{unit}"
 
 
 def _lost_cpu_text(evidence: Evidence) -> str:
@@ -50,6 +69,7 @@ LINE = LineKind(
     title="counted = one state",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
     is_of_answers=True,
+    formerly=("not-steady",),
     page=__doc__,
     measure=measure,
 )

@@ -22,7 +22,7 @@ from harness.metrics.window import STEADY
 
 # A part that is left out is slower when its average is so many times that of the window, and fails more when its share
 # of errors is so much higher and chance would give so many standard deviations less.
-SLOWER_RATIO, ERRORS_MORE, _DEVIATIONS = 1.5, 0.02, 4.0
+SLOWER_RATIO, ERRORS_MORE, _DEVIATIONS = 1.5, 0.05, 4.0
 # A shorter part, or one of fewer samples, is the edge of every load: its last samples are the longest ones.
 PART_LEAST_S, _PART_RESPONSES, _SAMPLES_LEAST = 10, 5.0, 50
 
@@ -35,7 +35,7 @@ def measure(evidence: Evidence) -> Sides:
     left = units.plural(whole.sample_count, "sample")
     right = f"{units.plural(counted.sample_count if counted else 0, 'sample')} in the window"
     if counted is None:
-        return Sides(left, right, 1.0, Balance.INVALID, "no sample of the load is in the measurement window")
+        return Sides(left, right, 1.0)
     ratio = 1 - counted.sample_count / whole.sample_count
     if window.length_s == window.run_s or window.kind != STEADY:
         return Sides(left, right, ratio, Balance.BALANCED)
@@ -93,6 +93,7 @@ LINE = LineKind(
     title="read = counted",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
     is_of_answers=True,
+    formerly=("fast-warm-up",),
     page=__doc__,
     measure=measure,
 )

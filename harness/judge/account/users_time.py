@@ -106,6 +106,7 @@ LINE = LineKind(
     title="users' time = waiting + pausing",
     concerns=(ReportPart.VERDICT, ReportPart.LAW),
     is_of_answers=True,
+    formerly=("littles-law",),
     page=__doc__,
     measure=measure,
 )

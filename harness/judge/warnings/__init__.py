@@ -12,21 +12,22 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from harness.base.option_names import caller_of, spelled
 from harness.judge.account import ALL_LINES, one_state
-from harness.judge.account.line import Sides, doubt_values
+from harness.judge.account.line import Sides, values_of
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
 from harness.judge.warning_order import ORDER
 from harness.run.record import RunRecord
 
 __all__ = [
-    "Found",
     "ReportPart",
     "RunWarning",
     "Severity",
     "WarningKind",
+    "WarningsFound",
     "distinct",
     "explained",
     "find_warnings",
@@ -34,6 +35,7 @@ __all__ = [
     "without_numbers",
 ]
 
+_EARLIER = {code: line.code for line in ALL_LINES for code in line.formerly}
 _WEIGHTS = {code: index for index, code in enumerate(ORDER)}
 # The end of a sentence; a full stop in 1.5 s or in a name of a file is none.
 _SENTENCE_END = re.compile(r"\.(?:\s|$)")
@@ -67,6 +69,11 @@ class RunWarning:
     code: str
     text: str
     subject: str = ""
+
+    @classmethod
+    def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON of earlier versions, in which lines of the account had other codes."""
+        return {**data, "code": _EARLIER[data["code"]]} if data.get("code") in _EARLIER else data
 
     @property
     def severity(self) -> Severity:
@@ -117,14 +124,14 @@ def explained(warnings: Iterable[RunWarning], run: RunRecord | None) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class WarningsFound:
     """The warnings of a run, and the codes of those that explain a line of its account, by the code of the line."""
 
     warnings: tuple[RunWarning, ...]
     causes: Mapping[str, tuple[str, ...]]
 
 
-def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> Found:
+def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> WarningsFound:
     """Return all warnings of a run by weight, without those that only follow from another or from failed requests.
 
     A line of the account that is in doubt is a warning, too, unless another one explains it. They name options as the
@@ -134,7 +141,7 @@ def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> Found:
     kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
     found = []
     for kind in kinds:
-        values = doubt_values(account[kind.code]) if kind.code in account else kind.values_in(evidence)
+        values = values_of(account[kind.code]) if kind.code in account else kind.values_in(evidence)
         if values:
             found.append((kind, values))
     causes = {
@@ -150,4 +157,4 @@ def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> Found:
         if kind.code not in hidden
         for values in each
     )
-    return Found(listed, causes)
+    return WarningsFound(listed, causes)

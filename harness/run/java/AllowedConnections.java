@@ -63,6 +63,7 @@ public final class AllowedConnections {
         StartTime.install(instrumentation);
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
+        Users.install(instrumentation);
         if (!names.isEmpty() && Files.notExists(file)) { // a Java process that the plan starts has the same environment, and must not overwrite the file
             Files.writeString(file, "allowed: this machine, " + names + "\n");
         }

@@ -3,19 +3,14 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.lang.instrument.ClassFileTransformer;
-import java.lang.instrument.Instrumentation;
-import java.lang.instrument.UnmodifiableClassException;
-import java.security.ProtectionDomain;
 
 /**
  * Inserts a call of a static method at the start of some methods of a class file.
  *
  * The called method takes one parameter of the patched method, and optionally the int after it, or the object whose method
- * it is. This class reads only the necessary parts of the class file format (JVMS 4), since no library reads the class
- * files of every Java version.
+ * it is.
  */
-final class MethodPatch {
+final class MethodPatch extends ClassPatch {
     /** As `parameter`: the object whose method it is. */
     static final String THIS = "this";
 
@@ -25,16 +20,7 @@ final class MethodPatch {
     private final String method;
     private final String parameter;
     private final boolean withInt;
-    private final String callee;
-    private final String called;
-    private final String passedAs;
     private final boolean isInstead;
-
-    private DataInputStream in;
-    private DataOutputStream out;
-    private String[] texts;
-    private int calleeIndex;
-    private int patchedCount;
 
     /** Patches each `method` that has code and a parameter with the descriptor `parameter`: it calls callee.called. */
     MethodPatch(String method, String parameter, boolean withInt, String callee, String called) {
@@ -53,139 +39,18 @@ final class MethodPatch {
 
     private MethodPatch(
             String method, String parameter, boolean withInt, String callee, String called, String passedAs, boolean isInstead) {
+        super(callee, called, "(" + passedAs + (withInt ? "I" : "") + (isInstead ? ")Z" : ")V"));
         this.isInstead = isInstead;
         this.length = isInstead ? 12 : 8;
-        this.passedAs = passedAs;
         this.method = method;
         this.parameter = parameter;
         this.withInt = withInt;
-        this.callee = callee;
-        this.called = called;
     }
 
-    /** Patches a class when it is loaded; where that is not possible, prints `consequence` and leaves it as it is. */
-    void install(Instrumentation instrumentation, String className, String consequence) {
-        instrumentation.addTransformer(new ClassFileTransformer() {
-            @Override
-            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
-                if (!className.equals(name)) {
-                    return null;
-                }
-                try {
-                    byte[] patched = patched(classFile);
-                    if (patchedCount > 0) {
-                        return patched;
-                    }
-                } catch (RuntimeException | Error error) {
-                    System.err.println(error);
-                }
-                System.err.println(consequence);
-                return null;
-            }
-        });
-    }
-
-    /** Patches a class that Java has loaded already, such as one of its own; IllegalStateException where it cannot. */
-    void retransform(Instrumentation instrumentation, Class<?> target) throws UnmodifiableClassException {
-        Throwable[] failure = new Throwable[1];
-        instrumentation.addTransformer(new ClassFileTransformer() {
-            @Override
-            public byte[] transform(ClassLoader loader, String name, Class<?> seen, ProtectionDomain domain, byte[] classFile) {
-                if (seen != target) {
-                    return null;
-                }
-                try {
-                    return patched(classFile);
-                } catch (RuntimeException | Error error) { // the JVM would ignore it
-                    failure[0] = error;
-                    return null;
-                }
-            }
-        }, true);
-        instrumentation.retransformClasses(target);
-        // The transformer is not removed: otherwise a later retransformation would drop the patch.
-        if (failure[0] != null || patchedCount == 0) {
-            throw new IllegalStateException(target.getName() + " of this Java cannot be watched", failure[0]);
-        }
-    }
-
-    byte[] patched(byte[] classFile) {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(classFile.length + 256);
-        in = new DataInputStream(new ByteArrayInputStream(classFile));
-        out = new DataOutputStream(bytes);
-        try {
-            copy(8); // magic and version
-            constants();
-            copy(6); // access, this, super
-            copy(2 * copyShort()); // interfaces
-            members(false);
-            members(true);
-            copy(in.available());
-        } catch (IOException error) {
-            throw new IllegalStateException(error); // both ends are arrays
-        }
-        return bytes.toByteArray();
-    }
-
-    private void constants() throws IOException {
-        int count = in.readUnsignedShort();
-        texts = new String[count];
-        out.writeShort(count + 6);
-        for (int at = 1; at < count; at++) {
-            int tag = copyByte();
-            switch (tag) {
-                case 1 -> out.writeUTF(texts[at] = in.readUTF());
-                case 7, 8, 16, 19, 20 -> copy(2);
-                case 15 -> copy(3);
-                case 3, 4, 9, 10, 11, 12, 17, 18 -> copy(4);
-                case 5, 6 -> {
-                    copy(8);
-                    at++; // a long takes two entries
-                }
-                default -> throw new IOException("constant of the unknown kind " + tag);
-            }
-        }
-        text(callee);
-        reference(7, count);
-        text(called);
-        text("(" + passedAs + (withInt ? "I" : "") + (isInstead ? ")Z" : ")V"));
-        reference(12, count + 2, count + 3);
-        reference(10, count + 1, count + 4);
-        calleeIndex = count + 5;
-    }
-
-    private void text(String value) throws IOException {
-        out.writeByte(1);
-        out.writeUTF(value);
-    }
-
-    private void reference(int tag, int... indices) throws IOException {
-        out.writeByte(tag);
-        for (int index : indices) {
-            out.writeShort(index);
-        }
-    }
-
-    private void members(boolean areMethods) throws IOException {
-        for (int left = copyShort(); left > 0; left--) {
-            boolean isStatic = (copyShort() & 0x0008) != 0;
-            String name = texts[copyShort()];
-            String descriptor = texts[copyShort()];
-            int slot = areMethods && name.equals(method) ? slot(descriptor, isStatic) : -1;
-            for (int attributes = copyShort(); attributes > 0; attributes--) {
-                String attribute = texts[copyShort()];
-                int length = in.readInt();
-                if (slot >= 0 && attribute.equals("Code")) {
-                    byte[] code = code(in.readNBytes(length), slot);
-                    out.writeInt(code.length);
-                    out.write(code);
-                    patchedCount++;
-                } else {
-                    out.writeInt(length);
-                    copy(length);
-                }
-            }
-        }
+    @Override
+    byte[] code(String name, String descriptor, boolean isStatic, byte[] attribute) throws IOException {
+        int slot = name.equals(method) ? slot(descriptor, isStatic) : -1;
+        return slot < 0 ? null : code(attribute, slot);
     }
 
     /** Returns the local variable of the parameter; -1 when the method has no such parameter. */
@@ -315,25 +180,5 @@ final class MethodPatch {
                 to.writeShort(from.readUnsignedShort() + length);
             }
         }
-    }
-
-    private static int copyShort(DataInputStream from, DataOutputStream to) throws IOException {
-        int value = from.readUnsignedShort();
-        to.writeShort(value);
-        return value;
-    }
-
-    private int copyShort() throws IOException {
-        return copyShort(in, out);
-    }
-
-    private int copyByte() throws IOException {
-        int value = in.readUnsignedByte();
-        out.writeByte(value);
-        return value;
-    }
-
-    private void copy(int length) throws IOException {
-        out.write(in.readNBytes(length));
     }
 }

@@ -44,6 +44,7 @@ final class Ticker {
             attempt(ClockSteps::look);
             attempt(() -> ResultFlush.flush(loader));
             attempt(DeadUsers::write);
+            attempt(GroupCounts::write);
         }
     }
 
@@ -51,6 +52,7 @@ final class Ticker {
         attempt(ClockSteps::look);
         attempt(ResultFlush::end);
         attempt(DeadUsers::write);
+        attempt(GroupCounts::end);
     }
 
     private static void attempt(Action action) {

@@ -13,7 +13,9 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
+from harness.run.group_counts import GroupCounts
 from harness.run.jmeter.command import SETTINGS_NAME
+from harness.run.jmeter.groups import GROUPS_NAME, read_groups
 from harness.run.network.watch import ASKED_NAME, KNOWN_NAME, MADE, OUTSIDE_NAME, WATCHED
 from harness.run.record import DeathRecord, RowsRecord
 
@@ -89,11 +91,12 @@ def _quoted(argument: str, folder: Path) -> str:
 
 
 class Noted(NamedTuple):
-    """What the agent noted of a run: arrivals of an open load that were left out, what died, and the rows."""
+    """What the agent noted of a run: arrivals that were left out, what died, rows, and groups."""
 
     left_out_count: int
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
+    groups: tuple[GroupCounts, ...]
 
 
 def take_list(listed: Path, directory: RunDirectory) -> Noted:
@@ -107,9 +110,11 @@ def take_list(listed: Path, directory: RunDirectory) -> Noted:
     dead = listed.with_name(DEAD_NAME)
     deaths = _deaths(_text(dead))
     rows = listed.with_name(ROWS_NAME)
-    noted = Noted(left_out_count, deaths, _rows(_text(rows)))
+    groups = listed.with_name(GROUPS_NAME)
+    noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(_text(groups)))
     with contextlib.suppress(OSError):
-        for path in (left_out, rows, dead, listed.with_name(ACTIVE_USERS_NAME), listed.with_name(SETTINGS_NAME), copy):
+        others = (listed.with_name(name) for name in (ACTIVE_USERS_NAME, SETTINGS_NAME))
+        for path in (left_out, rows, dead, groups, *others, copy):
             path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():

@@ -29,6 +29,7 @@ from harness.plan.division import shares
 from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
 from harness.run.directory import RunDirectory, generator_log
+from harness.run.group_counts import GroupCounts
 from harness.run.jmeter.command import LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import joined_exchanges, parse_exchanges
@@ -71,7 +72,7 @@ _OWN = re.compile(
 class PartsEnd:
     """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them.
 
-    `http_requests`, `left_out_arrivals` and `rows` are the sums of the parts; `deaths` are those of all.
+    `http_requests`, `left_out_arrivals`, `rows` and `groups` are the sums of the parts; `deaths` are those of all.
     """
 
     reasons: tuple[str, ...]
@@ -81,6 +82,7 @@ class PartsEnd:
     left_out_arrivals: int
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
+    groups: tuple[GroupCounts, ...]
 
 
 class PartMachines:
@@ -344,7 +346,9 @@ class PartMachines:
         counts = sum((Counter(run.http_requests) for run in runs.values()), Counter[str]())
         left_out = sum(run.left_out_arrivals for run in runs.values())
         rows = RowsRecord.of_all([part.record.rows if part.record else None for part in self._parts])
-        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows)
+        of_parts = [(part.ahead_ms, part.record.groups if part.record else ()) for part in self._parts]
+        groups = GroupCounts.of_all(of_parts)
+        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows, groups)
 
     def _deaths(self) -> tuple[DeathRecord, ...]:
         """Return what died in all parts, with times by the clock of this machine."""

@@ -1,0 +1,183 @@
+"""Defines what the agent in JMeter counts of each thread group: pauses, users, arrivals, and what the end cuts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from harness.base.secrecy import masked
+from harness.base.units import MS_PER_S
+
+# Why users ended early: the data file had no more rows, a sample failed, the plan stopped the user or the test, an
+# error ended the user, or it had done all its iterations.
+NO_DATA, FAILED, STOP, STOP_TEST, DIED, DONE = "no data", "failed", "stop", "stop test", "died", "done"
+# A series has at most so many values: of a longer run each is that of several seconds.
+_MOST_VALUES = 7200
+_STEPS_S = (1, 2, 5, 10, 30, 60, 300, 600, 3600)
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """How many samples of a label."""
+
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class EarlyEnd:
+    """Users that ended before the load did, the first of them at `first_ms` (ms since 1970).
+
+    `cause` is one of the causes of this module. `detail` is what JMeter says of it: the message of the data file, the
+    label of the sample, or the name of the element that stopped the user; empty when there is none.
+    """
+
+    cause: str
+    detail: str
+    count: int
+    first_ms: int
+
+
+@dataclass(frozen=True)
+class GroupCounts:
+    """What the users of a thread group did, counted by the agent in JMeter.
+
+    The series have a value for each `step_s` seconds from `from_s` on (seconds since 1970): `pause_ms` is the sum of
+    the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
+    `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
+    `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
+    interrupted, as at the end of the load.
+    """
+
+    name: str
+    from_s: int
+    step_s: int
+    pause_ms: tuple[int, ...]
+    pause_count: int
+    alive_ms: tuple[int, ...]
+    arrivals: tuple[int, ...] | None
+    cut: tuple[LabelCount, ...] = ()
+    closed: tuple[LabelCount, ...] = ()
+    ended_early: tuple[EarlyEnd, ...] = ()
+
+    def pauses_s(self, from_ms: float, to_ms: float) -> float:
+        """Return how long all its users paused between two times (ms since 1970), in seconds."""
+        return self._between(self.pause_ms, from_ms, to_ms) / MS_PER_S
+
+    def users_s(self, from_ms: float, to_ms: float) -> float:
+        """Return how long all its users were there between two times (ms since 1970), in seconds."""
+        return self._between(self.alive_ms, from_ms, to_ms) / MS_PER_S
+
+    def arrival_count(self, from_ms: float, to_ms: float) -> float | None:
+        """Return how many arrivals there were between two times (ms since 1970); None if it is not open."""
+        return None if self.arrivals is None else self._between(self.arrivals, from_ms, to_ms)
+
+    def _between(self, values: Sequence[int], from_ms: float, to_ms: float) -> float:
+        step_ms = self.step_s * MS_PER_S
+        begin, end = ((ms - self.from_s * MS_PER_S) / step_ms for ms in (from_ms, to_ms))
+        return sum(
+            values[at] * (min(end, at + 1) - max(begin, at))
+            for at in range(max(0, int(begin)), min(len(values), int(end) + 1))
+            if min(end, at + 1) > max(begin, at)
+        )
+
+    def masked(self, secrets: Iterable[str]) -> GroupCounts:
+        """Return the counts without secrets in names and messages."""
+        hidden = tuple(secrets)
+
+        def without(counts: tuple[LabelCount, ...]) -> tuple[LabelCount, ...]:
+            return tuple(LabelCount(masked(one.label, hidden), one.count) for one in counts)
+
+        ends = tuple(replace(end, detail=masked(end.detail, hidden)) for end in self.ended_early)
+        name = masked(self.name, hidden)
+        return replace(self, name=name, cut=without(self.cut), closed=without(self.closed), ended_early=ends)
+
+    @classmethod
+    def of_all(cls, parts: Sequence[tuple[int, tuple[GroupCounts, ...]]]) -> tuple[GroupCounts, ...]:
+        """Return the sums of several JMeters by group: pairs of by how many ms a clock is ahead, and its groups.
+
+        Nothing when those of one are not known. A value of another clock is divided between the seconds that it is in.
+        """
+        if not all(groups for _, groups in parts):
+            return ()
+        by_name = defaultdict[str, list[tuple[int, GroupCounts]]](list)
+        for ahead_ms, groups in parts:
+            for group in groups:
+                by_name[group.name].append((ahead_ms, group))
+        return tuple(_sum(name, several) for name, several in by_name.items())
+
+
+def coarse(group: GroupCounts) -> GroupCounts:
+    """Return the counts of a group with as many seconds in a value as a long run needs."""
+    count = len(group.alive_ms) * group.step_s
+    if count <= _MOST_VALUES * group.step_s:
+        return group
+    return _sum(group.name, [(0, group)], next(one for one in _STEPS_S if count <= one * _MOST_VALUES))
+
+
+def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -> GroupCounts:
+    groups = [group for _, group in parts]
+    step_s = step_s or max(group.step_s for group in groups)
+    begins = [group.from_s - ahead_ms / MS_PER_S for ahead_ms, group in parts]
+    from_s = int(min(begins) // step_s) * step_s
+
+    def added(series: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        ends = [begin + group.step_s * len(group.alive_ms) for begin, group in zip(begins, groups, strict=True)]
+        size = -int((from_s - max(ends)) // step_s)
+        totals = [0] * size
+        for begin, group, values in zip(begins, groups, series, strict=True):
+            sums = _sums(values, (begin - from_s) / step_s, group.step_s / step_s, size)
+            for at in range(size):
+                totals[at] += sums[at + 1] - sums[at]
+        return tuple(totals)
+
+    arrivals = [group.arrivals for group in groups if group.arrivals is not None]
+    ends = [replace(end, first_ms=end.first_ms - ahead_ms) for ahead_ms, group in parts for end in group.ended_early]
+    return GroupCounts(
+        name,
+        from_s,
+        step_s,
+        added([group.pause_ms for group in groups]),
+        sum(group.pause_count for group in groups),
+        added([group.alive_ms for group in groups]),
+        added(arrivals) if len(arrivals) == len(groups) else None,
+        label_counts(one for group in groups for one in group.cut),
+        label_counts(one for group in groups for one in group.closed),
+        early_ends(ends),
+    )
+
+
+def _sums(values: Sequence[int], begin: float, width: float, size: int) -> list[int]:
+    """Return what has come together of a series at each of `size` + 1 marks; each value is spread over its width.
+
+    The sums are whole numbers, so that the differences between them add up to the same total.
+    """
+    whole = [0]
+    for value in values:
+        whole.append(whole[-1] + value)
+    found = []
+    for mark in range(size + 1):
+        at = min(max(0.0, (mark - begin) / width), len(values))
+        before = int(at)
+        rest = values[before] * (at - before) if before < len(values) else 0
+        found.append(round(whole[before] + rest))
+    return found
+
+
+def label_counts(counts: Iterable[LabelCount]) -> tuple[LabelCount, ...]:
+    """Return the sums by label."""
+    totals = Counter[str]()
+    for one in counts:
+        totals[one.label] += one.count
+    return tuple(LabelCount(*pair) for pair in totals.items())
+
+
+def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:
+    """Return the sums by cause and detail, with the time of the first of each."""
+    found = dict[tuple[str, str], EarlyEnd]()
+    for end in ends:
+        known = found.setdefault((end.cause, end.detail), replace(end, count=0))
+        count, first_ms = known.count + end.count, min(known.first_ms, end.first_ms)
+        found[end.cause, end.detail] = replace(end, count=count, first_ms=first_ms)
+    return tuple(found.values())

@@ -1,0 +1,98 @@
+"""Reads the file in which the agent in JMeter counts what the users of each thread group did: GroupCounts.java."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from harness.base.units import MS_PER_S
+from harness.run.group_counts import EarlyEnd, GroupCounts, LabelCount, coarse, early_ends, label_counts
+
+# Beside the agent's list of connections.
+GROUPS_NAME = "groups.txt"
+_CUT, _CLOSED = "cut", "closed"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+
+
+class _Change(NamedTuple):
+    """What is added to a second: those that began less those that ended, and their time in it; and what began."""
+
+    pauses: int = 0
+    pause_ms: int = 0
+    users: int = 0
+    alive_ms: int = 0
+    pause_count: int = 0
+    arrivals: int = 0
+
+
+class _Group:
+    """The lines of a group, or of several with the same name."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.changes = defaultdict[int, list[_Change]](list)
+        self.labels = defaultdict[str, list[LabelCount]](list)
+        self.ends: list[EarlyEnd] = []
+
+    def counts(self, name: str, known_s: int) -> GroupCounts:
+        """Return the counts up to the second that is known, or until nothing happens any more."""
+        from_s = min(self.changes, default=known_s)
+        to_s = max((known_s, *self.changes))
+        changes = [_sum(self.changes.get(second, ())) for second in range(from_s, to_s + 1)]
+        pause_ms = _times((one.pauses, one.pause_ms) for one in changes)
+        alive_ms = _times((one.users, one.alive_ms) for one in changes)
+        arrivals = [one.arrivals for one in changes]
+        values = zip(pause_ms, alive_ms, arrivals, strict=False)
+        size = max((at + 1 for at, three in enumerate(values) if any(three)), default=0)
+        counts = GroupCounts(
+            name,
+            from_s,
+            1,
+            tuple(pause_ms[:size]),
+            sum(one.pause_count for one in changes),
+            tuple(alive_ms[:size]),
+            tuple(arrivals[:size]) if self.is_open else None,
+            label_counts(self.labels[_CUT]),
+            label_counts(self.labels[_CLOSED]),
+            early_ends(self.ends),
+        )
+        return coarse(counts)
+
+
+def read_groups(text: str) -> tuple[GroupCounts, ...]:
+    """Return what the agent's file says; a line that a kill cut is left out. Groups of one name are one."""
+    names = dict[str, str]()
+    groups = defaultdict[str, _Group](_Group)
+    known_s = 0
+    for line in text.splitlines(keepends=True):
+        match line.rstrip("\n").split("\t") if line.endswith("\n") else ():
+            case ["G", number, is_open, name]:
+                names[number] = _plain(name)
+                groups[names[number]].is_open |= is_open == "true"
+            case ["S", number, second, *values]:
+                groups[names[number]].changes[int(second)].append(_Change(*map(int, values)))
+            case ["C", number, ("cut" | "closed") as what, count, _, label]:
+                groups[names[number]].labels[what].append(LabelCount(_plain(label), int(count)))
+            case ["C", number, cause, count, first_ms, detail]:
+                groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
+            case ["T", second]:
+                known_s = int(second)
+    return tuple(group.counts(name, known_s) for name, group in groups.items())
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: _ESCAPES[match[1]], text)
+
+
+def _sum(changes: Sequence[_Change]) -> _Change:
+    return _Change(*map(sum, zip(*changes, strict=True))) if changes else _Change()
+
+
+def _times(changes: Iterator[tuple[int, int]]) -> list[int]:
+    """Return the time in each second (ms): of those who were there at its start, and of those who came or went."""
+    pairs = list(changes)
+    before = accumulate((change for change, _ in pairs), initial=0)
+    return [count * MS_PER_S + ms for count, (_, ms) in zip(before, pairs, strict=False)]
