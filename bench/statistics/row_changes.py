@@ -68,10 +68,7 @@ def labels_drawn(shares: Sequence[float], times: Sequence[float]) -> ChangeRows:
     def change(rows: Rows, random: Random, _length_s: float) -> Rows:
         label = random.choice(len(shares), len(rows.user), p=numpy.array(shares) / sum(shares))
         longer = (rows.end_s - rows.start_s) * (numpy.array(times)[label] - 1)
-        changed = replace(
-            rows, label=label, labels=_names(len(shares)), start_s=numpy.maximum(0, rows.start_s - longer)
-        )
-        return changed
+        return replace(rows, label=label, labels=_names(len(shares)), start_s=numpy.maximum(0, rows.start_s - longer))
 
     return change
 

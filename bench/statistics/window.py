@@ -54,7 +54,7 @@ class _Numbers(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """The verdict on a run: its state, its reasons, and by how much the whole run's and the window's numbers are off."""
+    """The verdict on a run, its reasons, and by how much the whole run's and the window's numbers are off."""
 
     state: str
     reasons: tuple[str, ...]
@@ -84,7 +84,10 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def summaries(name: str, case: Case, count: int) -> Iterator[tuple[RunSummary, Rows]]:
-    """Yield the summaries of simulated runs with their rows. The name is the seed, so one row can be simulated alone."""
+    """Yield the summaries of simulated runs with their rows.
+
+    The name is the seed, so one row of the table can be simulated alone.
+    """
     random = numpy.random.default_rng([_SEED, zlib.crc32(name.encode())])
     left = count
     for length_s, share in _LENGTHS_S.items():

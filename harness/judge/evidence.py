@@ -62,7 +62,7 @@ class Evidence:
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
-    from `origin_s` on.
+    from `origin_s` on. `labels` are the labels of `load`.
     """
 
     run: RunRecord | None
@@ -90,6 +90,7 @@ class Evidence:
     row_count: int = 0
     whole: LabelFigures | None = None
     seconds: tuple[SecondFigures, ...] = ()
+    labels: tuple[LabelFigures, ...] = ()
 
     @property
     def is_failed(self) -> bool:

@@ -233,6 +233,7 @@ def _evidence(
         row_count=tally.row_count,
         whole=groups.whole.total if groups.whole else None,
         seconds=tuple(seconds),
+        labels=groups.load.counted if groups.load else (),
     )
 
 

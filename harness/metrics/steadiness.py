@@ -59,6 +59,8 @@ _SLOW_LIMIT = {False: 9.0, True: 12.0}
 _SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
+# A level of a short series must differ by this ratio; it has so many values.
+_LEVEL_RATIO, _LEVEL_VALUES_LEAST = 1.1, 10
 _INTERVAL_EFFECT_RATIO = 0.03
 # So must a step; a small one that concerns little of the window moves no average.
 _PARTS_EFFECT_RATIO = 0.015
