@@ -34,12 +34,14 @@ class Case:
     """A load, and what becomes of its rows. With `is_counted`, rows or users are missing: no chance is in it.
 
     `spread` is by how much the parts of the window differ without noise, None where the whole run's numbers say it.
+    With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none.
     """
 
     load: Load
     change: ChangeRows = as_is
     is_counted: bool = False
     spread: float | None = None
+    is_of_parts: bool = False
 
 
 def exponential(mean_s: float) -> Work:
@@ -242,14 +244,10 @@ def _with(*factors: MakeFactor) -> Callable[[Load], Case]:
     return lambda base: Case(replace(base, factors=(*base.factors, *factors)))
 
 
-def _waving(size: float, ratio: float) -> Callable[[Load], Case]:
-    # A part of a third averages a wave; the greatest average differs from the least by this.
-    phase = math.pi / 3 / ratio
-    mean = size * abs(math.sin(phase)) / phase
-    changed = _with(_wave(size, lambda length_s: ratio * length_s))
-    # Less than a whole period in two thirds of the run: not all phases are seen.
-    seen = 1.0 if ratio <= 2 / 3 else math.sin(min(math.pi / 2, math.pi * 2 / 3 / ratio / 2))
-    return lambda base: replace(changed(base), spread=2 * mean * seen / (1 + mean * seen))
+def _between_parts(*factors: MakeFactor) -> Callable[[Load], Case]:
+    """Return what multiplies the work; only runs whose parts differ are bad."""
+    changed = _with(*factors)
+    return lambda base: replace(changed(base), is_of_parts=True)
 
 
 def _changed(change: ChangeRows, is_counted: bool = False, spread: float | None = None) -> Callable[[Load], Case]:
@@ -334,11 +332,12 @@ BAD: Mapping[str, Sizes] = {
     "five stalls": {_percent(ratio): _stalling(5, ratio) for ratio in (0.1, 0.2, 0.4)},
     **{
         f"waves, a period of {period:g} × the run": {
-            f"± {100 * size:g} %": _waving(size, period) for size in (0.3, 0.5, 0.8)
+            f"± {100 * size:g} %": _between_parts(_wave(size, lambda length_s, period=period: period * length_s))
+            for size in (0.3, 0.5, 0.8)
         }
         for period in (0.1, 0.3, 0.5, 0.9, 1.5, 2)
     },
-    "three bursts of a fifteenth": {f"× {times:g}": _with(_bursts(times, 3, 8)) for times in (2, 4, 10)},
+    "three bursts of a fifteenth": {f"× {times:g}": _between_parts(_bursts(times, 3, 8)) for times in (2, 4, 10)},
     "faster after 60 % of the run": {f"÷ {times:g}": _with(_step(1 / times, 0.6)) for times in (1.2, 1.5, 2)},
     "slower and then faster again, slowly": {f"× {times:g}": _with(_hill(times)) for times in (1.5, 2, 4)},
     "errors from 60 % of the run on": {

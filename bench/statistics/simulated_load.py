@@ -38,7 +38,8 @@ _APART_S = 1e6
 class Rows:
     """The samples of a run in the order of their ends; times are s after the load began, `active` are active users.
 
-    `label` is an index into `labels`. `unread_count` rows more were written than read; `gaps` of the file have none.
+    `label` is an index into `labels`. `unread_count` rows more were written than read. `spread`
+    is by how much the greatest mean of the last factor over a third of the run exceeds the least.
     """
 
     start_s: Array
@@ -52,6 +53,7 @@ class Rows:
     once_labels: tuple[str, ...] = ()
     is_transaction: bool = False
     unread_count: int = 0
+    spread: float = 0.0
 
     @classmethod
     def of(cls, start_s: Array, end_s: Array, user: Array, active: Array) -> Rows:
@@ -111,13 +113,16 @@ class Load:
         """Simulate so many runs of a length, s."""
         system = _System(self, random, count, length_s)
         if self.rate_per_s is not None:
-            record = LoadRecord(OPEN, None, self.rate_per_s, 0.0, length_s, None, 0.0)
-            return [(rows, record) for rows in _open(system, self.rate_per_s)]
-        ramps_s = random.choice(_RAMPS_S, count) if self.ramp_s is None else numpy.full(count, self.ramp_s)
-        records = (
-            LoadRecord(CLOSED, self.users, None, one, length_s, None, self.think_s) for one in map(float, ramps_s)
-        )
-        return list(zip(_closed(system, ramps_s), records, strict=True))
+            found = _open(system, self.rate_per_s)
+            records = [LoadRecord(OPEN, None, self.rate_per_s, 0.0, length_s, None, 0.0)] * count
+        else:
+            ramps_s = random.choice(_RAMPS_S, count) if self.ramp_s is None else numpy.full(count, self.ramp_s)
+            found = _closed(system, ramps_s)
+            records = [
+                LoadRecord(CLOSED, self.users, None, float(ramp_s), length_s, None, self.think_s) for ramp_s in ramps_s
+            ]
+        with_spread = (replace(rows, spread=spread) for rows, spread in zip(found, system.spreads(), strict=True))
+        return list(zip(with_spread, records, strict=True))
 
 
 class _System:
@@ -126,8 +131,11 @@ class _System:
     def __init__(self, load: Load, random: Random, count: int, length_s: float) -> None:
         self.load, self.random, self.count, self.length_s = load, random, count, length_s
         self._factor = unchanged(random, count, length_s)
+        last = self._factor
         for factor in load.factors:
-            self._factor = self._factor * factor(random, count, length_s)
+            last = factor(random, count, length_s)
+            self._factor = self._factor * last
+        self._changing = last[:, : int(length_s)]
         self._last = self._factor.shape[1] - 1
         self._pauses = self._clock(load.pauses) if load.pauses else None
 
@@ -156,6 +164,13 @@ class _System:
         times, worked = self._pauses
         done = numpy.interp(runs * _APART_S + begin_s, times, worked) + work_s
         return numpy.interp(done, worked, times) - runs * _APART_S
+
+    def spreads(self) -> list[float]:
+        """Return by how much the greatest mean of the last factor over a third of a run exceeds the least, by run."""
+        third = self._changing.shape[1] // 3
+        sums = numpy.cumsum(numpy.pad(self._changing, ((0, 0), (1, 0))), axis=1)
+        means = sums[:, third:] - sums[:, :-third]
+        return [float(spread) for spread in means.max(axis=1) / means.min(axis=1) - 1]
 
     def think(self, shape: tuple[int, ...]) -> Array:
         """Return how long users think: 0.5 to 1.5 times the usual pause."""

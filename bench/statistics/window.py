@@ -60,6 +60,7 @@ class _Outcome(NamedTuple):
     reasons: tuple[str, ...]
     off: float
     counted_off: float
+    spread: float
 
 
 class _Rate(NamedTuple):
@@ -111,7 +112,7 @@ def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -
                 if total
                 else 1.0
             )
-        found.append(_Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off))
+        found.append(_Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, rows.spread))
     return found
 
 
@@ -187,9 +188,13 @@ def _usual(base: str, count: int) -> _Numbers:
 
 def _rate(name: str, case: Case, count: int, usual: _Numbers | None) -> _Rate:
     found = outcomes(name, case, count, usual)
-    is_right = usual is not None and not case.is_counted and case.spread is None
+    if case.is_of_parts:
+        found = [one for one in found if one.spread >= _OFF_RATIO] or found
+    is_right = usual is not None and not case.is_counted and case.spread is None and not case.is_of_parts
     found_count = sum(one.state != VALID or (is_right and one.counted_off <= _RIGHT_RATIO) for one in found)
-    off = case.spread if case.spread is not None else sum(one.off for one in found) / len(found)
+    off = case.spread
+    if off is None:
+        off = sum(one.spread if case.is_of_parts else one.off for one in found) / len(found)
     return _Rate(found_count / len(found), off, case.is_counted)
 
 

@@ -18,6 +18,7 @@ from statistics import fmean
 from harness.base import units
 from harness.metrics.batches import Batches
 from harness.metrics.extremes import extremes
+from harness.metrics.interval import Interval
 from harness.metrics.share_scan import share_ratio
 from harness.metrics.steadiness import WindowChange, find_change, find_level
 from harness.metrics.timeline import SecondFigures
@@ -29,6 +30,8 @@ MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
 _FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
+# By this share more wait in each second at the end than in any at the beginning.
+_HANGING_RATIO = 0.05
 # The users of a closed load are the same in this share of the seconds.
 _CONSTANT_RATIO = 0.9
 
@@ -90,21 +93,40 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Dif
     return next((one for one in found if one), None)
 
 
-def flight_difference(seconds: Sequence[SecondFigures]) -> Difference | None:
-    """Return how the requests in flight of an open load grow or shrink; None when they return to their usual number.
+def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+    """Return how the requests in flight grow; None where they are always as many, or return to their usual number.
 
     A queue above its capacity has no average, but its noise resembles itself for so long that chance explains any
-    growth. So the sign is another one: a queue that is served returns to nearly nothing again and again.
+    growth. So the sign is another one: a queue that is served returns to nearly nothing again and again. With a closed
+    load, requests that are never answered wait in each of the last seconds.
     """
+    if len(seconds) < _FLIGHT_LEAST_S:
+        return None
+    return _queue_growth(seconds) if is_open else _hanging(seconds)
+
+
+def _queue_growth(seconds: Sequence[SecondFigures]) -> Difference | None:
     numbers = [one.waiting_count + min(float(one.sample_count), one.elapsed_sum_ms / units.MS_PER_S) for one in seconds]
-    figure = Figure("number of requests in flight", numbers, [1.0] * len(numbers), "{:.0f}".format)
+    figure = Figure("number of requests in flight", numbers, [1.0] * len(numbers), _number_text)
     parts = extremes(figure.amounts, figure.weights)
-    if parts is None or len(numbers) < _FLIGHT_LEAST_S or parts.greatest + 1 < _FLIGHT_RATIO * (parts.least + 1):
+    if parts is None or parts.greatest + 1 < _FLIGHT_RATIO * (parts.least + 1):
         return None
     first, later = numbers[: len(numbers) // 10], numbers[len(numbers) // 4 :]
     usual = min(max(_FEW_IN_FLIGHT, fmean(first)), fmean(numbers) / 4 + 2)
     is_back = sum(number <= usual for number in later) >= _FLIGHT_BACK_RATIO * len(later)
     return None if is_back else Difference(figure, WindowChange.of(parts))
+
+
+def _hanging(seconds: Sequence[SecondFigures]) -> Difference | None:
+    waiting, quarter = [one.waiting_count for one in seconds], len(seconds) // 4
+    first, last = waiting[:quarter], waiting[-quarter:]
+    if min(last) < max(first) + max(1, _HANGING_RATIO * max(first)):
+        return None
+    figure = Figure(
+        "number of requests without an answer", [float(one) for one in waiting], [1.0] * len(waiting), _number_text
+    )
+    parts = Interval(0, quarter), Interval(len(waiting) - quarter, len(waiting))
+    return Difference(figure, WindowChange(parts[0].from_s, fmean(first), fmean(last), parts=parts))
 
 
 def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> Difference | None:
@@ -194,3 +216,7 @@ def _share_text(share: float) -> str:
 
 def _bytes_text(size_bytes: float) -> str:
     return f"{size_bytes:,.0f} bytes"
+
+
+def _number_text(value: float) -> str:
+    return f"{value:.0f} requests"

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 # The slow cosines: those of a line and a step, and those of waves with periods of a third of the series and more.
 SLOW_COUNTS = (2, 4, 6)
-_CORRELATIONS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.92, 0.95, 0.97)
+_CORRELATIONS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8)
 # Noise forgets the past within this share of the series: with longer noise its mean is not known.
 _FORGOTTEN_RATIO = 1 / 24
 # The share of the variance that neighbours cannot have in common.
@@ -56,14 +56,13 @@ def _noises(count: int, most: float) -> list[_Noise]:
     return found
 
 
-def slow_ratio(values: Sequence[float], memory: float = 0.0) -> float:
+def slow_ratio(values: Sequence[float]) -> float:
     """Return twice the logarithm of the likelihood ratio of a series with more slow variation than its noise has.
 
-    Noise may resemble itself for `memory` values: as long as requests wait in one queue. 0 where the noise explains
-    all; infinity for a series that only varies slowly.
+    0 where the noise explains all; infinity for a series that only varies slowly.
     """
     count = len(values)
-    most = math.exp(-1 / max(memory, _FORGOTTEN_RATIO * count))
+    most = math.exp(-1 / (_FORGOTTEN_RATIO * count))
     powers = [sum(map(float.__mul__, values, cosine)) ** 2 for cosine in _cosines(count)]
     least = _ROUNDING * count * sum(map(float.__mul__, values, values))
     if sum(powers) <= least:

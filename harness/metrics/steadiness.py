@@ -54,6 +54,8 @@ _ITERATIONS = 3
 # The second factor is that of an open load.
 _STEP_T = {False: 1.1, True: 1.3}
 _INTERVAL_T = {False: 1.2, True: 1.85}
+# Several bursts must be clearer: what they leave of noise that lasts resembles itself less.
+_BURSTS_T, _BURSTS_MOST = {False: 2.0, True: 4.0}, 3
 # Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
 _SLOW_LIMIT = {False: 9.0, True: 12.0}
 _SLOW_COUNT_MOST = 120
@@ -213,13 +215,13 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
-    width = math.ceil(len(series.logs) / _SLOW_COUNT_MOST)
-    slow = math.sqrt(slow_ratio(_shortened(series.logs, width), series.memory / width) / _SLOW_LIMIT[is_open])
+    slow = math.sqrt(_slow_ratio(series) / _SLOW_LIMIT[is_open])
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
         (step.t / _STEP_T[is_open], partial(_two_parts, series, step)),
         (slow, partial(_slow_change, series)),
         (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
+        (_bursts_t(series) / _BURSTS_T[is_open], partial(_slow_change, series)),
     ]
     changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
     return next((change for change in changes if change), None)
@@ -251,9 +253,11 @@ def _least_ratio(series: _Series) -> float:
     return _COUNTS_RATIO if series.noise else PRACTICAL_RATIO
 
 
-def _shortened(values: Sequence[float], width: int) -> list[float]:
-    """Return the means of so many neighbours."""
-    return [fmean(values[begin : begin + width]) for begin in range(0, len(values) - width + 1, width)]
+def _slow_ratio(series: _Series) -> float:
+    """Return the likelihood ratio of slow changes; 0 where the series is too short beside the memory of its noise."""
+    width = max(math.ceil(len(series.logs) / _SLOW_COUNT_MOST), math.ceil(series.memory / 2))
+    means = [fmean(series.logs[begin : begin + width]) for begin in range(0, len(series.logs) - width + 1, width)]
+    return slow_ratio(means) if len(means) >= _BINS_LEAST else 0.0
 
 
 def _interval(series: _Series, level: FitLevel) -> WindowChange | None:
@@ -286,6 +290,24 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
                 correlation = min(correlation + error, _CORRELATION_MOST)
             level = best(correlation)
     return level._replace(t=level.t / _largest_t(len(series.logs), correlation))
+
+
+def _bursts_t(series: _Series) -> float:
+    """Return the t of the clearest of several intervals, as `_best_level`: the noise is what all of them leave."""
+    logs, correlation, best = list(series.logs), _FIRST_CORRELATION, 0.0
+    for _ in range(_BURSTS_MOST):
+        level = LevelFit(logs).best_interval(correlation)
+        if not level.t:
+            break
+        inside, outside = logs[level.begin : level.end], [*logs[: level.begin], *logs[level.end :]]
+        change = fmean(inside) - fmean(outside)
+        if abs(change) > math.log(_INTERVAL_RATIO):
+            best = max(best, abs(change) * math.sqrt(len(inside)))
+        logs[level.begin : level.end] = [value - change for value in inside]
+    rests = [value - fmean(logs) for value in logs]
+    correlation = _correlation(rests, series.noise)
+    error = math.sqrt(dot(rests, rests) / len(rests) * (1 + correlation) / (1 - correlation))
+    return best / max(error, ROUNDING) / _largest_t(len(logs), correlation)
 
 
 def _largest_t(count: int, correlation: float) -> float:

@@ -221,7 +221,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
         reasons = {cut: _change(seconds, Interval(from_s + cut * BATCH_S, to_s), is_open=is_open) for cut in cuts}
         cut = next((cut for cut in cuts if not reasons[cut]), cuts[0])
-        reason = reasons[cut] or (_growth(seconds, full) if is_open else "")
+        reason = reasons[cut] or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
         kind=STEADY,
@@ -280,11 +280,11 @@ def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool
     return difference.text(window.from_s) if difference else ""
 
 
-def _growth(seconds: Sequence[SecondFigures], full: Interval) -> str:
-    """Return a text of how the requests in flight of an open load grow from its beginning on; "" where they do not."""
+def _growth(seconds: Sequence[SecondFigures], full: Interval, *, is_open: bool) -> str:
+    """Return a text of how the requests in flight grow from the beginning on; "" where they do not."""
     from harness.metrics.one_state import flight_difference  # imported late: only a steady window needs it
 
-    difference = flight_difference(seconds[full.from_s : full.to_s])
+    difference = flight_difference(seconds[full.from_s : full.to_s], is_open=is_open)
     return difference.text(full.from_s) if difference else ""
 
 

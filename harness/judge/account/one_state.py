@@ -20,7 +20,7 @@ from harness.judge.warning_kind import ReportPart
 from harness.metrics.one_state import batch_difference
 
 # A value with its unit; seconds of the run have another one.
-_VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s| bytes)")
+_VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s| bytes| requests)")
 _ENDS = 2
 
 
