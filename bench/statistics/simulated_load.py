@@ -38,8 +38,8 @@ _APART_S = 1e6
 class Rows:
     """The samples of a run in the order of their ends; times are s after the load began, `active` are active users.
 
-    `label` is an index into `labels`. `unread_count` rows more were written than read. `spread`
-    is by how much the greatest mean of the last factor over a third of the run exceeds the least.
+    `label` is an index into `labels`. `unread_count` rows more were written than read. `factor` has
+    the last factor of the load by second.
     """
 
     start_s: Array
@@ -53,7 +53,7 @@ class Rows:
     once_labels: tuple[str, ...] = ()
     is_transaction: bool = False
     unread_count: int = 0
-    spread: float = 0.0
+    factor: Array | None = None
 
     @classmethod
     def of(cls, start_s: Array, end_s: Array, user: Array, active: Array) -> Rows:
@@ -121,8 +121,8 @@ class Load:
             records = [
                 LoadRecord(CLOSED, self.users, None, float(ramp_s), length_s, None, self.think_s) for ramp_s in ramps_s
             ]
-        with_spread = (replace(rows, spread=spread) for rows, spread in zip(found, system.spreads(), strict=True))
-        return list(zip(with_spread, records, strict=True))
+        with_factor = (replace(rows, factor=factor) for rows, factor in zip(found, system.changing, strict=True))
+        return list(zip(with_factor, records, strict=True))
 
 
 class _System:
@@ -135,7 +135,7 @@ class _System:
         for factor in load.factors:
             last = factor(random, count, length_s)
             self._factor = self._factor * last
-        self._changing = last[:, : int(length_s)]
+        self.changing = last[:, : int(length_s)]
         self._last = self._factor.shape[1] - 1
         self._pauses = self._clock(load.pauses) if load.pauses else None
 
@@ -164,13 +164,6 @@ class _System:
         times, worked = self._pauses
         done = numpy.interp(runs * _APART_S + begin_s, times, worked) + work_s
         return numpy.interp(done, worked, times) - runs * _APART_S
-
-    def spreads(self) -> list[float]:
-        """Return by how much the greatest mean of the last factor over a third of a run exceeds the least, by run."""
-        third = self._changing.shape[1] // 3
-        sums = numpy.cumsum(numpy.pad(self._changing, ((0, 0), (1, 0))), axis=1)
-        means = sums[:, third:] - sums[:, :-third]
-        return [float(spread) for spread in means.max(axis=1) / means.min(axis=1) - 1]
 
     def think(self, shape: tuple[int, ...]) -> Array:
         """Return how long users think: 0.5 to 1.5 times the usual pause."""

@@ -112,8 +112,25 @@ def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -
                 if total
                 else 1.0
             )
-        found.append(_Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, rows.spread))
+        found.append(_Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, _spread(rows, summary)))
     return found
+
+
+def _spread(rows: Rows, summary: RunSummary) -> float:
+    """Return by how much the greatest work of a third of what is counted exceeds the least, without noise.
+
+    A start that gets faster is a warm-up, so of a VALID run only the window says it.
+    """
+    factor, window = rows.factor, summary.window
+    if factor is None:
+        return 0.0
+    counted = factor[window.from_s : window.to_s]
+    is_warm_up = window.warm_up_cut_s > 0 and factor[window.ramp_cut_s : window.from_s].mean() > counted.mean()
+    seen = counted if summary.verdict.state == VALID and is_warm_up else factor
+    third = max(1, len(seen) // 3)
+    sums = numpy.cumsum(numpy.concatenate([[0.0], seen]))
+    means = sums[third:] - sums[:-third]
+    return float(means.max() / means.min() - 1)
 
 
 def _numbers(rows: Rows) -> _Numbers:

@@ -42,7 +42,7 @@ from harness.metrics.timeline import BATCH_S
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
 # The end must be slower or faster than the rest by this ratio, if the load is open or not.
-_END_RATIO = {False: 1.33, True: 2.0}
+_END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 1.25
 _BINS_MOST = 300
@@ -52,12 +52,12 @@ _FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
 # By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
 # The second factor is that of an open load.
-_STEP_T = {False: 1.1, True: 1.3}
+_STEP_T = {False: 1.1, True: 1.6}
 _INTERVAL_T = {False: 1.2, True: 1.85}
 # Several bursts must be clearer: what they leave of noise that lasts resembles itself less.
-_BURSTS_T, _BURSTS_MOST = {False: 2.0, True: 4.0}, 3
+_BURSTS_T, _BURSTS_MOST = {False: 3.0, True: 4.0}, 3
 # Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
-_SLOW_LIMIT = {False: 9.0, True: 12.0}
+_SLOW_LIMIT = {False: 9.0, True: 16.0}
 _SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
@@ -294,6 +294,8 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
 
 def _bursts_t(series: _Series) -> float:
     """Return the t of the clearest of several intervals, as `_best_level`: the noise is what all of them leave."""
+    if series.memory * _BINS_LEAST > len(series.logs):
+        return 0.0
     logs, correlation, best = list(series.logs), _FIRST_CORRELATION, 0.0
     for _ in range(_BURSTS_MOST):
         level = LevelFit(logs).best_interval(correlation)
