@@ -241,6 +241,7 @@ def _evidence(
         seconds=tuple(seconds),
         cut=tally.cut,
         untimed=tally.untimed,
+        labels=groups.load.counted if groups.load else (),
     )
 
 

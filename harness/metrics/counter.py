@@ -261,7 +261,8 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
         cells.append([own.histogram])
         if tally.batch_count:
             own_batch = tally.batches[label_key][batch]
-            own_batch.merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            sums_of_batch = counts.elapsed_sum_ms, counts.error_count, counts.received_bytes
+            own_batch.merge(BatchCounts(Histogram(), *sums_of_batch))
             cells[-1].append(own_batch.histogram)
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):

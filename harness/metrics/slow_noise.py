@@ -21,6 +21,8 @@ from typing import NamedTuple
 # The slow cosines: those of a line and a step, and those of waves with periods of a third of the series and more.
 SLOW_COUNTS = (2, 4, 6)
 _CORRELATIONS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8)
+# Noise forgets the past within this share of the series: with longer noise its mean is not known.
+_FORGOTTEN_RATIO = 1 / 24
 # The share of the variance that neighbours cannot have in common.
 _WHITE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 # Smaller shares of the squares are rounding.
@@ -40,10 +42,10 @@ def _cosines(count: int) -> list[list[float]]:
     return [[quarter[index * (2 * at + 1) % (4 * count)] for at in range(count)] for index in range(1, count)]
 
 
-@functools.lru_cache(maxsize=4)
-def _noises(count: int) -> list[_Noise]:
+@functools.lru_cache(maxsize=16)
+def _noises(count: int, most: float) -> list[_Noise]:
     found = []
-    for correlation in _CORRELATIONS:
+    for correlation in (one for one in _CORRELATIONS if one <= most):
         for white in _WHITE_SHARES if correlation else (0.0,):
             shape = [
                 (1 - white) * (1 - correlation**2)
@@ -60,6 +62,7 @@ def slow_ratio(values: Sequence[float]) -> float:
     0 where the noise explains all; infinity for a series that only varies slowly.
     """
     count = len(values)
+    most = math.exp(-1 / (_FORGOTTEN_RATIO * count))
     powers = [sum(map(float.__mul__, values, cosine)) ** 2 for cosine in _cosines(count)]
     least = _ROUNDING * count * sum(map(float.__mul__, values, values))
     if sum(powers) <= least:
@@ -67,7 +70,7 @@ def slow_ratio(values: Sequence[float]) -> float:
     alone = -math.inf
     stronger = dict.fromkeys(SLOW_COUNTS, -math.inf)
     rest_count = count - 1
-    for noise in _noises(count):
+    for noise in _noises(count, next(one for one in reversed(_CORRELATIONS) if one <= most)):
         scaled = list(map(float.__mul__, powers, noise.inverses))
         whole = sum(scaled)
         alone = max(alone, -rest_count * math.log(whole / rest_count) - noise.log_sum)

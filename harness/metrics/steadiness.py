@@ -42,7 +42,7 @@ from harness.metrics.timeline import BATCH_S
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
 # The end must be slower or faster than the rest by this ratio, if the load is open or not.
-_END_RATIO = {False: 1.33, True: 2.0}
+_END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 1.25
 _BINS_MOST = 300
@@ -52,13 +52,17 @@ _FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
 # By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
 # The second factor is that of an open load.
-_STEP_T = {False: 1.1, True: 1.3}
+_STEP_T = {False: 1.1, True: 1.6}
 _INTERVAL_T = {False: 1.2, True: 1.85}
+# Several bursts must be clearer: what they leave of noise that lasts resembles itself less.
+_BURSTS_T, _BURSTS_MOST = {False: 3.0, True: 4.0}, 3
 # Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
-_SLOW_LIMIT = {False: 9.0, True: 12.0}
+_SLOW_LIMIT = {False: 9.0, True: 16.0}
 _SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
+# A level of a short series must differ by this ratio; it has so many values.
+_LEVEL_RATIO, _LEVEL_VALUES_LEAST = 1.1, 10
 _INTERVAL_EFFECT_RATIO = 0.03
 # So must a step; a small one that concerns little of the window moves no average.
 _PARTS_EFFECT_RATIO = 0.015
@@ -109,22 +113,29 @@ class WindowChange:
 class _Series:
     """A series without outliers: the logarithms of `known`, pairs of a second and its value.
 
-    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share.
+    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share, `memory`
+    for how many logarithms noise resembles itself.
     """
 
     known: Sequence[tuple[int, float]]
     logs: Sequence[float]
     values: Sequence[float | None]
     noise: float
+    memory: float = 0.0
 
 
 def find_change(
-    values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
+    values: Sequence[float | None],
+    per_second: float,
+    are_counts: bool = False,
+    is_open: bool = False,
+    memory_s: float = 0.0,
 ) -> WindowChange | None:
     """Return the clearest change of a series with one value per second; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
     (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
+    Requests that wait for each other resemble each other for `memory_s`.
     """
     width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
     bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
@@ -137,8 +148,25 @@ def find_change(
         raw = [value for _, value in known]
         return WindowChange(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
-    series = _Series(known, _without_outliers(logs), values, noise)
+    series = _Series(known, _without_outliers(logs), values, noise, memory_s / width_s)
     return _change_within(series, is_open)
+
+
+def find_level(values: Sequence[float]) -> WindowChange | None:
+    """Return the clearest step or interval of another level of a short series without gaps; None without one.
+
+    The values are means of many samples. A level must be clear, and differ as much as averages of two runs may.
+    """
+    if len(values) < _LEVEL_VALUES_LEAST or min(values) <= 0:
+        return None
+    series = _Series(list(enumerate(values)), [math.log(value) for value in values], values, 0.0)
+    for is_interval, limit in ((False, _STEP_T[True]), (True, _INTERVAL_T[True])):
+        level = _best_level(series, is_interval=is_interval)
+        if level.t > limit and abs(level.slope) > math.log(_LEVEL_RATIO):
+            inside, outside = values[level.begin : level.end], [*values[: level.begin], *values[level.end :]]
+            until = level.end if is_interval else None
+            return WindowChange(level.begin, fmean(outside), fmean(inside), until_s=until)
+    return None
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
@@ -187,12 +215,13 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
-    slow = math.sqrt(slow_ratio(_shortened(series.logs)) / _SLOW_LIMIT[is_open])
+    slow = math.sqrt(_slow_ratio(series) / _SLOW_LIMIT[is_open])
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
         (step.t / _STEP_T[is_open], partial(_two_parts, series, step)),
         (slow, partial(_slow_change, series)),
         (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
+        (_bursts_t(series) / _BURSTS_T[is_open], partial(_slow_change, series)),
     ]
     changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
     return next((change for change in changes if change), None)
@@ -224,10 +253,11 @@ def _least_ratio(series: _Series) -> float:
     return _COUNTS_RATIO if series.noise else PRACTICAL_RATIO
 
 
-def _shortened(values: Sequence[float]) -> list[float]:
-    """Return the means of neighbours, so that few enough values are left."""
-    width = math.ceil(len(values) / _SLOW_COUNT_MOST)
-    return [fmean(values[begin : begin + width]) for begin in range(0, len(values) - width + 1, width)]
+def _slow_ratio(series: _Series) -> float:
+    """Return the likelihood ratio of slow changes; 0 where the series is too short beside the memory of its noise."""
+    width = max(math.ceil(len(series.logs) / _SLOW_COUNT_MOST), math.ceil(series.memory / 2))
+    means = [fmean(series.logs[begin : begin + width]) for begin in range(0, len(series.logs) - width + 1, width)]
+    return slow_ratio(means) if len(means) >= _BINS_LEAST else 0.0
 
 
 def _interval(series: _Series, level: FitLevel) -> WindowChange | None:
@@ -260,6 +290,26 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
                 correlation = min(correlation + error, _CORRELATION_MOST)
             level = best(correlation)
     return level._replace(t=level.t / _largest_t(len(series.logs), correlation))
+
+
+def _bursts_t(series: _Series) -> float:
+    """Return the t of the clearest of several intervals, as `_best_level`: the noise is what all of them leave."""
+    if series.memory * _BINS_LEAST > len(series.logs):
+        return 0.0
+    logs, correlation, best = list(series.logs), _FIRST_CORRELATION, 0.0
+    for _ in range(_BURSTS_MOST):
+        level = LevelFit(logs).best_interval(correlation)
+        if not level.t:
+            break
+        inside, outside = logs[level.begin : level.end], [*logs[: level.begin], *logs[level.end :]]
+        change = fmean(inside) - fmean(outside)
+        if abs(change) > math.log(_INTERVAL_RATIO):
+            best = max(best, abs(change) * math.sqrt(len(inside)))
+        logs[level.begin : level.end] = [value - change for value in inside]
+    rests = [value - fmean(logs) for value in logs]
+    correlation = _correlation(rests, series.noise)
+    error = math.sqrt(dot(rests, rests) / len(rests) * (1 + correlation) / (1 - correlation))
+    return best / max(error, ROUNDING) / _largest_t(len(logs), correlation)
 
 
 def _largest_t(count: int, correlation: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
-from harness.metrics.batches import BatchCounts, Batches
+from harness.metrics.batches import BatchCounts, Batches, plus
 from harness.metrics.figures import (
     GROUPS,
     LOAD,
@@ -23,7 +23,6 @@ from harness.metrics.figures import (
     LabelFigures,
     cause_of,
     group_of,
-    plus,
 )
 from harness.metrics.interval import IntervalMs
 from harness.metrics.timeline import Order, SecondSeries, Source
@@ -173,6 +172,7 @@ class SampleTally:
             batch.histogram.add(each_ms, sample_count)
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
+            batch.received_bytes = plus(batch.received_bytes, received_bytes)
         counts.elapsed_sum_ms += elapsed_ms
         counts.error_count += error_count
         counts.received_bytes = plus(counts.received_bytes, received_bytes)

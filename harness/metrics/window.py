@@ -219,9 +219,15 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         full = Interval(from_s, to_s)
         # While queues fill, responses get slower: MSER-5 does not always cut that.
         cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
-        reasons = {cut: _change(seconds, Interval(from_s + cut * BATCH_S, to_s), is_open=is_open) for cut in cuts}
-        cut = next((cut for cut in cuts if not reasons[cut]), cuts[0])
-        reason = reasons[cut]
+        reason = _change(seconds, Interval(from_s + cuts[0] * BATCH_S, to_s), is_open=is_open)
+        cut = cuts[0]
+        if (
+            reason
+            and cuts[1] != cut
+            and not _change(seconds, Interval(from_s + cuts[1] * BATCH_S, to_s), is_open=is_open)
+        ):
+            cut, reason = cuts[1], ""
+        reason = reason or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
         kind=STEADY,
@@ -278,6 +284,14 @@ def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool
 
     difference = window_difference(seconds[window.from_s : window.to_s], is_open=is_open)
     return difference.text(window.from_s) if difference else ""
+
+
+def _growth(seconds: Sequence[SecondFigures], full: Interval, *, is_open: bool) -> str:
+    """Return a text of how the requests in flight grow from the beginning on; "" where they do not."""
+    from harness.metrics.one_state import flight_difference  # imported late: only a steady window needs it
+
+    difference = flight_difference(seconds[full.from_s : full.to_s], is_open=is_open)
+    return difference.text(full.from_s) if difference else ""
 
 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:

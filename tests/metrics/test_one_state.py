@@ -48,7 +48,7 @@ def test_a_slow_wave_depends_on_when_one_looks_and_the_text_says_from_what_to_wh
     )
     assert found
     low, high = sorted(map(int, found.groups()))
-    assert high / low > 1.15
+    assert high / low > 1.1
 
 
 @pytest.mark.parametrize("memory", [0, 0.3, 0.6])

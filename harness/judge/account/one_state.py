@@ -17,9 +17,10 @@ from harness.base import units
 from harness.judge.account.line import NOT_KNOWN_TEXT, Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart
+from harness.metrics.one_state import batch_difference
 
 # A value with its unit; seconds of the run have another one.
-_VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s)")
+_VALUE = re.compile(r"(\d[\d,.]*)( ms| %|/s| bytes| requests)")
 _ENDS = 2
 
 
@@ -29,9 +30,10 @@ def measure(evidence: Evidence) -> Sides:
     if load is None or window.is_steady is None or not evidence.is_span_known or window.is_too_short:
         return Sides()
     left, right = f"average {units.average_text(load.average_ms)} ms", "the same in all parts"
-    if not window.reason:
+    reason = window.reason or _reason_of_batches(evidence)
+    if not reason:
         return Sides(left, right, None, Balance.BALANCED)
-    what, _, when = window.reason.partition(": ")
+    what, _, when = reason.partition(": ")
     brief, ends = f"{what[:1].upper()}{what[1:]}", _ends_text(when)
     if window.is_too_sparse:
         return Sides(left, NOT_KNOWN_TEXT, None, Balance.DOUBT, brief, "Run longer, or drive more users.")
@@ -39,7 +41,17 @@ def measure(evidence: Evidence) -> Sides:
     mixed = "Averages and percentiles mix several states. Run longer, or count one interval: "
     advice = f"{_lost_cpu_text(evidence)}{then}{mixed}./aggregate.py table FILE --window FROM..TO."
     brief = ": ".join(filter(None, (brief, ends)))
-    return Sides(left, ends or window.reason, None, Balance.DOUBT, brief, advice)
+    return Sides(left, ends or reason, None, Balance.DOUBT, brief, advice)
+
+
+def _reason_of_batches(evidence: Evidence) -> str:
+    """Return which number differs between the batches of the window: bytes, the mix of labels, or their errors."""
+    load = evidence.load
+    labels = {label.label: label.batches for label in evidence.labels if label.batches}
+    difference = batch_difference(load.batches if load else None, labels)
+    if difference is None or load is None or load.batches is None:
+        return ""
+    return difference.text(evidence.window.from_s, load.batches.length_s)
 
 
 def _ends_text(when: str) -> str:
