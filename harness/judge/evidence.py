@@ -64,7 +64,8 @@ class Evidence:
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
     from `origin_s` on. `labels` are the labels of `load`. `cut` are the rows of transactions that the end of their user
-    cut, `untimed` those of transactions without a time, by label: no table has them.
+    cut, `untimed` those of transactions without a time, `closed` the requests that JMeter closed at the
+    end of an open load, by label: no table has them.
     """
 
     run: RunRecord | None
@@ -94,6 +95,7 @@ class Evidence:
     seconds: tuple[SecondFigures, ...] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
     untimed: Mapping[str, int] = field(default_factory=dict)
+    closed: Mapping[str, int] = field(default_factory=dict)
     labels: tuple[LabelFigures, ...] = ()
 
     @property
