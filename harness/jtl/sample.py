@@ -27,6 +27,8 @@ START_MAX_MS = 253_402_300_799_999
 JOB_MARK = "[[job]]"
 # A traced run has the id of the traceparent header of each request in this column.
 TRACE_COLUMN = "trace_id"
+# The machine that sent a request, of jmeter.save.saveservice.hostname.
+HOST_COLUMN = "Hostname"
 # Java's long, in which JMeter counts.
 LONG_MAX = 2**63 - 1
 WHOLE = re.compile("0|-?[1-9][0-9]{0,4299}")
@@ -52,6 +54,7 @@ class Sample(NamedTuple):
     error_count: int = 0
     group_threads: int | None = None
     trace_id: str = ""  # of a traced run
+    host: str = ""  # the machine of the load generator, where the file has it
 
     @property
     def end_ms(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.base import units
@@ -43,6 +43,7 @@ COARSE_CLOCK_MS = 5
 LEAST_SAMPLES = 100
 # A longer duration is proposed in these steps.
 _ROUND_S = 10
+_ROUND_REQUESTS = 100
 LABELS_NAMED = 5
 _GAPS_NAMED = 3
 
@@ -62,7 +63,8 @@ class Evidence:
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
-    from `origin_s` on. `labels` are the labels of `load`.
+    from `origin_s` on. `cut` are the rows of transactions that the end of their user cut, `untimed` those of
+    transactions without a time, by label: no table has them. `labels` are the labels of `load`.
     """
 
     run: RunRecord | None
@@ -91,6 +93,8 @@ class Evidence:
     whole: LabelFigures | None = None
     seconds: tuple[SecondFigures, ...] = ()
     labels: tuple[LabelFigures, ...] = ()
+    cut: Mapping[str, int] = field(default_factory=dict)
+    untimed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_failed(self) -> bool:
@@ -188,9 +192,15 @@ def of_least_samples_s(evidence: Evidence) -> int:
 
 
 def longer(evidence: Evidence, window_s: int) -> str:
-    """Return the sentence with the duration of a run that has a window of `window_s`."""
-    load = evidence.run.load if evidence.run else None
-    if not load or not load.duration_s or load.loads:
+    """Return the sentence with the duration, or the requests, of a run that has a window of `window_s`."""
+    load, window = evidence.run.load if evidence.run else None, evidence.window
+    if not load or load.loads:
         return "Run longer."
-    longer_s = load.duration_s + window_s - evidence.window.length_s
+    whole_s = window.run_s + window_s - window.length_s
+    if load.requests and window.run_s:  # they ended the run, and would end it again
+        requests = load.requests * whole_s / window.run_s
+        return f"Run again with REQUESTS={_ROUND_REQUESTS * math.ceil(requests / _ROUND_REQUESTS)}."
+    if not load.duration_s:
+        return "Run longer."
+    longer_s = load.duration_s + window_s - window.length_s
     return f"Run again with DURATION={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."

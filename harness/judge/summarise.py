@@ -17,6 +17,7 @@ from harness.judge.lost_cpu import average_ms, find_lost_cpu
 from harness.judge.machines import apart_from, generator_stops
 from harness.judge.outage import find_outage
 from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
+from harness.judge.users_counted import groups_of, law_of
 from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
@@ -24,7 +25,7 @@ from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group,
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
@@ -125,7 +126,7 @@ def summarise(
     """Return the summary of a tally; `run` is the content of run.json, None for a bare JTL file named `source`."""
     observed, options = observed or Observed(), options or SummaryOptions()
     window = options.window or window_of(tally, parse_window("all"), run)
-    groups = _groups(tally, window, options)
+    groups = _groups(tally, window, run, options)
     errors = _errors_since_origin(tally)
     evidence = _evidence(tally, run, observed, groups, errors, options)
     account = measured(evidence)
@@ -172,12 +173,12 @@ class _Groups(NamedTuple):
     loads: tuple[LoadFigures, ...]
 
 
-def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
+def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: SummaryOptions) -> _Groups:
     span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
     for counted in (options.counted, *(one.counted for one in options.loads)):
         if counted is not None:
             _count_over(counted, span_ms, tally.span_ms())
-    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
+    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how, run)
     whole = load_of(groups)
     if options.counted is None:
         return _Groups(window, whole, whole, groups, loads)
@@ -208,8 +209,7 @@ def _evidence(
         run=run,
         load=groups.load.total if groups.load else None,
         codes=tuple(code for code in tally.code_counts() if code.label in driven),
-        # Only the run knows the pauses of a throughput timer.
-        law=None if run and run.load.is_paced else _law(tally, window, pause_s),
+        law=_law(tally, window, run, groups.load, pause_s),
         pause_s=pause_s,
         loads=groups.loads,
         usages=observed.usages,
@@ -226,7 +226,13 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(
+            run,
+            tally.span_ms(GROUPS),
+            tally.back_ms,
+            longest_ms,
+            has_transactions=bool(tally.cut or tally.transactions.seconds),
+        ),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
         origin_s=origin_s,
@@ -234,6 +240,8 @@ def _evidence(
         whole=groups.whole.total if groups.whole else None,
         seconds=tuple(seconds),
         labels=groups.load.counted if groups.load else (),
+        cut=tally.cut,
+        untimed=tally.untimed,
     )
 
 
@@ -325,11 +333,11 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     return wide
 
 
-def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:
-    span_ms = window_span_ms(tally, window)
-    if span_ms is None or tally.second_series.span_s is None:
+def _law(
+    tally: SampleTally, window: Window, run: RunRecord | None, load: Group | None, pause_s: float
+) -> LittlesLaw | None:
+    """Return Little's law of the window; None where it is not known for how long users paused."""
+    span_ms, counted = window_span_ms(tally, window), groups_of(run)
+    if run is None or load is None or span_ms is None or (run.load.is_paced and not counted):
         return None
-    # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
-    last_ms = span_ms.to_ms if window.length_s == window.run_s else span_ms.to_ms - 1
-    seconds = tally.second_series.by_second(span_ms.from_ms // MS_PER_S, last_ms // MS_PER_S)
-    return littles_law(seconds, span_ms.length_ms, pause_s)
+    return law_of(tally.second_series, span_ms, load.labels, counted, pause_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,6 +122,9 @@ class SampleTally:
         own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
         self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
+        self.transaction_labels: set[str] = set()
+        # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
+        self.cut, self.untimed = Counter[str](), Counter[str]()
         self.once = frozenset(scope.once_labels)
         self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
@@ -144,17 +147,24 @@ class SampleTally:
         """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
         (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
-            latency_ms, connect_ms, sample_count, error_count, group_users, _,
+            latency_ms, connect_ms, sample_count, error_count, group_users, _, host,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
         window_ms = self.window_ms
         if window_ms and not window_ms.from_ms <= end_ms < window_ms.to_ms:
             return None
+        is_transaction = message.startswith(TRANSACTION_MESSAGE)
+        if not message and label in self.transaction_labels:
+            self.cut[label] += sample_count
+            return None
+        if is_transaction and not (thread_name or elapsed_ms):
+            self.untimed[label] += sample_count
+            return None
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))
-        is_transaction = message.startswith(TRANSACTION_MESSAGE)
-        known = self._entries.get((thread_name, label, is_transaction))
-        key, source, counts = known or self._entry(thread_name, label, is_transaction)
+        thread = f"{host} {thread_name}" if host else thread_name
+        known = self._entries.get((thread, label, is_transaction))
+        key, source, counts = known or self._entry(thread_name, label, is_transaction, host)
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
@@ -191,15 +201,21 @@ class SampleTally:
     @property
     def row_count(self) -> int:
         """How many rows were read, also those that could not be used; a row of several samples counts as these."""
-        return sum(code.sample_count for code in self.codes.values()) + self.dropped.count
+        beside = self.cut.total() + self.untimed.total()
+        return sum(code.sample_count for code in self.codes.values()) + beside + self.dropped.count
 
-    def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
+    def _entry(
+        self, thread_name: str, label: str, is_transaction: bool, host: str
+    ) -> tuple[LabelKey, Source, LabelCounts]:
         """Return where the samples of a thread with this label are counted, and remember it."""
         key = LabelKey(group_of(thread_name, label, self.once), label, is_transaction)
-        source = Source(self.file, generator_of(thread_name))
+        source = Source(self.file, generator_of(thread_name) or host)
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
-        entry = self._entries[thread_name, label, is_transaction] = key, source, self.counts(key, source)
+        if is_transaction:
+            self.transaction_labels.add(label)
+        thread = f"{host} {thread_name}" if host else thread_name
+        entry = self._entries[thread, label, is_transaction] = key, source, self.counts(key, source)
         return entry
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
@@ -254,6 +270,9 @@ class SampleTally:
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
         self.dropped.merge(other.dropped, 0)
+        self.transaction_labels |= other.transaction_labels
+        self.cut += other.cut
+        self.untimed += other.untimed
         self.names.update(other.names)
         self.stored.update(other.stored)
 

@@ -141,6 +141,8 @@ class _Content:
     transactions: _Series
     dropped: _Dropped
     silences: Silences | None
+    cut: tuple[tuple[str, int], ...] = ()
+    untimed: tuple[tuple[str, int], ...] = ()
 
 
 def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
@@ -163,6 +165,7 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "transactions": _series(tally.transactions),
         "dropped": _dropped(tally.dropped),
         "silences": silences and silences.to_plain(),
+        **{name: sorted(counts.items()) for name, counts in (("cut", tally.cut), ("untimed", tally.untimed)) if counts},
     }
     text = json.dumps(data, separators=(",", ":")).encode()
     assert text.startswith(TALLY_SIGN)
@@ -242,6 +245,8 @@ class _Reader:
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
         ends = (_whole(dropped.torn_end_count, "torn_end_count"), _whole(dropped.cut_count, "cut_count"))
         tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus))
+        tally.cut.update(dict(content.cut))
+        tally.untimed.update(dict(content.untimed))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

@@ -252,7 +252,7 @@ def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
     tally = tally_of(
         [sample(start_ms=0, elapsed_ms=500, all_threads=4), sample(start_ms=500, elapsed_ms=9400, all_threads=4)]
     )
-    law = littles_law(tally.second_series.by_second(0, 9), span_ms=9900)
+    law = littles_law(tally.second_series.by_second(0, 9), span_ms=9900, waited_ms=9900)
     assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
 
 

@@ -16,13 +16,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from harness.base import units
+from harness.base.plain_text import one_line
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
+from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
 from harness.metrics.timeline import SecondFigures
 from harness.plan.load.model import OPEN
+from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
 
 # Users and arrivals are counted, not estimated.
 DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
@@ -34,6 +37,18 @@ _EDGE_S = 2.0
 # Generators start within a second or two of each other. One that is absent for longer than this changes the load.
 ABSENT_LEAST_S = 5.0
 ABSENT_RATIO = 0.02
+
+
+# What ended users, in the words of a report.
+_CAUSES = {
+    NO_DATA: "had no more rows of a data file",
+    FAILED: "were stopped on a failed sample",
+    STOP: "were stopped by the plan",
+    STOP_TEST: "ended when the plan stopped the test",
+    DIED: "died",
+    DONE: "had done their iterations",
+}
+_CAUSES_NAMED = 3
 
 
 class _Users(NamedTuple):
@@ -79,7 +94,7 @@ def _of_users(evidence: Evidence) -> Sides:
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if not duration_s or run.load.requests or run.load.is_auto:
         return Sides(left, right, 0.0, Balance.BALANCED)
-    users = _users_over_time(evidence.seconds, asked, run.load.ramp_s, duration_s)
+    users = _users_over_time(evidence, asked, run.load.ramp_s, duration_s)
     left = f"{left} for {units.duration_text(duration_s)}"
     if users is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
@@ -93,10 +108,9 @@ def _of_users(evidence: Evidence) -> Sides:
     return Sides(left, right, missing, balance, brief, _why_left(evidence, users))
 
 
-def _users_over_time(seconds: Sequence[SecondFigures], asked: int, ramp_s: float, duration_s: float) -> _Users | None:
+def _users_over_time(evidence: Evidence, asked: int, ramp_s: float, duration_s: float) -> _Users | None:
     """Return the users between the ramp-up and the requested end; None where nothing is left between them."""
-    known = [second.active_users or 0 for second in seconds]
-    sample_count = sum(second.sample_count for second in seconds)
+    known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
     each_s = sum(known) / max(1, sample_count)  # a user's usual time from request to request
     edge_s = math.ceil(_EDGE_S + _LAST_REQUESTS * each_s)
     from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
@@ -108,6 +122,13 @@ def _users_over_time(seconds: Sequence[SecondFigures], asked: int, ramp_s: float
     first_s = gone[0] if gone else to_s
     last_s = next((at for at, users in enumerate(there, from_s) if asked - users == max(missing)), to_s)
     return _Users(asked * len(there), asked * len(there) - sum(missing), max(missing), first_s, last_s)
+
+
+def _users_there(evidence: Evidence) -> list[int]:
+    """Return the users of each second, as the agent counted them, else as the samples show them."""
+    if groups := groups_of(evidence.run):
+        return users_by_second(groups)
+    return [second.active_users or 0 for second in evidence.seconds]
 
 
 def _left_text(users: _Users, asked: int, duration_s: float) -> str:
@@ -122,6 +143,9 @@ def _left_text(users: _Users, asked: int, duration_s: float) -> str:
 
 def _why_left(evidence: Evidence, users: _Users) -> str:
     """Return what ended users, as far as it is known."""
+    if causes := [end for group in groups_of(evidence.run) for end in group.ended_early if end.cause in _CAUSES]:
+        counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
+        return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
     failed = evidence.whole.error_count if evidence.whole else 0
     if failed >= users.left_count:
         how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"
@@ -129,18 +153,23 @@ def _why_left(evidence: Evidence, users: _Users) -> str:
     return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
 
 
+def _detail(end: EarlyEnd) -> str:
+    return f" ({one_line(end.detail)})" if end.detail else ""
+
+
 def _of_arrivals(evidence: Evidence) -> Sides:
     """Return the arrivals of an open load; each sends at least one request."""
     run = evidence.run
     assert run is not None
-    load, made = run.load, evidence.whole.sample_count if evidence.whole else 0
+    load, arrivals = run.load, _arrivals(evidence)
+    made, what = (arrivals, "arrivals") if arrivals is not None else (_sample_count(evidence), "requests")
     if not load.rate_per_s or not load.duration_s:
         return Sides()
     asked = load.rate_per_s * (load.duration_s - load.ramp_s / 2)
     left = (
         f"{asked:,.0f} arrivals ({units.number_text(load.rate_per_s)} per s for {units.duration_text(load.duration_s)})"
     )
-    right = f"{made:,} requests"
+    right = f"{made:,} {what}"
     if run.left_out_arrivals:
         plural = "s were" if run.left_out_arrivals > 1 else " was"
         brief = f"{run.left_out_arrivals:,} arrival{plural} not made: {run.users_most:,} users were waiting"
@@ -157,7 +186,7 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     balance = judged(max(0.0, missing - chance), DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         rate = f"{made / (load.duration_s - load.ramp_s / 2):.3g}"
-        brief = f"{rate} requests per s were sent, not the requested {units.number_text(load.rate_per_s)}"
+        brief = f"{rate} {what} per s, not the requested {units.number_text(load.rate_per_s)}"
         return Sides(left, right, missing, balance, brief, "Look in jmeter.log for arrivals that were not made.")
     ended_s = _last_s(evidence.seconds)
     edge_s = _EDGE_S + _CHANCE_DEVIATIONS * 3 / load.rate_per_s
@@ -167,6 +196,16 @@ def _of_arrivals(evidence: Evidence) -> Sides:
         brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
         return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
     return Sides(left, right, missing, balance)
+
+
+def _arrivals(evidence: Evidence) -> int | None:
+    """Return how many arrivals were made; None where they were not counted."""
+    counted = [sum(group.arrivals) for group in groups_of(evidence.run) if group.arrivals is not None]
+    return sum(counted) if counted else None
+
+
+def _sample_count(evidence: Evidence) -> int:
+    return evidence.whole.sample_count if evidence.whole else 0
 
 
 def _last_s(seconds: Sequence[SecondFigures]) -> int:

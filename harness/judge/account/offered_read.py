@@ -30,8 +30,7 @@ def measure(evidence: Evidence) -> Sides:
     of_file = f"{units.plural(in_file, 'row')} in the file"
     least = "at least " if rows and rows.at_least else ""
     left = f"{least}{units.plural(rows.written_count, 'row')} written" if rows else of_file
-    torn = f", {dropped.torn_end_count} torn at the end" if dropped.torn_end_count else ""
-    right = f"{units.plural(read, 'row')} read{torn}"
+    right = f"{units.plural(read, 'row')} read{_beside(evidence)}"
     count = max(rows.written_count, in_file) if rows else in_file
     ratio = (unread + missing) / count if count else 0.0
     # A clock that was set, and another run in the file, leave such holes, too: they have warnings of their own.
@@ -57,6 +56,18 @@ def measure(evidence: Evidence) -> Sides:
 
 
 _REMEDY = "Run again, or count one part: ./aggregate.py table FILE --window FROM..TO."
+
+
+def _beside(evidence: Evidence) -> str:
+    """Return what is in no table although nothing is wrong with it, after a comma; empty without any."""
+    torn, cut = evidence.dropped.torn_end_count, sum(evidence.cut.values())
+    texts = [f"{torn} torn at the end"] if torn else []
+    if cut:
+        texts.append(f"{units.plural(cut, 'transaction')} cut by the end left out ({', '.join(evidence.cut)})")
+    if untimed := sum(evidence.untimed.values()):
+        names = ", ".join(evidence.untimed)
+        texts.append(f"{units.plural(untimed, 'transaction')} without a time left out ({names})")
+    return "".join(f", {text}" for text in texts)
 
 
 def _unread_text(evidence: Evidence, unread: int) -> str:

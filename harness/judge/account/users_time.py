@@ -16,6 +16,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import pause_s
+from harness.judge.users_counted import groups_of
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.figures import LabelFigures
 from harness.metrics.littles_law import LittlesLaw
@@ -62,9 +63,8 @@ def measure(evidence: Evidence) -> Sides:
         return Sides()
     worst = max(checks, key=lambda check: (check.balance is Balance.DOUBT, check.difference))
     law, load = worst.law, worst.load
-    waiting = load.average_ms / units.MS_PER_S * load.sample_count / law.over_s
     left = f"{law.active_users:.1f} users{worst.of}"
-    right = f"{waiting:.1f} waiting + {max(0.0, law.busy_users - waiting):.1f} pausing"
+    right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
     if worst.balance is Balance.BALANCED:
         return Sides(left, right, abs(law.ratio - 1), worst.balance)
     brief = (
@@ -73,12 +73,18 @@ def measure(evidence: Evidence) -> Sides:
     )
     round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
     accounted_ms = units.average_text(load.average_ms + worst.think_s * units.MS_PER_S)
+    if groups_of(evidence.run):
+        rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
+        return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
     advice = (
         f"Users ÷ throughput is {round_ms} ms, mean response and think time {accounted_ms} ms (Little's law). "
         "Look at the generator's CPU and at pauses that the plan's think_time_s does not include, or drive from a "
         "machine of its own."
     )
     return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+_LOOK = "Look at the generator's CPU and garbage collections, or drive from a machine of its own."
 
 
 def _checks(evidence: Evidence) -> list[_Check]:
