@@ -169,7 +169,8 @@ def _ms_by_second(from_s: Array, to_s: Array, until_s: int) -> tuple[int, ...]:
         ordered = numpy.sort(times)
         sums = numpy.concatenate([[0.0], numpy.cumsum(ordered)])
         before = numpy.searchsorted(ordered, grid, side="right")
-        return before * grid - sums[before]
+        passed_s: Array = before * grid - sums[before]
+        return passed_s
 
     values = numpy.diff(passed(from_s) - passed(to_s)) * MS_PER_S
     return tuple(numpy.rint(values).astype(numpy.int64).tolist())

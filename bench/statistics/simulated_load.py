@@ -192,7 +192,7 @@ _Requests = tuple[Array, Array, Array, Array]
 
 def _served_at_once(system: _System, ready_s: Array, stops_s: Array) -> _Requests:
     load, random = system.load, system.random
-    hangs_s = load.hangs(random, *ready_s.shape, system.length_s) if load.hangs else None
+    hangs_s = load.hangs(random, system.count, load.users, system.length_s) if load.hangs else None
     found: list[_Requests] = []
     ready_s = numpy.where(ready_s < stops_s, ready_s, math.inf)
     while True:

@@ -52,7 +52,10 @@ _ADVICE = "No number in the window includes it. Look at the charts for that time
 
 
 def _worse_parts(evidence: Evidence) -> Iterator[str]:
-    """Yield what is worse in a part that is left out than in the window: its failures, and the times of the tail. A slow start is a warm-up."""
+    """Yield what is worse in a part that is left out than in the window: failures, and in the tail times.
+
+    A slow start is a warm-up.
+    """
     window, seconds = evidence.window, evidence.seconds
     counted = seconds[window.from_s : window.to_s]
     parts = (("ramp-up", 0, window.ramp_cut_s), ("warm-up", window.ramp_cut_s, window.from_s))
