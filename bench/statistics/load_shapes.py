@@ -176,7 +176,7 @@ _GOOD: Mapping[str, Case | Load] = {
     "parent transactions with pauses": Case(_USERS, transactions),
     "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
     "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
-    "noise of 5 %, AR 0.9": replace(_LOADED, factors=(_noisy(0.9, 0.05),)),
+    "noise of 5 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8, 0.05),)),
 }
 GOOD: Mapping[str, Case] = {name: one if isinstance(one, Case) else Case(one) for name, one in _GOOD.items()}
 

@@ -14,7 +14,7 @@ from harness.metrics.batches import BatchCounts, batch_count_of
 from harness.metrics.figures import LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
-from harness.metrics.timeline import Source
+from harness.metrics.timeline import Order, Source
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN, LoadRecord
@@ -51,8 +51,9 @@ def tally_of(rows: Rows, scope: Scope) -> SampleTally:
     chosen = numpy.ones(len(end_ms), dtype=bool)
     if scope.window_ms:
         chosen = (end_ms >= scope.window_ms.from_ms) & (end_ms < scope.window_ms.to_ms)
-    for number, label in enumerate(rows.labels):
-        own = chosen & (rows.label == number)
+    numbers, firsts = numpy.unique(rows.label[chosen], return_index=True)
+    for number in numbers[numpy.argsort(firsts)].tolist():
+        label, own = rows.labels[number], chosen & (rows.label == number)
         if not own.any():
             continue
         group = ONCE if label in scope.once_labels else LOAD
@@ -128,8 +129,8 @@ def _add_seconds(tally: SampleTally, rows: Rows, end_ms: Array, elapsed_ms: Arra
         series.waits[at] += 1
         series.waits[to] -= 1
     if not rows.is_transaction:
-        for at in (int(end_ms[0]), int(end_ms[-1])):
-            tally.orders[0].add(at)
+        back_ms = int((numpy.maximum.accumulate(end_ms) - end_ms).max())
+        tally.orders[0].merge(Order(int(end_ms.min()), int(end_ms.max()), back_ms))
 
 
 def _record(rows: Rows, load: LoadRecord) -> RunRecord:

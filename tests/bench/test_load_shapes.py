@@ -39,6 +39,7 @@ def sample_of(rows, at):
         received_bytes=int(rows.size[at]),
         sent_bytes=100,
         all_threads=int(rows.active[at]),
+        error_count=int(rows.failed[at]),
     )
 
 
