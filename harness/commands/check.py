@@ -16,7 +16,7 @@ from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.paths import shown
-from harness.base.units import MS_PER_S, number_text, parse_duration_s, plural
+from harness.base.units import parse_duration_s, plural
 from harness.cli.options import take, take_argument
 from harness.plan.checks.advice import AdviceSource, Checked, advice_for
 from harness.plan.checks.finding import Finding
@@ -122,8 +122,7 @@ def advice_of(plan: Plan, exchanges: Sequence[Exchange], *, is_embedded: bool) -
     """Return the advice for a plan and the responses of one pass."""
     nodes = enabled_nodes(plan_tree(plan.jmx_path))
     load = load_properties(resolve_load(parse_load(LoadArguments()), plan.load))
-    think_time = {"think_time_ms": number_text(plan.load.think_time_s * MS_PER_S)}
-    properties = {**plan.own_properties(is_embedded=is_embedded), **load, **think_time}
+    properties = {**plan.own_properties(is_embedded=is_embedded), **load, **plan.load.think_time}
     values = Values.of(nodes, properties, plan.jmx_path.parent)
     answers = [(one.label, one.response_headers) for one in exchanges]
     return advice_for(Checked(nodes, values, plan.load, answers), plan.silenced)

@@ -23,7 +23,6 @@ from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import SHIPPED, folder_with, read_project
 from harness.base.secrets import find_secrets, mask_secrets
-from harness.base.units import MS_PER_S
 from harness.cli.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
@@ -154,7 +153,7 @@ def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
     properties = {
         **plan.own_properties(is_embedded=False),
         **load_properties(resolve_load(LoadRequest(), plan.load)),
-        "think_time_ms": str(round(plan.load.think_time_s * MS_PER_S)),
+        **plan.load.think_time,
     }
     if options.target:
         target = specs.parse_target(options.target)

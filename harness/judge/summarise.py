@@ -21,7 +21,7 @@ from harness.judge.users_counted import groups_of, law_of
 from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
-from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
@@ -156,7 +156,7 @@ def summarise(
         generators=evidence.generators,
         gaps=evidence.gaps,
         throttle=evidence.throttle,
-        thirds=_thirds(tally, window),
+        thirds=None if _has_once(tally, window) else _thirds(tally, window),
         corrected=_corrected(evidence),
         loads=groups.loads,
         jobs=tuple(job.run for job in options.jobs),
@@ -239,9 +239,10 @@ def _evidence(
         row_count=tally.row_count,
         whole=groups.whole.total if groups.whole else None,
         seconds=tuple(seconds),
-        labels=groups.load.counted if groups.load else (),
         cut=tally.cut,
         untimed=tally.untimed,
+        closed=tally.closed,
+        labels=groups.load.counted if groups.load else (),
     )
 
 
@@ -257,6 +258,12 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
         return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
 
     return tuple(gap for gap in gaps if not is_pause(gap))
+
+
+def _has_once(tally: SampleTally, window: Window) -> bool:
+    """Return whether once-per-user steps ended in the window: its seconds have them, and its tables do not."""
+    span_ms, once_ms = window_span_ms(tally, window), tally.span_ms((ONCE,))
+    return span_ms is not None and once_ms is not None and once_ms.to_ms > span_ms.from_ms
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:

@@ -52,7 +52,7 @@ def counted_tally(
 
     `text` is the file with its text, which may be a decompressed copy of `file`.
     """
-    if _has_hosts(text.path):
+    if scope.closes_ms or _has_hosts(text.path):
         return None
     try:
         java = java_context().get("java")

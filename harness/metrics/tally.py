@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,10 @@ KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
 # So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
 _ENTRIES_MAX = 100_000
+
+
+# What a request says that JMeter interrupted: by the connection it waited for, or by the client library.
+_CLOSED = re.compile(r"Socket closed|[Ii]nterrupted|[Aa]borted|Connection pool shut down|closed by interrupt")
 
 
 class LabelKey(NamedTuple):
@@ -92,7 +97,8 @@ class Scope:
     are counted. With `batch_count`, samples are also counted per batch, that is, in this many equal parts of the
     window. `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The
     samples of each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is
-    counted next.
+    counted next. JMeter closes what an open load waits for when it ends: such failures from `closes_ms` on (ms since
+    1970) are not the system's; None for no such load.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -102,6 +108,7 @@ class Scope:
     with_timeline: bool = True
     thread_groups: tuple[str, ...] = ()
     then_window: bool = False
+    closes_ms: int | None = None
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
@@ -125,6 +132,9 @@ class SampleTally:
         self.transaction_labels: set[str] = set()
         # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
         self.cut, self.untimed = Counter[str](), Counter[str]()
+        # Requests that JMeter closed at the end of the load, by label; also in no table.
+        self.closed = Counter[str]()
+        self.closes_ms = scope.closes_ms
         self.once = frozenset(scope.once_labels)
         self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
@@ -152,6 +162,9 @@ class SampleTally:
         end_ms = start_ms + elapsed_ms
         window_ms = self.window_ms
         if window_ms and not window_ms.from_ms <= end_ms < window_ms.to_ms:
+            return None
+        if error_count and self.closes_ms and end_ms >= self.closes_ms and _CLOSED.search(f"{code} {message}"):
+            self.closed[label] += sample_count
             return None
         is_transaction = message.startswith(TRANSACTION_MESSAGE)
         if not message and label in self.transaction_labels:
@@ -201,7 +214,7 @@ class SampleTally:
     @property
     def row_count(self) -> int:
         """How many rows were read, also those that could not be used; a row of several samples counts as these."""
-        beside = self.cut.total() + self.untimed.total()
+        beside = self.cut.total() + self.untimed.total() + self.closed.total()
         return sum(code.sample_count for code in self.codes.values()) + beside + self.dropped.count
 
     def _entry(
@@ -273,6 +286,7 @@ class SampleTally:
         self.transaction_labels |= other.transaction_labels
         self.cut += other.cut
         self.untimed += other.untimed
+        self.closed += other.closed
         self.names.update(other.names)
         self.stored.update(other.stored)
 

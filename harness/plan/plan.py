@@ -19,7 +19,15 @@ from harness.plan.checks.allowances import Allowances, parse_allowances
 from harness.plan.goal import Goal
 from harness.plan.goal_input import read_goal
 from harness.plan.jmx.headers import checked_headers
-from harness.plan.jmx.thread_groups import load_groups, paced_groups, schedule, with_loads, with_open_model
+from harness.plan.jmx.thread_groups import (
+    load_groups,
+    paced_groups,
+    schedule,
+    think_default_s,
+    think_times,
+    with_loads,
+    with_open_model,
+)
 from harness.plan.jmx.tree import fixed_secrets, read_properties
 from harness.plan.job import Job, parse_jobs, secrets_of_jobs
 from harness.plan.load.groups import REQUEST, SeveralLoads, Stage, total_users
@@ -79,7 +87,7 @@ class _LoadTable:
     loops: int | None = toml_key(None, least=1, most=LOOPS_MAX)
     requests: int | None = toml_key(None, least=1, most=REQUESTS_MAX)
     auto_most_s: float | None = toml_key(None, least=AUTO_LEAST_S, most=DURATION_MAX_S)
-    think_time_s: float = toml_key(0.0, least=0, most=DURATION_MAX_S)
+    think_time_s: float | None = toml_key(None, least=0, most=DURATION_MAX_S)
     think_time_per: str = REQUEST
 
 
@@ -296,7 +304,7 @@ def _load(given: Mapping[str, Any] | list[Any], plan: str, jmx_path: Path) -> Pl
     paced = paced_groups(jmx_path)
     if isinstance(given, list):
         jmx = f"{jmx_path.parent.name}/{jmx_path.name}"
-        loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx)
+        loads = parse_loads(given, f"{plan} [[load]]", load_groups(jmx_path), jmx, think_times(jmx_path))
         loads = tuple(replace(load, is_paced=load.is_paced or load.thread_group in paced or None) for load in loads)
         duration_s = SeveralLoads(loads).duration_s
         # The think times are written into the thread groups.
@@ -311,7 +319,7 @@ def _load(given: Mapping[str, Any] | list[Any], plan: str, jmx_path: Path) -> Pl
         users=table.users,
         ramp_per_user_s=float(table.ramp_per_user_s),
         duration_s=None if table.duration_s is None else float(table.duration_s),
-        think_time_s=float(table.think_time_s),
+        think_time_s=think_default_s(jmx_path) if table.think_time_s is None else float(table.think_time_s),
         loops=table.loops,
         requests=table.requests,
         ramp_single_user_s=table.ramp_single_user_s,

@@ -57,6 +57,9 @@ LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
 # Warnings about these parts are printed below them.
 _PRINTED_BELOW = (ReportPart.VERDICT, ReportPart.WINDOW)
+_RATES_OF_LABELS = (
+    "Each rate covers the time from the first start to the last end of its own row: they do not add up to TOTAL."
+)
 _COLUMN_PARTS = {COUNT.key: ReportPart.COUNT, MEDIAN.key: ReportPart.MEDIAN, ERROR_RATIO.key: ReportPart.ERRORS}
 
 
@@ -138,7 +141,8 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.whole:
         columns = _columns(summary.whole)
         titled_tables += [
-            (f"{title_of(part)}, the whole run", page_tables(part, columns)) for part in parts_of(summary.whole)
+            (f"{title_of(part)}, the whole run", f"{page_tables(part, columns)}\n\n{_RATES_OF_LABELS}")
+            for part in parts_of(summary.whole)
         ]
     others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
     return titled_tables + [(title_of(part), side_tables(part)) for part in others]

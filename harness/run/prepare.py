@@ -18,11 +18,11 @@ from harness.base.java import jmeter_environment
 from harness.base.once import stamp_of
 from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
 from harness.base.secrecy import masked, masked_table
-from harness.base.units import MS_PER_S
 from harness.cloudwatch.queries import requested
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.jmx.data_files import data_files
+from harness.plan.jmx.environment import with_properties_for
 from harness.plan.jmx.headers import secret_header_names, with_headers
 from harness.plan.jmx.job_threads import with_jobs
 from harness.plan.jmx.trace import trace_columns, with_traceparent
@@ -97,7 +97,8 @@ def prepare(
     jmx_path = spec.plan.jmx_path
     effective = effective_jmx(jmx_path, spec.load)
     effective = with_jobs(with_headers(effective, spec.plan.headers), _jobs(spec))
-    directory.add_plan(with_traceparent(effective) if spec.is_traced else effective, jmx_path, spec.plan.own_files)
+    sent = with_properties_for(with_traceparent(effective) if spec.is_traced else effective, spec.secrets)
+    directory.add_plan(sent, jmx_path, spec.plan.own_files)
     if spec.part:
         own = keep_rows(directory.path, jmx_path, spec.plan.load.loads, properties, spec.part)
         properties |= {**own, "generator": str(spec.part.number)}
@@ -122,7 +123,7 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
         **spec.plan.own_properties(is_embedded=is_embedded),
         **target_properties(target),
         **load_properties(spec.load),
-        "think_time_ms": str(round(spec.plan.load.think_time_s * MS_PER_S)),
+        **spec.plan.load.think_time,
         "run_id": f"{name}-{uuid4().hex[:8]}",
         "dump_dir": DUMP_DIR,
     }
@@ -148,6 +149,8 @@ def _command(
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
     own += f" {credentials}".rstrip()
+    if spec.secrets:
+        own += f" -Dharness.environment={','.join(spec.secrets)}"
     if spec.plan.allow.scripts:
         own += " -Dharness.scripts=true"
     if spec.is_traced:

@@ -1,16 +1,20 @@
 """Lines of the account: what was asked, offered, read and counted must be equal, whatever the shape of the gap is."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.jtl.inputs import resolve
 from harness.judge.account import LINES, Balance
 from harness.judge.summarise import SummaryOptions, summarise, window_of
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
-from harness.metrics.window import parse_window
+from harness.metrics.tally import Scope
+from harness.metrics.window import describe, parse_window
 from harness.plan.load.model import OPEN, LoadRecord
 from harness.report.account_table import account_line, account_table, accounts_line, accounts_table
 from harness.report.jtls import Counting, summary_of_jtls
-from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts
+from harness.run.counted import closes_ms
+from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts, LabelCount
 from harness.run.record import RowsRecord
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
@@ -295,3 +299,45 @@ def test_a_table_and_a_line_say_what_does_not_balance():
     assert accounts_line({"A": good}) == "The account. All that is known balances."
     assert accounts_line({"A": ()}) == "" == accounts_table({"A": ()}, "run")
     assert accounts_table({"A": good, "B": bad}, "run").count("| balanced ") > 4
+
+
+def test_what_jmeter_closed_at_the_end_of_an_open_load_is_no_failure_of_the_system():
+    samples = arrivals(30)
+    end_ms = (START_S + LENGTH_S) * 1000
+    socket = {"code": "Non HTTP response code: java.net.SocketException", "failure": "", "all_threads": 300}
+    message = "Non HTTP response message: Socket closed"
+    closed = [failed("Pay", elapsed_ms=9000 + n, start_ms=end_ms - 9000, message=message, **socket) for n in range(300)]
+    own = [failed("Pay", start_ms=START_S * 1000 + 100 * n, message=message, **socket) for n in range(30)]
+    groups = (replace(counted([3] * LENGTH_S, arrivals=(30,) * LENGTH_S), closed=(LabelCount("Pay", 300),)),)
+    run = record(load=LoadRecord(OPEN, None, 30.0, 0.0, float(LENGTH_S), None, 0.0), once_labels=(), groups=groups)
+    tally = Scope(closes_ms=closes_ms(run)).tally()
+    for one in sorted([*samples, *closed, *own], key=lambda one: one.end_ms):
+        tally.add(one)
+    summary = summarise(tally, "x", run)
+    assert summary.groups[0].total.error_count == 30
+    assert tally.row_count == len(samples) + 330
+    assert line(summary, "offered-read").right.endswith(", 300 requests closed by the end of the load left out (Pay)")
+    assert closes_ms(replace(run, groups=())) is None
+
+
+def test_a_run_by_requests_is_told_how_many_to_send():
+    load = closed_load(users=USERS, ramp_s=0.0, duration_s=600.0, loops=None, requests=400, think_time_s=0.78)
+    (text,) = (one.text for one in a_run(users_of(length_s=20), load).warnings if one.code == "too-short")
+    assert text == "Too short to judge: 19 s measured, 50 s needed. Run again with REQUESTS=1000."
+    assert "depends on when" not in text
+
+
+def test_a_run_that_is_only_too_short_is_not_called_unsteady():
+    load = closed_load(users=USERS, ramp_s=0.0, duration_s=20.0, loops=None, think_time_s=0.78)
+    summary = a_run(users_of(length_s=20), load)
+    assert describe(summary.window).endswith("(too short to tell); excluded: first second, last second.")
+    assert line(summary, "one-state").balance is Balance.NOT_KNOWN
+
+
+def test_thirds_are_not_those_of_other_requests_than_the_table():
+    once = [one._replace(label="Log in") for one in users_of(users=2)]
+    tally = Scope(("Log in",)).tally()
+    for one in sorted([*users_of(), *once], key=lambda one: one.end_ms):
+        tally.add(one)
+    assert summarise(tally, "x", None).thirds is None
+    assert summarise(tally_of(users_of()), "x", None).thirds is not None

@@ -59,7 +59,10 @@ EXAMPLES = {
     "slow-generator": {"names": "gen2, gen3", "factor": "1.5"},
     "failing-generator": {"names": "gen2, gen3", "factor": "2"},
     "clocks-apart": {"most": "500 ms", "clocks": "gen2 -500 ms"},
-    "other-run": {"tests": "2 other load tests", "runs": "tiny/run-01_1, pid 7 of me; tiny/run-02_1, pid 8 of me"},
+    "other-run": {
+        "tests": "2 other load tests", "they": "They share",
+        "runs": "tiny/run-01_1, pid 7 of me; tiny/run-02_1, pid 8 of me",
+    },
     "stolen-cpu": {"percent": "6", "cores": "2 cores of gen2"},
     "other-cpu": {"percent": "84", "machine": "this machine's CPU"},
     "many-errors": {"percent": "25.00"},

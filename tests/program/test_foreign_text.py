@@ -19,6 +19,7 @@ OF_JMX = {
     "harness.plan.har.jmx",
     "harness.plan.jmx.headers",
     "harness.plan.jmx.job_threads",
+    "harness.plan.jmx.think_time",
     "harness.plan.jmx.thread_groups",
     "harness.run.replay.one_pass",
 }

@@ -157,6 +157,7 @@ def test_nothing_else_parses_xml():
         "harness.plan.har.jmx": {"xml"},  # builds and writes it
         "harness.plan.adopt.one_request": {"xml"},
         "harness.run.replay.one_pass": {"xml"},  # to build and write
+        "harness.plan.jmx.think_time": {"xml"},  # writes into what thread_groups has read
         "harness.plan.jmx.thread_groups": {"xml"},  # builds and writes it
         "harness.plan.jmx.trace": {"defusedxml"},  # reads what thread_groups has written
         "harness.plan.jmx.headers": {"xml", "defusedxml"},  # as the one before

@@ -10,7 +10,7 @@ from harness.base.guardian import RUNS_VARIABLE, Guardian, owned_processes
 from harness.run.network.kernel_guard import group_path
 from harness.run.network.watch import RUN_VARIABLE
 from tests.support.paths import ROOT
-from tests.support.processes import is_running, processes_of, wait_for
+from tests.support.processes import is_running, processes_of, wait_for, words_of
 from tests.support.tiny import SWEEP, is_whole, samples_under_way, sweep_json
 
 
@@ -19,7 +19,7 @@ def guardian_of(pid: int, besides: int = 0) -> psutil.Process:
 
     def found() -> psutil.Process | None:
         own = [child for child in psutil.Process(pid).children() if child.pid != besides]
-        return next((child for child in own if any("guardian.py" in word for word in child.cmdline())), None)
+        return next((child for child in own if any("guardian.py" in word for word in words_of(child))), None)
 
     return wait_for(found, 10)
 

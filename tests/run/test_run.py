@@ -14,7 +14,7 @@ from harness.base.guardian import RUNS_VARIABLE
 from harness.run.jmeter import drive
 from tests.support.commands import command
 from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.processes import is_running, output_until, processes_of, wait_for
+from tests.support.processes import is_running, output_until, processes_of, wait_for, words_of
 from tests.support.tiny import DUMMY_JMX, arguments_of_run, report, run_json, samples_under_way
 
 
@@ -263,7 +263,7 @@ def test_a_system_that_dies_ends_the_run_as_invalid(start_run, tmp_path):
     process = start_run("--duration", "60")
     samples_under_way(tmp_path)
     (server,) = [
-        found for found in psutil.Process(process.pid).children(recursive=True) if "http.server" in found.cmdline()
+        found for found in psutil.Process(process.pid).children(recursive=True) if "http.server" in words_of(found)
     ]
     server.kill()
     out, _ = process.communicate(timeout=30)

@@ -113,6 +113,14 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def words_of(process: psutil.Process) -> list[str]:
+    """Return the command of a process; nothing when it has ended, also a moment ago."""
+    try:
+        return list(process.cmdline())
+    except psutil.NoSuchProcess:
+        return []
+
+
 def processes_of(folder: Path) -> list[psutil.Process]:
     """The processes that run in `folder` or have it in their command, ours left out."""
     found = []

@@ -12,7 +12,7 @@ from harness.base.install import toolchain
 from harness.cli.verbs import main
 from tests.support.markdown_rows import rows_of
 from tests.support.paths import FAKE_JMETER
-from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for
+from tests.support.processes import meanwhile, press_ctrl_c, processes_of, wait_for, words_of
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import DUMMY_JMX, run_json
 
@@ -145,7 +145,7 @@ def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, hom
 def test_a_system_that_dies_is_restarted_and_the_sweep_continues(finished, tmp_path):
     def kill():
         under_way(tmp_path, "run-01_2")
-        (server,) = [found for found in psutil.Process().children() if "http.server" in found.cmdline()]
+        (server,) = [found for found in psutil.Process().children() if "http.server" in words_of(found)]
         server.kill()
 
     with meanwhile(kill):

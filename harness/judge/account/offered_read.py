@@ -67,6 +67,9 @@ def _beside(evidence: Evidence) -> str:
     if untimed := sum(evidence.untimed.values()):
         names = ", ".join(evidence.untimed)
         texts.append(f"{units.plural(untimed, 'transaction')} without a time left out ({names})")
+    if closed := sum(evidence.closed.values()):
+        names = ", ".join(evidence.closed)
+        texts.append(f"{units.plural(closed, 'request')} closed by the end of the load left out ({names})")
     return "".join(f", {text}" for text in texts)
 
 

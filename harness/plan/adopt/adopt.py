@@ -23,7 +23,9 @@ from harness.plan.jmx.tree import CODE, Node, enabled_nodes, reads_of, secrets_o
 from harness.plan.jmx.values import Values
 from harness.plan.jmx_writer import add_string, child, of_jmx, xml_element
 
-_BY_THE_RUN = ("scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id")
+_BY_THE_RUN = (
+    "scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id", "think_time_ms",
+)  # fmt: skip
 _ENVIRONMENT = '${__groovy(System.getenv("'
 _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"

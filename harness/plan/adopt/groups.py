@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from harness.base.units import MS_PER_S
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
+from harness.plan.adopt.think_time import fix_think_time, pauses_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.runnable import leads_below, path_of
-from harness.plan.jmx.thread_groups import think_timer
 from harness.plan.jmx.tree import LOAD_GROUP, Node, load_groups
-from harness.plan.jmx_writer import call
 from harness.plan.load.groups import Stage
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
@@ -28,7 +28,8 @@ _DEFAULT_DURATION_S = 60
 class GroupSize:
     """What a thread group does on its own: users, ramp-up in s, duration in s or loops (the other is None).
 
-    A group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
+    `think_time_s` is the pause that the plan's think time sets; None when it has `own_pauses`, which stay, or none. A
+    group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
     Shaping Timer sets how many of its users run.
     """
 
@@ -41,12 +42,15 @@ class GroupSize:
     stages: tuple[Stage, ...] = ()
     rate_per_s: float | None = None
     is_fed_back: bool = False
+    think_time_s: float | None = None
+    own_pauses: bool = False
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
     """Return the size of a thread group, with 1 for each number that only the run knows."""
     loops = mapping.number(group.value(_LOOPS), -1)
     ramp_s, hold_s = (seconds(mapping, group, name) for name in ("RampUp", "Hold"))
+    pauses = pauses_of(mapping, group)
     stages, fed_back = stages_of(mapping, group), feedback_users(mapping, group)
     is_timed = (mapping.known(group.value(_SCHEDULER)) or "").lower() == "true"
     is_endless = loops < 0 or group.value(_FOREVER) == "true"
@@ -70,6 +74,8 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         stages=stages,
         rate_per_s=rate_per_s(mapping, group),
         is_fed_back=fed_back is not None,
+        think_time_s=pauses.think_time_s,
+        own_pauses=pauses.are_own,
     )
 
 
@@ -109,7 +115,7 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
     for group in groups:
         rename(mapping, group, LOAD_GROUP)
         _map_numbers(mapping, group, defaults)
-        _add_think_time(mapping, group)
+        fix_think_time(mapping, group, defaults["think_time_ms"])
 
 
 def needs_tables(sizes: Sequence[GroupSize]) -> bool:
@@ -156,7 +162,8 @@ def _set_defaults(sizes: Sequence[GroupSize], defaults: dict[str, str]) -> None:
     defaults.setdefault("ramp_s", str(max((size.ramp_s for size in sizes), default=1)))
     defaults.setdefault("duration_s", str(max(timed, default=0)))
     defaults.setdefault("loops", "-1" if timed else str(max((size.loops or 1 for size in sizes), default=1)))
-    defaults.setdefault("think_time_ms", "0")
+    pause_s = sizes[0].think_time_s if sizes and not needs_tables(sizes) else None
+    defaults.setdefault("think_time_ms", str(round((pause_s or 0) * MS_PER_S)))
 
 
 def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> None:
@@ -166,10 +173,3 @@ def _map_numbers(mapping: Variables, group: Node, defaults: dict[str, str]) -> N
     # JMeter takes an expression in a boolProp for false.
     mapping.draft.set_value(group, _SCHEDULER, f"${{__jexl3({read['duration_s']} > 0)}}", Fix.LOAD, tag="stringProp")
     mapping.draft.set_value(group, _FOREVER, "false", Fix.LOAD, tag="boolProp")
-
-
-def _add_think_time(mapping: Variables, group: Node) -> None:
-    timers = (node for node in mapping.nodes if node.thread_group is group and node.kind.endswith("Timer"))
-    texts = (text for node in timers for text in node.element.itertext())
-    if not any("think_time_ms" in mapping.values.properties_in(text) for text in texts):
-        mapping.draft.add_below(group, think_timer(call("__P", "think_time_ms", "0")), Fix.LOAD)

@@ -104,6 +104,10 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
     yield f"ramp_per_user_s = {units.number_text(round(ramp_s / users, 3))}"
     loops = sizes[0].loops if sizes else None
     yield f"loops = {min(LOOPS_MAX, loops)}" if loops else f"duration_s = {_duration_s(sizes)}"
+    if sizes and sizes[0].think_time_s:
+        yield f"think_time_s = {units.number_text(sizes[0].think_time_s)}"
+    if any(size.own_pauses for size in sizes):
+        yield "# its own timers pause its users: change them in the JMX, or read ${__P(think_time_ms,…)} in one of them"
 
 
 def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:

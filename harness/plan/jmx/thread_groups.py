@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,17 @@ from xml.etree import ElementTree  # builds and writes XML; jmx.parse reads file
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.jmx.shaping import ShapingRow, shaping_rows
-from harness.plan.jmx.tree import LOAD_GROUP, SIDE_GROUPS, Node, is_own_enabled, parse, plan_tree, tree_of, user_defined
+from harness.plan.jmx.think_time import NAME, reads_think_time, set_think_time, think_variables
+from harness.plan.jmx.tree import (
+    LOAD_GROUP,
+    SIDE_GROUPS,
+    Node,
+    is_own_enabled,
+    parse,
+    plan_tree,
+    read_properties,
+    tree_of,
+)
 from harness.plan.jmx_writer import (
     Expression,
     add_bool,
@@ -22,7 +32,6 @@ from harness.plan.jmx_writer import (
     child,
     insert_first,
     joined,
-    new_element,
     of_jmx,
     renew,
     set_attribute,
@@ -46,7 +55,6 @@ _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
 _READ = r"\$\{{__P\({}(?:,[^(){{}}]*)?\)\}}"
-_THINK_TIME = re.compile(_READ.format("think_time_ms"))
 # Timers that pause users so that together they have a rate: only the run knows how long.
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
 
@@ -84,6 +92,24 @@ def paced_groups(jmx: Path) -> frozenset[str]:
     return frozenset(load_groups(jmx) if None in owners else (owner.name for owner in owners if owner))
 
 
+def think_default_s(jmx: Path) -> float:
+    """Return the think time, in s, that a plan has when nobody gives one; 0 when it reads none, or no number."""
+    default = (read_properties(jmx).get(NAME) or "").strip()
+    return int(default) / units.MS_PER_S if default.isascii() and default.isdecimal() else 0.0
+
+
+def think_times(jmx: Path) -> Mapping[str, float]:
+    """Return the default think time, in s, of each thread group that reads it."""
+    default_s, tree = think_default_s(jmx), parse(jmx)
+    variables = think_variables(tree.getroot())
+    groups = ((group.element, group.children) for group in _groups(tree))
+    return {
+        element.get("testname", ""): default_s
+        for element, children in groups
+        if children is not None and reads_think_time(children, variables)
+    }
+
+
 def with_open_model(jmx: Path, schedule: str) -> bytes:
     """Return the plan with JMeter's Open Model Thread Group instead of the load's thread group.
 
@@ -116,8 +142,8 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
     for prop in tree.getroot().iterfind("hashTree/TestPlan/boolProp[@name='TestPlan.serialize_threadgroups']"):
         set_text(prop, "false")  # the loads run side by side
     by_group = {load.group: load for load in loads}
-    defined = user_defined(tree.getroot())
-    variables = tuple(name for name, value in defined if _THINK_TIME.fullmatch(value.strip()))
+    variables = think_variables(tree.getroot())
+    nodes = list(tree_of(tree.getroot(), {}).walk())
     for group in _groups(tree):
         load = by_group[group.element.get("testname", "")]
         if not load.level:
@@ -132,7 +158,9 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
         else:
             _drive_closed(group.element, load)
         if group.children is not None:
-            _set_think_time(group.children, load, variables)
+            owners = ((node, node.thread_group) for node in nodes)
+            in_scope = (node for node, owner in owners if owner is None or owner.element is group.element)
+            set_think_time(group.children, load, variables, in_scope)
             if load.is_shaped:
                 _add_shaping_timer(group.children, load.stages)
     return tree
@@ -325,31 +353,3 @@ def add_loop(group: ElementTree.Element, loops: str) -> None:
 
 def _add_controller(group: ElementTree.Element, kind: str, **attributes: str) -> ElementTree.Element:
     return child(group, "elementProp", name="ThreadGroup.main_controller", elementType=kind, **attributes)
-
-
-def _set_think_time(children: ElementTree.Element, load: GroupLoad, variables: Sequence[str]) -> None:
-    """Write the think time where elements of a group read it, else as a Constant Timer, which pauses per request.
-
-    UsageError for a pause per transaction that nothing reads: only the plan knows where its users pause.
-    """
-    milliseconds, has_found = str(round(load.think_time_s * units.MS_PER_S)), False
-    for element in children.iter():
-        text = _THINK_TIME.sub(milliseconds, element.text or "")
-        for name in variables:
-            text = text.replace(f"${{{name}}}", milliseconds)
-        if text != (element.text or ""):
-            set_text(element, of_jmx(text))
-            has_found = True
-    if has_found or not load.think_time_s:
-        return
-    if load.think_time_per:
-        what = f"the load {load.group} has a think time per {load.think_time_per}, which its thread group does not read"
-        raise UsageError(what, "read ${__P(think_time_ms,0)} where its users pause, such as in a Flow Control Action")
-    insert_first(children, think_timer(milliseconds))
-
-
-def think_timer(delay: str) -> ElementTree.Element:
-    """Return a Constant Timer with a delay in ms."""
-    timer = new_element("ConstantTimer", "ConstantTimerGui", "Think time")
-    add_string(timer, "ConstantTimer.delay", delay)
-    return timer

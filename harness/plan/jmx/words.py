@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree  # types only
 
+from harness.plan.jmx.environment import as_in_plan
 from harness.plan.jmx.tree import Node, is_own_enabled
 
 _TABLE = Path(__file__).parent / "gui_names.toml"
@@ -128,7 +129,7 @@ def _property(element: ElementTree.Element) -> Property:
     if element.tag == "collectionProp" and not any(child.tag == "elementProp" for child in element):
         return Property(name, _label(name), _listed(element))
     if not len(element):
-        return Property(name, _label(name), element.text or "")
+        return Property(name, _label(name), as_in_plan(element.text or ""))
     if element.tag == "collectionProp":
         items = tuple(_unique(_item(child) for child in element))
         return Property(name, _label(name), "", items, is_list=True)
@@ -142,12 +143,14 @@ def _item(element: ElementTree.Element) -> Property:
     name, name_key = (named.text, named.key) if named else (element.get("name", ""), "")
     noun = "parameter" if element.get("elementType") == _PARAMETER else _ITEMS.get(name_key, "entry")
     label = f"{noun} *{one_line(name)}*" if name else "body" if noun == "parameter" else noun
-    return Property(f"{noun} {name}", label, element.text or "" if not parts else "", parts, name_key=name_key)
+    return Property(
+        f"{noun} {name}", label, as_in_plan(element.text or "") if not parts else "", parts, name_key=name_key
+    )
 
 
 def _listed(element: ElementTree.Element) -> str:
     """Return the texts of a list, and of lists in it, as one text; lists that differ have different texts."""
-    texts = [f"({_listed(child)})" if len(child) else child.text or "" for child in element]
+    texts = [f"({_listed(child)})" if len(child) else as_in_plan(child.text or "") for child in element]
     is_plain = all(text and not re.search('[",]', text) for text in texts)
     return ", ".join(texts) if is_plain else json.dumps(texts, ensure_ascii=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -56,6 +57,11 @@ class PlanLoad:
     think_time_per: str = REQUEST
     loads: tuple[GroupLoad, ...] = ()
     is_paced: bool = False
+
+    @property
+    def think_time(self) -> Mapping[str, str]:
+        """Return the property with the think time; none of several loads, whose thread groups have theirs."""
+        return {} if self.loads else {"think_time_ms": str(round(self.think_time_s * units.MS_PER_S))}
 
     def with_think_time(self, think_time_s: float) -> PlanLoad:
         """Return the load with another think time, in s; of several loads each gets it."""

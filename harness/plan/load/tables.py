@@ -41,13 +41,16 @@ _SHAPED_EXAMPLE = 'users = 50 and stages = [{requests_per_s = 10, for = "1m"}, {
 _SIDE_MARKS = ("setUp", "tearDown", JOB_MARK)
 
 
-def parse_loads(tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str) -> tuple[GroupLoad, ...]:
+def parse_loads(
+    tables: Sequence[Any], where: str, groups: Sequence[str], jmx: str, own_s: Mapping[str, float]
+) -> tuple[GroupLoad, ...]:
     """Return the loads of [[load]] tables; UsageError unless each thread group of the JMX has one, or one per tenant.
 
-    `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown.
+    `groups` are the names of the enabled thread groups in the file `jmx`, without setUp and tearDown. `own_s` are think
+    times of the JMX by thread group, which apply where a table has none.
     """
     longest_s = _longest_s(tables, where)
-    loads = tuple(_of_tenant(_load(table, _named(table, where), longest_s), table, where) for table in tables)
+    loads = tuple(_of_tenant(_load(table, _named(table, where), longest_s, own_s), table, where) for table in tables)
     _check_groups(loads, where, groups, jmx)
     if not any(load.level for load in loads):
         raise UsageError(f"{where}: the loads have 0 users in all", "give one of them users or a rate")
@@ -108,14 +111,15 @@ def _longest_s(tables: Sequence[Any], where: str) -> float:
     return float(max(known))
 
 
-def _load(table: Mapping[str, Any], where: str, longest_s: float) -> GroupLoad:
+def _load(table: Mapping[str, Any], where: str, longest_s: float, own_s: Mapping[str, float]) -> GroupLoad:
     stages = table.get("stages", ())
     if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in stages):
         return _shaped_load(table, where)
     if sum(key in table for key in _SIZES) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
-    within(table.get("think_time_s", 0), 0, DURATION_MAX_S, where, "think_time_s")
-    think_time_s, per = float(table.get("think_time_s", 0)), think_time_per(table, where)
+    think_time_s, per = table.get("think_time_s", own_s.get(table["group"], 0)), think_time_per(table, where)
+    within(think_time_s, 0, DURATION_MAX_S, where, "think_time_s")
+    think_time_s = float(think_time_s)
     per = per if think_time_s else None
     if "stages" in table:
         if wrong := [key for key in ("ramp_s", "duration_s") if key in table]:

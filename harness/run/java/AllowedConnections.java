@@ -54,6 +54,7 @@ public final class AllowedConnections {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
         DeadUsers.install(instrumentation);
+        Environment.install(instrumentation);
         Exchanges.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);

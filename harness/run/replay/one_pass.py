@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 from harness.base.errors import EXIT_INTERRUPTED, InvalidRunError
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S, duration_text, number_text, plural
+from harness.plan.jmx.environment import with_properties_for
 from harness.plan.jmx.headers import with_headers
 from harness.plan.jmx.thread_groups import LOOPS, LOOPS_ENDLESS, add_loop, copy_for_tenants
 from harness.plan.jmx.tree import SIDE_GROUPS, is_own_enabled, parse
@@ -90,7 +91,8 @@ def run_once(spec: RunSpec, request: Request, folder: Path, context: RunContext,
         prepared = prepare(spec, directory, system, context)
         left_out = [load.group for load in spec.plan.load.loads if not load.level]
         plan = one_pass(spec.plan.jmx_path, left_out, spec.plan.load.loads)
-        directory.effective_plan.write_bytes(with_headers(plan.jmx, spec.plan.headers))
+        sent = with_properties_for(with_headers(plan.jmx, spec.plan.headers), spec.secrets)
+        directory.effective_plan.write_bytes(sent)
         with context.interrupts.deferred():
             stop = _drive(prepared, context, limit_s)
         deaths = take_list(prepared.command.connections, directory).deaths

@@ -13,7 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from tests.support.paths import FAKE_JMETER, ROOT
-from tests.support.processes import processes_of, wait_for
+from tests.support.processes import processes_of, wait_for, words_of
 from tests.support.tiny import report, run_json, tiny_home
 
 pytestmark = pytest.mark.real
@@ -48,7 +48,7 @@ def assert_kept(home, number):
     assert (facts["state"], facts["interrupted"], facts["exit_codes"]) == ("finished", True, {"jmeter": 0})
     kept = "**INTERRUPTED: stopped by hand before its end: the samples so far are saved"
     assert kept in report(reports, f"run-01_{number}")
-    wait_for(lambda: [one for one in processes_of(home) if "mcp" not in one.cmdline()] == [])
+    wait_for(lambda: [one for one in processes_of(home) if "mcp" not in words_of(one)] == [])
 
 
 async def load_under_way(client, home, number):
@@ -59,7 +59,7 @@ async def load_under_way(client, home, number):
 
 
 def server_of(home):
-    (server,) = (one for one in psutil.Process().children() if f"--home={home}" in one.cmdline())
+    (server,) = (one for one in psutil.Process().children() if f"--home={home}" in words_of(one))
     return server
 
 

@@ -11,7 +11,7 @@ from tests.support.ab_tests import commit, git
 from tests.support.off_host import jmx, request
 from tests.support.tiny import TINY_PLAN, TINY_PROFILE, TINY_SYSTEM
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.counterpart  # six commits are built and measured
 
 SERVER = """import http.server, sys, time
 

@@ -18,7 +18,7 @@ from harness.storage import bucket
 from tests.support.commands import command
 from tests.support.moto_server import ENVIRONMENT, moto_server
 from tests.support.off_host import ALIAS, host, jmx, request
-from tests.support.processes import meanwhile, processes_of, wait_for
+from tests.support.processes import meanwhile, processes_of, wait_for, words_of
 from tests.support.several import TWO_LOADS, group, several_jmx
 from tests.support.tiny import TINY_PLAN, finish_script, start_script
 
@@ -235,7 +235,7 @@ def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, fini
 def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     def kill():
         under_way(tmp_path, 1)
-        (child,) = [one for one in psutil.Process().children() if "__main__.py run" in " ".join(one.cmdline())]
+        (child,) = [one for one in psutil.Process().children() if "__main__.py run" in " ".join(words_of(one))]
         child.kill()
 
     with meanwhile(kill):

@@ -23,7 +23,7 @@ properties = { warm_up_users = 4, warm_up_requests = 1001 }
 """
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_system_is_started_again_before_every_other_run(tmp_path: Path, monkeypatch):
     home = tmp_path / "home"
     (home / "env").mkdir(parents=True)

@@ -13,7 +13,7 @@ from harness.run.directory import RunDirectory
 from tests.support.local_server import serving
 from tests.support.off_host import element, jmx, request, text
 from tests.support.paths import ROOT
-from tests.support.processes import wait_for
+from tests.support.processes import wait_for, words_of
 from tests.support.shop_runs import make_home
 
 ROWS = 60
@@ -81,7 +81,7 @@ def test_a_part_that_is_killed_in_a_level_is_there_again_in_the_next_one(tmp_pat
         ]  # fmt: skip
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             wait_for(lambda: got.total() > 30, 120.0)
-            relays = [one for one in psutil.Process(process.pid).children() if "relay" in " ".join(one.cmdline())]
+            relays = [one for one in psutil.Process(process.pid).children() if "relay" in " ".join(words_of(one))]
             assert len(relays) == 2
             relays[1].kill()
             out, _ = process.communicate(timeout=200)

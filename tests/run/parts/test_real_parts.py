@@ -19,7 +19,7 @@ from harness.run.record import RowsRecord
 from tests.support.local_server import serving
 from tests.support.off_host import element, jmx, request, text
 from tests.support.paths import ROOT
-from tests.support.processes import becomes, wait_for
+from tests.support.processes import becomes, wait_for, words_of
 from tests.support.shop_runs import make_home
 from tests.support.ssh_machines import SSHD, ssh_machines
 
@@ -107,7 +107,7 @@ def processes_with(text_there, program):
     found = []
     for process in psutil.process_iter():
         try:
-            command = " ".join(process.cmdline())
+            command = " ".join(words_of(process))
             if program in command and (text_there in command or text_there in str(process.environ())):
                 found.append(process)
         except psutil.Error:
@@ -217,7 +217,7 @@ def test_a_part_that_dies_or_freezes_is_named_and_the_run_is_invalid(ssh_runs, p
 def test_a_part_without_its_link_ends_by_itself_and_is_named(ssh_runs):
     process = ssh_runs.start("--duration=120", "--properties=pause_ms=500")
     ssh_runs.wait_for_load()
-    (client,) = (one for one in psutil.Process(process.pid).children() if SECOND in one.cmdline())
+    (client,) = (one for one in psutil.Process(process.pid).children() if SECOND in words_of(one))
     client.send_signal(signal.SIGSTOP)
     becomes(lambda: processes_with(ssh_runs.caches[SECOND], "ApacheJMeter"), [], 45.0)
     assert client.status() == psutil.STATUS_STOPPED

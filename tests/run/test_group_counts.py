@@ -1,0 +1,159 @@
+"""How the counts of thread groups are read, added up and measured between two times."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.base.records import build
+from harness.run.directory import json_text
+from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, GroupCounts, LabelCount
+from harness.run.jmeter.groups import read_groups
+from harness.run.record import RunRecord
+from tests.support.factories import record
+
+
+def lines(*rows: str) -> str:
+    """The file of the agent; blanks stand for tabs."""
+    return "".join(f"{row.replace(' ', chr(9))}\n" for row in rows)
+
+
+def group(name: str = "a", from_s: int = 100, step_s: int = 1, **more: object) -> GroupCounts:
+    values: dict[str, object] = {"pause_ms": (0, 0), "pause_count": 0, "alive_ms": (1000, 1000), "arrivals": None}
+    return GroupCounts(name, from_s, step_s, **{**values, **more})  # type: ignore[arg-type]
+
+
+def test_those_who_began_are_there_until_they_end():
+    # Two users begin in second 10, 200 and 300 ms before its end. One pauses for its last 100 ms and 400 ms more. Both
+    # end in second 13, after 500 ms.
+    text = lines(
+        "G 0 false a", "S 0 10 1 100 2 500 1 0", "T 10", "S 0 11 -1 -600 0 0 0 0", "T 11", "T 12",
+        "S 0 13 0 0 -2 -1000 0 0", "T 13", "T 14",
+    )  # fmt: skip
+    (counts,) = read_groups(text)
+    assert counts == GroupCounts("a", 10, 1, (100, 400, 0, 0), 1, (500, 2000, 2000, 1000), None)
+
+
+def test_a_killed_jmeter_has_users_until_the_last_second_that_it_wrote():
+    text = lines("G 0 false a", "S 0 10 1 1000 1 1000 1 0", "T 10", "T 11", "T 12") + "S\t0\t13\t-1\t-90"
+    (counts,) = read_groups(text)
+    assert (counts.alive_ms, counts.pause_ms) == ((1000,) * 3, (1000,) * 3)
+
+
+def test_a_change_that_is_written_later_counts_in_its_own_second():
+    early = lines("G 0 true a", "S 0 10 0 0 1 700 0 2", "S 0 11 0 0 -1 -600 0 1", "T 11")
+    late = lines("G 0 true a", "S 0 10 0 0 1 700 0 1", "T 10", "S 0 11 0 0 -1 -600 0 1", "S 0 10 0 0 0 0 0 1", "T 11")
+    assert read_groups(early) == read_groups(late)
+    assert read_groups(late)[0].arrivals == (2, 1)
+
+
+def test_groups_of_one_name_are_one_group():
+    text = lines(
+        "G 0 false a", "G 1 false a", "S 0 10 0 0 1 1000 0 0", "S 1 11 0 0 1 500 0 0", "C 0 cut 1 5 x", "C 1 cut 2 5 x",
+        "C 0 died 1 9 ", "C 1 died 1 7 ", "T 11",
+    )  # fmt: skip
+    (counts,) = read_groups(text)
+    assert counts.alive_ms == (1000, 1500)
+    assert counts.cut == (LabelCount("x", 3),)
+    assert counts.ended_early == (EarlyEnd(DIED, "", 2, 7),)
+
+
+def test_names_have_any_characters():
+    name = "a\\n\tb\nc\\\r"
+    written = name.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    text = f"G\t0\tfalse\t{written}\nC\t0\tclosed\t3\t5\t{written}\nT\t1\n"
+    (counts,) = read_groups(text)
+    assert (counts.name, counts.closed) == (name, (LabelCount(name, 3),))
+
+
+@pytest.mark.parametrize("text", ["", "G\t0\tfa", "G\t0\tfalse\ta"])
+def test_without_a_whole_line_nothing_is_known(text):
+    assert read_groups(text) == ()
+
+
+def test_a_group_whose_users_never_began_has_no_seconds():
+    (counts,) = read_groups(lines("G 0 true a", "T 10"))
+    assert (counts.alive_ms, counts.pause_ms, counts.arrivals) == ((), (), ())
+
+
+def test_a_long_run_has_values_of_several_seconds_with_the_same_totals():
+    rows = [f"S 0 {second} 0 0 0 {second} 0 1" for second in range(7, 20_007)]
+    (counts,) = read_groups(lines("G 0 true a", *rows, "T 20006"))
+    assert counts.step_s == 5
+    assert len(counts.alive_ms) <= 7200
+    assert sum(counts.alive_ms) == sum(range(7, 20_007))
+    assert counts.arrivals == (3, *[5] * 3999, 2)
+    assert counts.from_s == 5
+    assert counts.arrival_count(1_000_000, 2_000_000) == pytest.approx(1000)
+
+
+def test_an_interval_has_the_share_of_the_seconds_at_its_edges():
+    counts = group(pause_ms=(500, 300, 0), alive_ms=(2000, 1000, 1000), arrivals=(4, 2, 1))
+    assert counts.pauses_s(100_000, 103_000) == pytest.approx(0.8)
+    assert counts.pauses_s(100_500, 101_500) == pytest.approx(0.25 + 0.15)
+    assert counts.users_s(100_250, 100_750) == pytest.approx(1.0)
+    assert counts.arrival_count(99_000, 101_500) == pytest.approx(5)
+    assert counts.users_s(0, 90_000) == counts.users_s(200_000, 300_000) == 0
+    assert group().arrival_count(0, 1) is None
+
+
+def test_several_jmeters_are_added_by_group_and_second():
+    one = (group(pause_ms=(10, 20), pause_count=3, closed=(LabelCount("x", 1),)), group("b"))
+    other = (group(from_s=101, pause_ms=(5, 6), pause_count=2, closed=(LabelCount("x", 2), LabelCount("y", 1))),)
+    first, second = GroupCounts.of_all([(0, one), (0, other)])
+    assert first == group(
+        pause_ms=(10, 25, 6),
+        pause_count=5,
+        alive_ms=(1000, 2000, 1000),
+        closed=(LabelCount("x", 3), LabelCount("y", 1)),
+    )
+    assert second == group("b")
+
+
+def test_times_of_another_clock_are_moved_and_divided_between_seconds():
+    ahead = group(pause_ms=(400, 0), ended_early=(EarlyEnd(NO_DATA, "rows", 1, 101_000),), arrivals=(4, 0))
+    (counts,) = GroupCounts.of_all([(250, (ahead,))])
+    assert counts.from_s == 99
+    assert counts.pause_ms == (100, 300, 0)
+    assert counts.alive_ms == (250, 1000, 750)
+    assert counts.arrivals == (1, 3, 0)
+    assert counts.ended_early == (EarlyEnd(NO_DATA, "rows", 1, 100_750),)
+
+
+def test_ends_of_several_jmeters_have_the_time_of_the_first():
+    ends = [EarlyEnd(DIED, "", 1, 101_000), EarlyEnd(DIED, "", 2, 100_500)]
+    (counts,) = GroupCounts.of_all([(0, (group(ended_early=(end,)),)) for end in ends])
+    assert counts.ended_early == (EarlyEnd(DIED, "", 3, 100_500),)
+
+
+def test_a_group_that_is_open_in_one_jmeter_only_has_no_arrivals():
+    (counts,) = GroupCounts.of_all([(0, (group(arrivals=(1, 1)),)), (0, (group(),))])
+    assert counts.arrivals is None
+
+
+def test_nothing_is_known_when_one_jmeter_does_not_know():
+    assert GroupCounts.of_all([(0, (group(),)), (0, ())]) == ()
+    assert GroupCounts.of_all([]) == ()
+
+
+def test_secrets_are_in_no_name_and_no_message():
+    secret = "s3cret-value"
+    counts = group(
+        f"a {secret}",
+        cut=(LabelCount(secret, 1),),
+        closed=(LabelCount(secret, 1),),
+        ended_early=(EarlyEnd(NO_DATA, f"no {secret}", 1, 1),),
+    )
+    assert secret not in repr(counts.masked((secret,)))
+    assert group().masked((secret,)) == group()
+
+
+def test_run_json_has_the_groups_and_an_older_one_has_none():
+    counts = group(cut=(LabelCount("x", 1),), ended_early=(EarlyEnd(DIED, "", 1, 5),), arrivals=(1, 2))
+    run = record(groups=(counts,))
+    text = json_text(run)
+    data = json.loads(text)
+    assert build(RunRecord, data).groups == (counts,)
+    del data["groups"]
+    assert build(RunRecord, data).groups == ()

@@ -1,0 +1,341 @@
+"""What the agent counts of each thread group in a real JMeter: pauses, users, arrivals, and what the end cuts."""
+
+from __future__ import annotations
+
+import signal
+import time
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, GroupCounts
+from harness.run.jmeter.groups import GROUPS_NAME
+from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, tree
+from tests.support.local_server import serving
+from tests.support.off_host import collection, element, flag, host, request, text
+from tests.support.processes import wait_for
+
+pytestmark = pytest.mark.real
+
+_PLUGINS = "com.blazemeter.jmeter.threads"
+_USER = f"{_PLUGINS.replace('threads', 'control')}.VirtualUserController"
+_MAIN = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
+_LOOPS = text("LoopController.loops", "-1") + '<boolProp name="LoopController.continue_forever">false</boolProp>'
+_ENDLESS = _MAIN.format("LoopController", _LOOPS)
+
+
+def number(name: str, value: float) -> str:
+    return f"<doubleProp><name>{name}</name><value>{value}</value><savedValue>0.0</savedValue></doubleProp>"
+
+
+def whole(name: str, value: int) -> str:
+    return f'<intProp name="{name}">{value}</intProp>'
+
+
+def long(name: str, value: int) -> str:
+    return f'<longProp name="{name}">{value}</longProp>'
+
+
+def timer(kind: str, *props: str) -> str:
+    return element(kind, kind, *props)
+
+
+def table(name: str, *rows: tuple[int, ...]) -> str:
+    lines = "".join(collection(str(at), *map(str, row)) for at, row in enumerate(rows))
+    return f'<collectionProp name="{name}">{lines}</collectionProp>'
+
+
+def constant(ms: object) -> str:
+    return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
+
+
+def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
+    """A thread group whose users loop until its time is over."""
+    more = (flag("ThreadGroup.scheduler"), text("ThreadGroup.duration", str(seconds)))
+    return controlled("ThreadGroup", name, _ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
+
+
+def action(kind: int, duration: str = "0") -> str:
+    """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
+    target = 2 if kind == 2 else 0
+    return element(
+        "TestAction", "Pause", whole("ActionProcessor.action", kind), whole("ActionProcessor.target", target),
+        text("ActionProcessor.duration", duration),
+    )  # fmt: skip
+
+
+def random_timer(kind: str, offset_ms: int) -> str:
+    return timer(kind, text("ConstantTimer.delay", str(offset_ms)), text("RandomTimer.range", "0.0"))
+
+
+_SHAPER = timer("kg.apc.jmeter.timers.VariableThroughputTimer", table("load_profile", (5, 5, 60)))
+_PER_MINUTE = timer("ConstantThroughputTimer", whole("calcMode", 0), number("throughput", 600))
+_PRECISE = timer(
+    "PreciseThroughputTimer", number("throughput", 10), whole("throughputPeriod", 1), long("duration", 60),
+    whole("batchSize", 1), whole("batchThreadDelay", 0), long("randomSeed", 1),
+)  # fmt: skip
+_MEETING = timer("SyncTimer", whole("groupSize", 2), long("timeoutInMs", 0))
+_ARGUMENTS = "".join(
+    f'<elementProp name="{name}" elementType="Argument">{text("Argument.name", name)}{text("Argument.value", value)}'
+    "</elementProp>"
+    for name, value in {"SleepTime": "200", "SleepMask": "0"}.items()
+)
+# A sample of 200 ms, without a script that must be compiled first.
+_SLEEPS = element(
+    "JavaSampler", "sleeps", text("classname", "org.apache.jmeter.protocol.java.test.SleepTest"),
+    '<elementProp name="arguments" elementType="Arguments"><collectionProp name="Arguments.arguments">'
+    f"{_ARGUMENTS}</collectionProp></elementProp>",
+)  # fmt: skip
+_LATE = does("if (ctx.threadNum == 1) Thread.sleep(400)", "late")
+
+
+@pytest.fixture(scope="module")
+def paused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, GroupCounts]:
+    """The counts of groups that pause, by name."""
+    step = does("1")
+    plan = tree(
+        group("none", does("Thread.sleep(300)"), loops=3),
+        group("constant", step + constant(150), users=2, loops=10),
+        group("two", step + constant(50) + constant("${__P(think_time_ms,70)}"), loops=5),
+        group("uniform", step + random_timer("UniformRandomTimer", 80), loops=5),
+        group("gaussian", step + random_timer("GaussianRandomTimer", 60), loops=5),
+        group("poisson", step + random_timer("PoissonRandomTimer", 40), loops=5),
+        group("script", step + timer("JSR223Timer", text("scriptLanguage", "groovy"), text("script", "return 90")),
+              loops=5),
+        group("action", step + action(1, "200"), loops=4),
+        group("per minute", step + _PER_MINUTE, loops=6),
+        group("precise", step + _PRECISE, loops=25),
+        group("meeting", _LATE + element("GenericController", "in", below=step + _MEETING), users=2),
+        group("shaped", step + _SHAPER, users=2, loops=4),
+        group("first", step + constant(110), "SetupThreadGroup"),
+        group("last", step + constant(120), "PostThreadGroup"),
+        group("at the end", step + constant(130), loops=3),
+        group("Größe\\t&#9;&#10;1", step + constant(140)),
+    )  # fmt: skip
+    return {one.name: one for one in Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended().noted.groups}
+
+
+@pytest.mark.parametrize(
+    ("name", "pause_ms", "pause_count"),
+    [
+        ("none", 0, 0),
+        ("constant", 3000, 20),
+        ("two", 600, 5),
+        ("uniform", 400, 5),
+        ("gaussian", 300, 5),
+        ("action", 800, 4),
+        ("first", 110, 1),
+        ("last", 120, 1),
+        ("at the end", 390, 3),
+        ("Größe\\t\t\n1", 140, 1),
+    ],
+)
+def test_a_pause_is_as_long_as_the_timers_ask(paused, name, pause_ms, pause_count):
+    counts = paused[name]
+    assert (sum(counts.pause_ms), counts.pause_count) == (pause_ms, pause_count)
+    assert all(paused_ms <= alive_ms for paused_ms, alive_ms in zip(counts.pause_ms, counts.alive_ms, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "least_ms", "most_ms"),
+    # A poisson timer of 0 asks for its offset; a script also takes its time; others depend on when they are asked.
+    [
+        ("poisson", 200, 230),
+        ("script", 450, 3000),
+        ("per minute", 350, 600),
+        ("precise", 300, 4000),
+        ("meeting", 300, 700),
+        ("shaped", 1000, 4000),
+    ],
+)
+def test_a_timer_that_decides_or_waits_by_itself_is_a_pause_of_that_length(paused, name, least_ms, most_ms):
+    assert least_ms <= sum(paused[name].pause_ms) <= most_ms
+
+
+def test_each_group_has_the_times_of_its_users_by_second(paused):
+    users = paused["constant"]
+    assert 1000 <= max(users.alive_ms) <= 2000
+    assert 3000 <= sum(users.alive_ms) <= 6000
+    assert 900 <= sum(paused["none"].alive_ms) <= 2500
+    assert paused["last"].from_s >= users.from_s + len(users.alive_ms) - 1
+    assert all(counts.arrivals is None for counts in paused.values())
+
+
+@pytest.fixture(scope="module")
+def scheduled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Agent, dict[str, GroupCounts]]:
+    """The counts of each kind of thread group, by name."""
+    dynamic = {"TargetLevel": "10", "Hold": "2", "Unit": "S", "RampUp": "", "Steps": ""}
+    props = tuple(text(*pair) for pair in dynamic.items())
+    steps = {
+        "ThreadGroup.num_threads": "3", "Threads initial delay": "0", "Start users count": "1",
+        "Start users count burst": "0", "Start users period": "1", "Stop users count": "1", "Stop users period": "0",
+        "flighttime": "2", "rampUp": "0",
+    }  # fmt: skip
+    plan = tree(
+        group("warm", _SLEEPS, "SetupThreadGroup"),
+        # Threads of an Arrivals Thread Group wait for arrivals until the engine ends them.
+        group("stop", does("Thread.sleep(7000); ctx.engine.askThreadsToStop(); ctx.engine.stopTest(true)")),
+        ended_after("plain", 3, _SLEEPS, users=2),
+        arrivals("open", _SLEEPS, "rate(10/sec) even_arrivals(2 sec) pause(1 sec)"),
+        controlled(f"{_PLUGINS}.arrivals.ArrivalsThreadGroup", "arrivals", _MAIN.format(_USER, ""), _SLEEPS, *props),
+        controlled(f"{_PLUGINS}.arrivals.FreeFormArrivalsThreadGroup", "free form", _MAIN.format(_USER, ""), _SLEEPS,
+                   text("Unit", "S"), table("Schedule", (10, 10, 2))),
+        concurrent("concurrency", _SLEEPS, 3),
+        controlled("kg.apc.jmeter.threads.UltimateThreadGroup", "ultimate", _ENDLESS, _SLEEPS,
+                   table("ultimatethreadgroupdata", (2, 0, 0, 3, 0), (2, 1, 0, 1, 0))),
+        controlled("kg.apc.jmeter.threads.SteppingThreadGroup", "stepping", _ENDLESS, _SLEEPS,
+                   *(text(*pair) for pair in steps.items())),
+    )  # fmt: skip
+    agent = Agent(tmp_path_factory.mktemp("scheduled") / "run", plan).ended()
+    return agent, {one.name: one for one in agent.noted.groups}
+
+
+@pytest.mark.parametrize("name", ["plain", "concurrency", "ultimate", "stepping"])
+def test_users_of_any_closed_group_are_counted_by_second(scheduled, name):
+    most, least_s, most_s = {"plain": (2, 4.5, 6.6), "concurrency": (3, 2.5, 5), "ultimate": (4, 6.5, 9),
+                             "stepping": (3, 5, 12)}[name]  # fmt: skip
+    counts = scheduled[1][name]
+    assert -(-max(counts.alive_ms) // 1000) == most
+    assert least_s <= sum(counts.alive_ms) / 1000 <= most_s
+    assert counts.arrivals is None
+    assert counts.ended_early == ()
+
+
+@pytest.mark.parametrize("name", ["open", "arrivals", "free form"])
+def test_arrivals_of_any_open_group_are_counted_by_second_with_their_users(scheduled, name):
+    agent, groups = scheduled
+    counts = groups[name]
+    began = {row.split(",")[5] for row in agent.rows}
+    assert any(thread.startswith(name) for thread in began)
+    sent = sum(row.split(",")[5].startswith(name) for row in agent.rows)
+    assert sum(counts.arrivals) == pytest.approx(20, abs=4)
+    # One that has just arrived may have sent nothing when the load ends.
+    assert sent <= sum(counts.arrivals) <= sent + 3
+    # Each is there for the 200 ms of its request, not while its thread waits for the next arrival.
+    assert sum(counts.alive_ms) / sum(counts.arrivals) == pytest.approx(210, abs=40)
+
+
+def test_a_users_end_is_named_with_its_cause(tmp_path):
+    (tmp_path / "run").mkdir()
+    data = (
+        text("filename", str(tmp_path / "rows.csv")), text("variableNames", "a"), flag("stopThread"),
+        '<boolProp name="recycle">false</boolProp>', text("shareMode", "shareMode.group"),
+    )  # fmt: skip
+    (tmp_path / "rows.csv").write_text("1\n2\n3\n")
+    fails = does("SampleResult.setSuccessful(false)", "Buy")
+    (tmp_path / "run").rmdir()
+    plan = tree(
+        ended_after("data", 3, element("CSVDataSet", "rows", *data) + does("Thread.sleep(100)"), users=2),
+        group("error", does("Thread.sleep(50)", "Look") + fails, loops=-1, users=3, on_sample_error="stopthread"),
+        group("own", does("1") + action(0), loops=-1),
+        group("asked", dies("org.apache.jorphan.util.JMeterStopThreadException('enough')"), loops=-1),
+        group("result", does("SampleResult.setStopThread(true)", "Sign"), loops=-1),
+        group("died", dies("Error('gone')"), loops=-1, users=2),
+        group("script", dies("StackOverflowError()"), loops=-1),
+        group("done", does("1"), loops=2, users=2),
+        ended_after("scheduled", 3, does("Thread.sleep(50)") + constant(60_000)),
+        ended_after("busy", 4, does("Thread.sleep(50)")),
+    )
+    before_ms = time.time() * 1000
+    groups = {one.name: one for one in Agent(tmp_path / "run", plan).ended().noted.groups}
+    after_ms = time.time() * 1000
+    ends = {
+        name: [(end.cause, end.detail.partition(":")[0], end.count) for end in counts.ended_early]
+        for name, counts in groups.items()
+    }
+    assert ends == {
+        "data": [(NO_DATA, "End of file", 2)],
+        "error": [(FAILED, "Buy", 3)],
+        "own": [(STOP, "Pause", 1)],
+        "asked": [(STOP, "enough", 1)],
+        "result": [(STOP, "Sign", 1)],
+        "died": [(DIED, "", 2)],
+        "script": [(DIED, "", 1)],
+        "done": [(DONE, "", 2)],
+        "scheduled": [],
+        "busy": [],
+    }
+    for counts in groups.values():
+        assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
+
+
+class Slow(BaseHTTPRequestHandler):
+    """Answers /slow after a minute."""
+
+    def do_GET(self):
+        if self.path == "/slow":
+            time.sleep(60)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def parent(name: str, below: str) -> str:
+    return element("TransactionController", name, flag("TransactionController.parent"), below=below)
+
+
+def row_of(agent: Agent, label: str) -> list[list[str]]:
+    return [row.split(",") for row in agent.rows if row.split(",")[2] == label]
+
+
+def test_what_the_end_of_the_load_cuts_or_closes_is_counted_by_label(tmp_path):
+    with serving(Slow) as port:
+        local = (host("127.0.0.1"), text("HTTPSampler.port", str(port)))
+        fast, slow = request(*local, name="fast", path="/"), request(*local, name="slow", path="/slow")
+        long = constant(60_000)
+        plan = tree(
+            ended_after("begun", 2, parent("some", fast + request(*local, name="then", path="/", below=long))),
+            ended_after("none done", 2, parent("none", request(*local, name="first", path="/", below=long)), users=2),
+            ended_after("whole", 2, parent("whole", fast + request(*local, name="next", path="/", below=constant(20)))),
+            ended_after("plain", 2, element("TransactionController", "beside", below=fast + constant(20))),
+            ended_after("deep", 2, parent("outer", parent("inner", fast + long))),
+            arrivals("open", slow, "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
+            arrivals("in a whole", parent("both", fast + slow), "rate(2/sec) even_arrivals(1 sec) pause(1 sec)"),
+            arrivals("fails", request(*local, name="missing", path="/", below=element(
+                "ResponseAssertion", "a", collection("Asserion.test_strings", "x"),
+                whole("Assertion.test_type", 2), text("Assertion.test_field", "Assertion.response_data"))),
+                "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
+        )  # fmt: skip
+        agent = Agent(tmp_path / "run", plan).ended()
+    groups = {one.name: one for one in agent.noted.groups}
+    cut = {name: {one.label: one.count for one in counts.cut} for name, counts in groups.items() if counts.cut}
+    closed = {name: {one.label: one.count for one in counts.closed} for name, counts in groups.items() if counts.closed}
+    whole_cut = cut.pop("whole", {})
+    assert cut == {
+        "begun": {"some": 1},
+        "none done": {"none": 2},
+        "deep": {"outer": 1, "inner": 1},
+        "in a whole": {"both": 2},
+    }
+    assert closed == {"open": {"slow": 5}, "in a whole": {"slow": 2}}
+    # Each cut transaction is a row without a message, and no other row is.
+    messages = {
+        label: [row[4] for row in row_of(agent, label)] for label in ("some", "none", "whole", "both", "beside")
+    }
+    assert (messages["some"].count(""), messages["none"].count("")) == (1, 2)
+    assert messages["whole"].count("") == sum(whole_cut.values())
+    assert messages["beside"].count("") == 0 < len(messages["beside"])
+
+
+def test_a_jmeter_that_is_killed_leaves_what_its_groups_did_until_then(tmp_path):
+    plan = tree(
+        group("users", does("1") + constant(100), users=3, loops=-1),
+        group("waits", does("1") + constant(60_000), loops=-1),
+        group("dead", dies("Error('gone')")),
+    )
+    agent = Agent(tmp_path / "run", plan)
+    file = agent.list.with_name(GROUPS_NAME)
+    wait_for(lambda: file.exists() and file.read_text().count("\nT\t") >= 4, 20)
+    agent.process.send_signal(signal.SIGKILL)
+    agent.ended()
+    groups = {one.name: one for one in agent.noted.groups}
+    users, waits = groups["users"], groups["waits"]
+    assert users.alive_ms[-1] == 3000
+    assert users.alive_ms[-2:] == (3000, 3000)
+    assert all(2000 <= pause_ms <= 3000 for pause_ms in users.pause_ms[-2:])
+    assert (waits.pause_ms[-2:], waits.alive_ms[-2:]) == ((1000, 1000), (1000, 1000))
+    assert [(end.cause, end.count) for end in groups["dead"].ended_early] == [(DIED, 1)]
+    assert not file.exists()
