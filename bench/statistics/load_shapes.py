@@ -126,61 +126,59 @@ def _wave(size: float, period: Callable[[float], float]) -> MakeFactor:
 _USERS = Load(lognormal(0.05), 20, 1.0)
 _LOADED = Load(lognormal(0.5, 0.3), 20, factors=(_noisy(0.3),))
 
-GOOD: Mapping[str, Case] = {
-    name: one if isinstance(one, Case) else Case(one)
-    for name, one in {
-        "20 users, think time 1 s, 50 ms": _USERS,
-        "10 users, no think time, 500 ms": Load(lognormal(0.5), 10),
-        "one user, 80 ms": Load(lognormal(0.08), 1, ramp_s=1.0),
-        "one user, think time 0.5 s, 300 ms": Load(lognormal(0.3), 1, 0.5, ramp_s=1.0),
-        "closed queue, 30 % busy": Load(exponential(0.02), 15, 1.0, server_count=1),
-        "closed queue, 80 % busy": Load(exponential(0.02), 40, 1.0, server_count=1),
-        "closed queue, saturated, 0.5 s": Load(exponential(0.025), 20, server_count=1),
-        "closed queue, saturated, 2 s": Load(exponential(0.05), 40, server_count=1),
-        "closed queue, saturated, 5 s": Load(exponential(0.25), 20, server_count=1),
-        "closed queue, saturated, 10 s": Load(exponential(0.1), 110, 1.0, server_count=1),
-        "closed queue, saturated, 20 s": Load(exponential(0.1), 200, server_count=1),
-        "shared processor, 70 % busy": Load(exponential(0.02), 35, 1.0, is_shared=True),
-        "shared processor, saturated, 1 s": Load(exponential(0.03), 33, is_shared=True),
-        "shared processor, saturated, 10 s": Load(exponential(0.05), 200, is_shared=True),
-        "open queue (M/M/1), 30 % busy": Load(exponential(0.025), rate_per_s=12, server_count=1),
-        "open queue (M/M/1), 50 % busy": Load(exponential(0.025), rate_per_s=20, server_count=1),
-        "open queue (M/M/1), 70 % busy": Load(exponential(0.025), rate_per_s=28, server_count=1),
-        "open queue (M/M/1), 90 % busy": Load(exponential(0.025), rate_per_s=36, server_count=1),
-        "open queue (M/M/1) of 100 ms, 70 % busy": Load(exponential(0.1), rate_per_s=7, server_count=1),
-        "open queue, two servers (M/M/2), 80 % busy": Load(exponential(0.05), rate_per_s=32, server_count=2),
-        "heavy tail (Pareto, exponent 2.1)": Load(pareto(0.1, 2.1), 10, 0.5),
-        "heavy tail (Pareto, exponent 1.5)": Load(pareto(0.1, 1.5), 10, 0.5),
-        "a tenth takes 500 ms, the others 20 ms": Load(_bimodal(0.02, 0.5, 0.1), 20, 0.5),
-        "pauses of 0.2 s each 10 s": replace(_USERS, pauses=_collections(10, 0.2)),
-        "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=_collections(40, 1.0)),
-        "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(_cooling(3, 6),)),
-        "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(_cooling(6, 4),)),
-        "noise of 12 %, AR 0.3": _LOADED,
-        "noise of 12 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8),)),
-        # Of findings and of our own.
-        "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
-        "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
-        "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
-        "times that are all the same": Load(constant(0.05), 20, 1.0),
-        "wave of 10 %, a period of 5 s": replace(_USERS, factors=(_wave(0.1, lambda _: 5),)),
-        "wave of 50 %, a period of 5 s": replace(_USERS, factors=(_wave(0.5, lambda _: 5),)),
-        "wave of 50 %, a period of 10 s": replace(_USERS, factors=(_wave(0.5, lambda _: 10),)),
-        "errors at random, 1 %": Case(_USERS, failed_at_random(0.01)),
-        "errors at random, 4 %": Case(_USERS, failed_at_random(0.04)),
-        "errors in bursts of 2 s each 12 s": Case(_USERS, bursts_of_errors(12, 2, 0.3)),
-        "five labels at random": Case(_USERS, labels_drawn((0.4, 0.3, 0.15, 0.1, 0.05), (1, 1, 2, 4, 1))),
-        "five labels in turn": Case(_USERS, labels_in_turn(5)),
-        "50 labels at random": Case(_LOADED, labels_drawn((0.02,) * 50, (1,) * 50)),
-        "sizes from 1 to 100 kB": Case(_USERS, sizes_drawn(10_000, 1.5)),
-        "every request is redirected": Case(_USERS, redirected),
-        "a login first, of 2 s": Case(_USERS, logins(2.0)),
-        "parent transactions with pauses": Case(_USERS, transactions),
-        "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
-        "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
-        "noise of 5 %, AR 0.9": replace(_LOADED, factors=(_noisy(0.9, 0.05),)),
-    }.items()
+_GOOD: Mapping[str, Case | Load] = {
+    "20 users, think time 1 s, 50 ms": _USERS,
+    "10 users, no think time, 500 ms": Load(lognormal(0.5), 10),
+    "one user, 80 ms": Load(lognormal(0.08), 1, ramp_s=1.0),
+    "one user, think time 0.5 s, 300 ms": Load(lognormal(0.3), 1, 0.5, ramp_s=1.0),
+    "closed queue, 30 % busy": Load(exponential(0.02), 15, 1.0, server_count=1),
+    "closed queue, 80 % busy": Load(exponential(0.02), 40, 1.0, server_count=1),
+    "closed queue, saturated, 0.5 s": Load(exponential(0.025), 20, server_count=1),
+    "closed queue, saturated, 2 s": Load(exponential(0.05), 40, server_count=1),
+    "closed queue, saturated, 5 s": Load(exponential(0.25), 20, server_count=1),
+    "closed queue, saturated, 10 s": Load(exponential(0.1), 110, 1.0, server_count=1),
+    "closed queue, saturated, 20 s": Load(exponential(0.1), 200, server_count=1),
+    "shared processor, 70 % busy": Load(exponential(0.02), 35, 1.0, is_shared=True),
+    "shared processor, saturated, 1 s": Load(exponential(0.03), 33, is_shared=True),
+    "shared processor, saturated, 10 s": Load(exponential(0.05), 200, is_shared=True),
+    "open queue (M/M/1), 30 % busy": Load(exponential(0.025), rate_per_s=12, server_count=1),
+    "open queue (M/M/1), 50 % busy": Load(exponential(0.025), rate_per_s=20, server_count=1),
+    "open queue (M/M/1), 70 % busy": Load(exponential(0.025), rate_per_s=28, server_count=1),
+    "open queue (M/M/1), 90 % busy": Load(exponential(0.025), rate_per_s=36, server_count=1),
+    "open queue (M/M/1) of 100 ms, 70 % busy": Load(exponential(0.1), rate_per_s=7, server_count=1),
+    "open queue, two servers (M/M/2), 80 % busy": Load(exponential(0.05), rate_per_s=32, server_count=2),
+    "heavy tail (Pareto, exponent 2.1)": Load(pareto(0.1, 2.1), 10, 0.5),
+    "heavy tail (Pareto, exponent 1.5)": Load(pareto(0.1, 1.5), 10, 0.5),
+    "a tenth takes 500 ms, the others 20 ms": Load(_bimodal(0.02, 0.5, 0.1), 20, 0.5),
+    "pauses of 0.2 s each 10 s": replace(_USERS, pauses=_collections(10, 0.2)),
+    "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=_collections(40, 1.0)),
+    "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(_cooling(3, 6),)),
+    "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(_cooling(6, 4),)),
+    "noise of 12 %, AR 0.3": _LOADED,
+    "noise of 12 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8),)),
+    # Of findings and of our own.
+    "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
+    "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
+    "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
+    "times that are all the same": Load(constant(0.05), 20, 1.0),
+    "wave of 10 %, a period of 5 s": replace(_USERS, factors=(_wave(0.1, lambda _: 5),)),
+    "wave of 50 %, a period of 5 s": replace(_USERS, factors=(_wave(0.5, lambda _: 5),)),
+    "wave of 50 %, a period of 10 s": replace(_USERS, factors=(_wave(0.5, lambda _: 10),)),
+    "errors at random, 1 %": Case(_USERS, failed_at_random(0.01)),
+    "errors at random, 4 %": Case(_USERS, failed_at_random(0.04)),
+    "errors in bursts of 2 s each 12 s": Case(_USERS, bursts_of_errors(12, 2, 0.3)),
+    "five labels at random": Case(_USERS, labels_drawn((0.4, 0.3, 0.15, 0.1, 0.05), (1, 1, 2, 4, 1))),
+    "five labels in turn": Case(_USERS, labels_in_turn(5)),
+    "50 labels at random": Case(_LOADED, labels_drawn((0.02,) * 50, (1,) * 50)),
+    "sizes from 1 to 100 kB": Case(_USERS, sizes_drawn(10_000, 1.5)),
+    "every request is redirected": Case(_USERS, redirected),
+    "a login first, of 2 s": Case(_USERS, logins(2.0)),
+    "parent transactions with pauses": Case(_USERS, transactions),
+    "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
+    "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
+    "noise of 5 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8, 0.05),)),
 }
+GOOD: Mapping[str, Case] = {name: one if isinstance(one, Case) else Case(one) for name, one in _GOOD.items()}
 
 # The systems of bad loads: many servers; one server, half busy; one with noise from second to second; an open queue.
 BASES: Mapping[str, Load] = {
@@ -248,6 +246,11 @@ def _between_parts(*factors: MakeFactor) -> Callable[[Load], Case]:
     """Return what multiplies the work; only runs whose parts differ are bad."""
     changed = _with(*factors)
     return lambda base: replace(changed(base), is_of_parts=True)
+
+
+def _waving(size: float, ratio: float) -> Callable[[Load], Case]:
+    """Return work in waves of a period that is this share of the run."""
+    return _between_parts(_wave(size, lambda length_s: ratio * length_s))
 
 
 def _changed(change: ChangeRows, is_counted: bool = False, spread: float | None = None) -> Callable[[Load], Case]:
@@ -332,8 +335,7 @@ BAD: Mapping[str, Sizes] = {
     "five stalls": {_percent(ratio): _stalling(5, ratio) for ratio in (0.1, 0.2, 0.4)},
     **{
         f"waves, a period of {period:g} × the run": {
-            f"± {100 * size:g} %": _between_parts(_wave(size, lambda length_s, period=period: period * length_s))
-            for size in (0.3, 0.5, 0.8)
+            f"± {100 * size:g} %": _waving(size, period) for size in (0.3, 0.5, 0.8)
         }
         for period in (0.1, 0.3, 0.5, 0.9, 1.5, 2)
     },

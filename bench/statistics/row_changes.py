@@ -121,7 +121,7 @@ def unread(share: float) -> ChangeRows:
     def change(rows: Rows, random: Random, _length_s: float) -> Rows:
         chosen = random.random(len(rows.user)) >= share
         chosen[: max(1, 2 - int(chosen.sum()))] = True
-        return replace(rows.only(chosen), unread_count=int((~chosen).sum()))
+        return replace(rows.only(chosen), unread_count=int((~chosen).sum()), made=rows)
 
     return change
 
@@ -133,7 +133,7 @@ def redirected(rows: Rows, _random: Random, _length_s: float) -> Rows:
         middle_s = rows.start_s + (rows.end_s - rows.start_s) / 2
         starts, ends = (rows.start_s, middle_s) if number == 1 else (middle_s, rows.end_s)
         parts.append(replace(rows, start_s=starts, end_s=ends, label=numpy.full(len(starts), number)))
-    return replace(rows, labels=("GET /", "GET /-0", "GET /-1")).plus(parts[0]).plus(parts[1])
+    return replace(rows, labels=("GET /", "GET /-0", "GET /-1"), made=rows).plus(parts[0]).plus(parts[1])
 
 
 def logins(login_s: float) -> ChangeRows:
@@ -156,4 +156,4 @@ def logins(login_s: float) -> ChangeRows:
 def transactions(rows: Rows, random: Random, _length_s: float) -> Rows:
     """Make each row one of a Transaction Controller that is written 1 s after its time: pauses are not in it."""
     order = numpy.argsort(rows.end_s + random.uniform(0.5, 1.5, len(rows.end_s)), kind="stable")
-    return replace(rows.only(order), is_transaction=True)
+    return replace(rows.only(order), is_transaction=True, made=rows)

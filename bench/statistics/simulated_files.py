@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
-from bench.statistics.simulated_load import Rows
+from bench.statistics.simulated_load import Array, Rows
 from harness.base.units import MS_PER_S
 from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.summary import RunSummary
@@ -12,10 +14,11 @@ from harness.metrics.batches import BatchCounts, batch_count_of
 from harness.metrics.figures import LOAD, ONCE, LabelCounts
 from harness.metrics.histogram import Histogram
 from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
-from harness.metrics.timeline import Source
+from harness.metrics.timeline import Order, Source
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
-from harness.plan.load.model import LoadRecord
+from harness.plan.load.model import OPEN, LoadRecord
+from harness.run.group_counts import GroupCounts
 from harness.run.record import FINISHED, HostRecord, RowsRecord, RunRecord
 
 START_MS = 1_700_000_000_000
@@ -48,8 +51,9 @@ def tally_of(rows: Rows, scope: Scope) -> SampleTally:
     chosen = numpy.ones(len(end_ms), dtype=bool)
     if scope.window_ms:
         chosen = (end_ms >= scope.window_ms.from_ms) & (end_ms < scope.window_ms.to_ms)
-    for number, label in enumerate(rows.labels):
-        own = chosen & (rows.label == number)
+    numbers, firsts = numpy.unique(rows.label[chosen], return_index=True)
+    for number in numbers[numpy.argsort(firsts)].tolist():
+        label, own = rows.labels[number], chosen & (rows.label == number)
         if not own.any():
             continue
         group = ONCE if label in scope.once_labels else LOAD
@@ -79,7 +83,7 @@ def tally_of(rows: Rows, scope: Scope) -> SampleTally:
     return tally
 
 
-def _histogram(values_ms: numpy.ndarray) -> Histogram:
+def _histogram(values_ms: Array) -> Histogram:
     values, counts = numpy.unique(values_ms, return_counts=True)
     return Histogram(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
@@ -88,10 +92,10 @@ def _add_batches(
     tally: SampleTally,
     key: LabelKey,
     scope: Scope,
-    end_ms: numpy.ndarray,
-    elapsed_ms: numpy.ndarray,
-    failed: numpy.ndarray,
-    size: numpy.ndarray,
+    end_ms: Array,
+    elapsed_ms: Array,
+    failed: Array,
+    size: Array,
 ) -> None:
     window_ms = scope.window_ms
     if not scope.batch_count or window_ms is None:
@@ -105,7 +109,7 @@ def _add_batches(
         tally.batches[key][number] = counts
 
 
-def _add_seconds(tally: SampleTally, rows: Rows, end_ms: numpy.ndarray, elapsed_ms: numpy.ndarray) -> None:
+def _add_seconds(tally: SampleTally, rows: Rows, end_ms: Array, elapsed_ms: Array) -> None:
     series = tally.transactions if rows.is_transaction else tally.requests
     second = end_ms // MS_PER_S
     first_s = int(second.min())
@@ -125,8 +129,8 @@ def _add_seconds(tally: SampleTally, rows: Rows, end_ms: numpy.ndarray, elapsed_
         series.waits[at] += 1
         series.waits[to] -= 1
     if not rows.is_transaction:
-        for at in (int(end_ms[0]), int(end_ms[-1])):
-            tally.orders[0].add(at)
+        back_ms = int((numpy.maximum.accumulate(end_ms) - end_ms).max())
+        tally.orders[0].merge(Order(int(end_ms.min()), int(end_ms.max()), back_ms))
 
 
 def _record(rows: Rows, load: LoadRecord) -> RunRecord:
@@ -138,5 +142,36 @@ def _record(rows: Rows, load: LoadRecord) -> RunRecord:
         system_facts=(), properties={}, generator_heap_mb=1024, versions={},
         host=HostRecord("CPU", 2, 8 * 1024**3, "Linux", "3.11"), git_commit=None, git_changed=None,
         started_at="2023-11-14T22:13:20Z", took_s=took_s,
-        rows=RowsRecord(len(rows.end_s) + rows.unread_count, False, 0),
+        rows=RowsRecord(len(rows.end_s) + rows.unread_count, False, 0), groups=(_group(rows.made or rows, load),),
     )  # fmt: skip
+
+
+def _group(rows: Rows, load: LoadRecord) -> GroupCounts:
+    """Return what the agent in JMeter counts of the users who made these requests."""
+    to_s = math.ceil(float(rows.end_s.max())) + 1
+    order = numpy.lexsort((rows.start_s, rows.user))
+    user, start_s, end_s = rows.user[order], rows.start_s[order], rows.end_s[order]
+    is_next = user[1:] == user[:-1]
+    pauses = _ms_by_second(end_s[:-1][is_next], numpy.maximum(start_s[1:], end_s[:-1])[is_next], to_s)
+    edges = numpy.concatenate([[True], ~is_next, [True]])
+    alive = _ms_by_second(start_s[edges[:-1]], end_s[edges[1:]], to_s)
+    arrivals = None
+    if load.model == OPEN:
+        arrivals = tuple(numpy.bincount(start_s.astype(numpy.int64), minlength=to_s).tolist())
+        pauses = (0,) * to_s
+    return GroupCounts("Users", START_MS // MS_PER_S, 1, pauses, int(is_next.sum()), alive, arrivals)
+
+
+def _ms_by_second(from_s: Array, to_s: Array, until_s: int) -> tuple[int, ...]:
+    """Return how many ms of intervals are in each second."""
+    grid = numpy.arange(until_s + 1, dtype=float)
+
+    def passed(times: Array) -> Array:
+        ordered = numpy.sort(times)
+        sums = numpy.concatenate([[0.0], numpy.cumsum(ordered)])
+        before = numpy.searchsorted(ordered, grid, side="right")
+        passed_s: Array = before * grid - sums[before]
+        return passed_s
+
+    values = numpy.diff(passed(from_s) - passed(to_s)) * MS_PER_S
+    return tuple(numpy.rint(values).astype(numpy.int64).tolist())

@@ -8,14 +8,15 @@ an amount of work, s, times the factor of the second in which it begins; nothing
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy
 
 from harness.plan.load.model import CLOSED, OPEN, LoadRecord
 
-Array = numpy.ndarray
+Array = numpy.ndarray[Any, numpy.dtype[Any]]
 Random = numpy.random.Generator
 # Amounts of work, s, of so many requests.
 Work = Callable[[Random, tuple[int, ...]], Array]
@@ -27,6 +28,7 @@ MakePauses = Callable[[Random, float], Sequence[tuple[float, float]]]
 MakeStops = Callable[[Random, int, int, float], Array]
 # The share of the arrivals that are made, at these times of a run of a length.
 Made = Callable[[Array, float], Array]
+_COLUMNS = ("start_s", "end_s", "user", "active", "failed", "size", "label")
 _RAMPS_S = (1.0, 5.0, 20.0)
 # A queue that grows throughout a run is answered long after it.
 _FACTOR_EXTRA_S = 60
@@ -39,7 +41,7 @@ class Rows:
     """The samples of a run in the order of their ends; times are s after the load began, `active` are active users.
 
     `label` is an index into `labels`. `unread_count` rows more were written than read. `factor` has
-    the last factor of the load by second.
+    the last factor of the load by second. `made` are the requests of the users, where the rows are others.
     """
 
     start_s: Array
@@ -54,6 +56,7 @@ class Rows:
     is_transaction: bool = False
     unread_count: int = 0
     factor: Array | None = None
+    made: Rows | None = None
 
     @classmethod
     def of(cls, start_s: Array, end_s: Array, user: Array, active: Array) -> Rows:
@@ -66,15 +69,15 @@ class Rows:
 
     def only(self, chosen: Array) -> Rows:
         """Return the rows that a mask or indexes choose."""
-        columns = ("start_s", "end_s", "user", "active", "failed", "size", "label")
-        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
+        columns: Mapping[str, Any] = {name: getattr(self, name)[chosen] for name in _COLUMNS}
+        return replace(self, **columns)
 
     def plus(self, other: Rows) -> Rows:
         """Return both in the order of their ends, with the labels of this one."""
-        columns = ("start_s", "end_s", "user", "active", "failed", "size", "label")
-        both = {name: numpy.concatenate([getattr(self, name), getattr(other, name)]) for name in columns}
+        both = {name: numpy.concatenate([getattr(self, name), getattr(other, name)]) for name in _COLUMNS}
         order = numpy.argsort(both["end_s"], kind="stable")
-        return replace(self, **{name: column[order] for name, column in both.items()})
+        columns: Mapping[str, Any] = {name: column[order] for name, column in both.items()}
+        return replace(self, **columns)
 
 
 def unchanged(_random: Random, count: int, length_s: float) -> Array:
@@ -189,7 +192,7 @@ _Requests = tuple[Array, Array, Array, Array]
 
 def _served_at_once(system: _System, ready_s: Array, stops_s: Array) -> _Requests:
     load, random = system.load, system.random
-    hangs_s = load.hangs(random, *ready_s.shape, system.length_s) if load.hangs else None
+    hangs_s = load.hangs(random, system.count, load.users, system.length_s) if load.hangs else None
     found: list[_Requests] = []
     ready_s = numpy.where(ready_s < stops_s, ready_s, math.inf)
     while True:

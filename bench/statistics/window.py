@@ -99,9 +99,8 @@ def summaries(name: str, case: Case, count: int) -> Iterator[tuple[RunSummary, R
             yield summary_of(changed, record), changed
 
 
-def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -> list[_Outcome]:
-    """Return the verdicts on simulated runs; `usual` are the numbers of the good load."""
-    found = []
+def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -> Iterator[_Outcome]:
+    """Yield the verdicts on simulated runs; `usual` are the numbers of the good load."""
     for summary, rows in summaries(name, case, count):
         off = counted_off = 0.0
         if usual:
@@ -112,8 +111,7 @@ def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -
                 if total
                 else 1.0
             )
-        found.append(_Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, _spread(rows, summary)))
-    return found
+        yield _Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, _spread(rows, summary))
 
 
 def _spread(rows: Rows, summary: RunSummary) -> float:
@@ -184,7 +182,8 @@ def _bad(count: int, only: str) -> Iterator[Aim]:
         begin = time.monotonic()
         if base not in usual and base in BASES:
             usual[base] = _usual(base, max(4, count // 4))
-        rates = {size: _rate(f"{name}: {size}", case, count, usual.get(base)) for size, case in cases.items()}
+        all_rates = {size: _rate(f"{name}: {size}", case, count, usual.get(base)) for size, case in cases.items()}
+        rates = {size: rate for size, rate in all_rates.items() if rate}
         cells = [
             f"{size} ({percent_text(rate.off, 0)} %): {percent_text(rate.found, 1)}".lstrip()
             for size, rate in rates.items()
@@ -203,16 +202,17 @@ def _usual(base: str, count: int) -> _Numbers:
     return _Numbers(*(sum(column) / len(found) for column in zip(*found, strict=True)))
 
 
-def _rate(name: str, case: Case, count: int, usual: _Numbers | None) -> _Rate:
-    found = outcomes(name, case, count, usual)
-    if case.is_of_parts:
-        found = [one for one in found if one.spread >= _OFF_RATIO] or found
+def _rate(name: str, case: Case, count: int, usual: _Numbers | None) -> _Rate | None:
+    """Return the rate of a case; None when no run of it is bad."""
     is_right = usual is not None and not case.is_counted and case.spread is None and not case.is_of_parts
-    found_count = sum(one.state != VALID or (is_right and one.counted_off <= _RIGHT_RATIO) for one in found)
-    off = case.spread
-    if off is None:
-        off = sum(one.spread if case.is_of_parts else one.off for one in found) / len(found)
-    return _Rate(found_count / len(found), off, case.is_counted)
+    run_count, found_count, off = 0, 0, 0.0
+    for one in outcomes(name, case, count, usual):
+        if case.is_of_parts and one.spread < _OFF_RATIO:
+            continue
+        run_count += 1
+        found_count += one.state != VALID or (is_right and one.counted_off <= _RIGHT_RATIO)
+        off += case.spread if case.spread is not None else one.spread if case.is_of_parts else one.off
+    return _Rate(found_count / run_count, off / run_count, case.is_counted) if run_count else None
 
 
 def _aims(name: str, rates: Sequence[_Rate]) -> Iterator[Aim]:

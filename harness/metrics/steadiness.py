@@ -50,6 +50,7 @@ _SAMPLES_PER_BIN = 5.0
 _BINS_LEAST = 20
 _FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
+_SAME_CORRELATION = 0.01
 # By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
 # The second factor is that of an open load.
 _STEP_T = {False: 1.1, True: 1.6}
@@ -283,12 +284,15 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
     best = fit.best_interval if is_interval else fit.best_step
     level = best(correlation)
     for _ in range(_ITERATIONS):
-        if level.t and math.isfinite(level.t):
-            correlation = _correlation(fit.residuals(level), series.noise)
-            if is_interval:
-                error = math.sqrt((1 - correlation * correlation) / len(series.logs))
-                correlation = min(correlation + error, _CORRELATION_MOST)
-            level = best(correlation)
+        if not level.t or not math.isfinite(level.t):
+            break
+        before, correlation = correlation, _correlation(fit.residuals(level), series.noise)
+        if is_interval:
+            error = math.sqrt((1 - correlation * correlation) / len(series.logs))
+            correlation = min(correlation + error, _CORRELATION_MOST)
+        if abs(correlation - before) < _SAME_CORRELATION:
+            break
+        level = best(correlation)
     return level._replace(t=level.t / _largest_t(len(series.logs), correlation))
 
 

@@ -52,7 +52,10 @@ _ADVICE = "No number in the window includes it. Look at the charts for that time
 
 
 def _worse_parts(evidence: Evidence) -> Iterator[str]:
-    """Yield what is worse in a part that is left out than in the window; of the warm-up only its failures."""
+    """Yield what is worse in a part that is left out than in the window: failures, and in the tail times.
+
+    A slow start is a warm-up.
+    """
     window, seconds = evidence.window, evidence.seconds
     counted = seconds[window.from_s : window.to_s]
     parts = (("ramp-up", 0, window.ramp_cut_s), ("warm-up", window.ramp_cut_s, window.from_s))
@@ -68,7 +71,7 @@ def _worse_parts(evidence: Evidence) -> Iterator[str]:
         if after > before + ERRORS_MORE and after > before + _DEVIATIONS * math.sqrt(after / _count(part)):
             percents = f"{units.percent_text(after, 0)} % failed there, {units.percent_text(before)} % in the window"
             yield f"{where}: {percents}"
-        elif name != "warm-up" and after_ms > SLOWER_RATIO * before_ms:
+        elif name == "tail" and after_ms > SLOWER_RATIO * before_ms:
             times = (
                 f"{units.average_text(after_ms)} ms on average there, {units.average_text(before_ms)} ms in the window"
             )
