@@ -53,12 +53,12 @@ _ITERATIONS = 3
 _SAME_CORRELATION = 0.01
 # By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
 # The second factor is that of an open load.
-_STEP_T = {False: 1.1, True: 1.6}
+_STEP_T = {False: 1.1, True: 1.45}
 _INTERVAL_T = {False: 1.2, True: 1.85}
 # Several bursts must be clearer: what they leave of noise that lasts resembles itself less.
 _BURSTS_T, _BURSTS_MOST = {False: 3.0, True: 4.0}, 3
 # Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
-_SLOW_LIMIT = {False: 9.0, True: 16.0}
+_SLOW_LIMIT = {False: 9.0, True: 10.0}
 _SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
