@@ -6,11 +6,13 @@ import pytest
 
 from harness.jtl.inputs import resolve
 from harness.judge.account import LINES, Balance
+from harness.judge.loads import LoadTally
 from harness.judge.summarise import SummaryOptions, summarise, window_of
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.metrics.tally import Scope
 from harness.metrics.window import describe, parse_window
-from harness.plan.load.model import OPEN, LoadRecord
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
 from harness.report.account_table import account_line, account_table, accounts_line, accounts_table
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.run.counted import closes_ms
@@ -21,6 +23,7 @@ from tests.support.factories import closed_load, failed, record, sample, tally_o
 START_S = 1_700_000_000
 STEADY = parse_window("steady")
 USERS, LENGTH_S = 20, 300
+PLAN_LOAD = PlanLoad(20, 0.0, 300.0, 0.78)
 
 
 def users_of(length_s=LENGTH_S, users=USERS, left=lambda _user, _at_s: False, elapsed_ms=200, **changes):
@@ -341,3 +344,24 @@ def test_thirds_are_not_those_of_other_requests_than_the_table():
         tally.add(one)
     assert summarise(tally, "x", None).thirds is None
     assert summarise(tally_of(users_of()), "x", None).thirds is not None
+
+
+@pytest.mark.parametrize(("left", "balance"), [(0, Balance.BALANCED), (1, Balance.DOUBT), (4, Balance.INVALID)])
+def test_users_of_one_of_several_loads_that_leave_are_missing_from_it(left, balance):
+    names = ("Browse", "Buy")
+    loads = tuple(GroupLoad(name, (Stage(10, None, 0.0, float(LENGTH_S)),), think_time_s=0.78) for name in names)
+    load = SeveralLoads(loads)
+    samples = [
+        one._replace(thread_name=one.thread_name.replace("Users", names[number % 2]), group_threads=10)
+        for number, one in enumerate(users_of())
+    ]
+    alive = [[10] * LENGTH_S, [10] * 150 + [10 - left] * (LENGTH_S - 150)]
+    groups = tuple(counted(users, 7800, name=name) for users, name in zip(alive, names, strict=True))
+    run = record(load=load_record(load, PLAN_LOAD), once_labels=(), took_s=303.0, groups=groups)
+    tally = Scope(thread_groups=names).tally()
+    for one in samples:
+        tally.add(one)
+    options = SummaryOptions(loads=[LoadTally.of(one, tally, None) for one in loads])
+    found = line(summarise(tally, "x", run, options=options), "asked-offered")
+    assert found.balance is balance
+    assert found.text == (f"Buy: {left} of 10 users ended at 150 s of the requested 5 min" if left else "")

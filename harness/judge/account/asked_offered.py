@@ -23,6 +23,7 @@ from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
 from harness.metrics.timeline import SecondFigures
+from harness.plan.load.groups import GroupLoad
 from harness.plan.load.model import OPEN
 from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
 
@@ -93,7 +94,8 @@ def _of_users(evidence: Evidence) -> Sides:
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if not duration_s or run.load.requests or run.load.is_auto:
         return Sides(left, right, 0.0, Balance.BALANCED)
-    users = _users_over_time(evidence, asked, run.load.ramp_s, duration_s)
+    known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
+    users = _users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, duration_s)
     left = f"{left} for {units.duration_text(duration_s)}"
     if users is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
@@ -107,10 +109,13 @@ def _of_users(evidence: Evidence) -> Sides:
     return Sides(left, right, missing, balance, brief, _why_left(evidence, users))
 
 
-def _users_over_time(evidence: Evidence, asked: int, ramp_s: float, duration_s: float) -> _Users | None:
-    """Return the users between the ramp-up and the requested end; None where nothing is left between them."""
-    known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
-    each_s = sum(known) / max(1, sample_count)  # a user's usual time from request to request
+def _users_over_time(
+    known: Sequence[int], each_s: float, asked: int, ramp_s: float, duration_s: float
+) -> _Users | None:
+    """Return the users between the ramp-up and the requested end; None where nothing is left between them.
+
+    `known` are the users of each second, `each_s` is a user's usual time from request to request.
+    """
     edge_s = math.ceil(_EDGE_S + _LAST_REQUESTS * each_s)
     from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
     if to_s <= from_s:
@@ -225,7 +230,38 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
     if reasons := unlike_the_request(evidence.loads, loads):
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
+    ended = [found for load in loads if (found := _of_load(evidence, load))]
+    if ended:
+        name, asked, users, duration_s = max(ended, key=lambda one: 1 - one.users.there_s / one.users.asked_s)
+        missing = max(0.0, 1 - users.there_s / users.asked_s)
+        balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
+        if balance is not Balance.BALANCED:
+            brief = f"{name}: {_left_text(users, asked, duration_s)}"
+            return Sides(left, "fewer users", missing, balance, brief, _why_left(evidence, users))
     return Sides(left, "as asked", 0.0, Balance.BALANCED)
+
+
+class _OfLoad(NamedTuple):
+    """The users of one of several loads over its time."""
+
+    name: str
+    asked: int
+    users: _Users
+    duration_s: float
+
+
+def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
+    """Return the users of a closed load without stages over its time; None where the agent did not count them."""
+    run, groups = evidence.run, groups_of(evidence.run, load.group)
+    if run is None or not groups or load.is_open or load.is_staged or load.loops or not load.users:
+        return None
+    if run.load.requests or run.load.is_auto:
+        return None
+    counted = next((one.whole or one.group for one in evidence.loads if one.name == load.group), None)
+    known = users_by_second(groups)
+    each_s = sum(known) / max(1, counted.total.sample_count if counted else 0)
+    users = _users_over_time(known, each_s, load.users, load.ramp_s, load.duration_s)
+    return _OfLoad(load.group, load.users, users, load.duration_s) if users else None
 
 
 def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
