@@ -1,110 +1,104 @@
-"""Loads with a known answer: good ones, which nothing is wrong with, and bad ones, whose system changes meanwhile.
-
-All have 20 users or a few arrivals per second, so that one takes milliseconds to simulate.
-"""
+"""Loads with a known answer: good ones, which nothing is wrong with, and bad ones, whose numbers are not a state's."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from random import Random
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
-from bench.statistics.simulated_load import (
-    Answer,
-    Factor,
-    Servers,
-    SharedProcessor,
-    Station,
-    System,
-    Work,
-    arriving,
-    closed,
+import numpy
+
+from bench.statistics.row_changes import (
+    ChangeRows,
+    as_is,
+    bursts_of_errors,
+    errors_from,
+    errors_of_label_from,
+    failed_at_random,
+    labels_drawn,
+    labels_in_turn,
+    logins,
+    mix_from,
+    redirected,
+    sizes_drawn,
+    sizes_from,
+    slower_share_from,
+    transactions,
+    unread,
 )
-from harness.plan.load.model import CLOSED, OPEN, LoadRecord
-
-# Returns the factor of the work for a run of this length, s.
-MakeFactor = Callable[[Random, float], Factor]
-MakePauses = Callable[[Random, float], Sequence[tuple[float, float]]]
-
-
-def _unchanged(_random: Random, _length_s: float) -> Factor:
-    return lambda _at_s: 1.0
-
-
-class LoadRun(NamedTuple):
-    """The answers of a simulated run, and its load as the harness records it."""
-
-    answers: list[Answer]
-    record: LoadRecord
+from bench.statistics.simulated_load import Array, Load, MakeFactor, MakePauses, MakeStops, Random, Work
 
 
 @dataclass(frozen=True)
-class Load:
-    """Users who think, or with `rate_per_s` arrivals, and the system that answers them.
+class Case:
+    """A load, and what becomes of its rows. With `is_counted`, rows or users are missing: no chance is in it.
 
-    `ramp_s` is chosen by chance where it is None. `server_count` is None where every request has a server.
+    `spread` is by how much the parts of the window differ without noise, None where the whole run's numbers say it.
+    With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none.
     """
 
-    work: Work
-    users: int = 0
-    think_s: float = 0.0
-    rate_per_s: float | None = None
-    server_count: int | None = None
-    is_shared: bool = False
-    ramp_s: float | None = None
-    factor: MakeFactor = field(default=_unchanged)
-    pauses: MakePauses = field(default=lambda _random, _length_s: ())
-
-    def run(self, random: Random, length_s: float) -> LoadRun:
-        """Simulate a run of this length."""
-        ramp_s = random.choice((1.0, 5.0, 20.0)) if self.ramp_s is None else self.ramp_s
-        system = System(self.work, self.server_count, self.factor(random, length_s), self.pauses(random, length_s))
-        station: Station = (SharedProcessor if self.is_shared else Servers)(random, system)
-        if self.rate_per_s is not None:
-            record = LoadRecord(OPEN, None, self.rate_per_s, 0.0, length_s, None, 0.0)
-            return LoadRun(arriving(random, station, self.rate_per_s, length_s), record)
-        record = LoadRecord(CLOSED, self.users, None, ramp_s, length_s, None, self.think_s)
-        return LoadRun(closed(random, station, self.users, self.think_s, ramp_s, length_s), record)
+    load: Load
+    change: ChangeRows = as_is
+    is_counted: bool = False
+    spread: float | None = None
+    is_of_parts: bool = False
 
 
 def exponential(mean_s: float) -> Work:
     """Return work that varies as much as its mean."""
-    return lambda random: random.expovariate(1 / mean_s)
+    return lambda random, shape: random.exponential(mean_s, shape)
 
 
 def lognormal(mean_s: float, variation: float = 0.5) -> Work:
     """Return work with this coefficient of variation."""
     sigma = math.sqrt(math.log(1 + variation**2))
-    return lambda random: random.lognormvariate(math.log(mean_s) - sigma**2 / 2, sigma)
+    return lambda random, shape: random.lognormal(math.log(mean_s) - sigma**2 / 2, sigma, shape)
 
 
 def pareto(mean_s: float, exponent: float) -> Work:
     """Return work with a heavy tail."""
     least_s = mean_s * (exponent - 1) / exponent
-    return lambda random: least_s * random.paretovariate(exponent)
+    return lambda random, shape: least_s * (1 + random.pareto(exponent, shape))
+
+
+def constant(value_s: float) -> Work:
+    """Return work that is always the same."""
+    return lambda random, shape: numpy.full(shape, value_s) * random.uniform(0.98, 1.02, shape)
 
 
 def _bimodal(fast_s: float, slow_s: float, slow_ratio: float) -> Work:
-    return lambda random: (slow_s if random.random() < slow_ratio else fast_s) * random.uniform(0.8, 1.2)
+    def work(random: Random, shape: tuple[int, ...]) -> Array:
+        return numpy.where(random.random(shape) < slow_ratio, slow_s, fast_s) * random.uniform(0.8, 1.2, shape)
+
+    return work
+
+
+def _of_time(factor: Callable[[Array, float, Random], Array]) -> MakeFactor:
+    """Return a factor of the seconds of a run; `factor` gets them, the length and the randomness of one run."""
+
+    def make(random: Random, count: int, length_s: float) -> Array:
+        seconds = numpy.arange(math.ceil(length_s) + 60) + 0.5
+        return numpy.array([factor(seconds, length_s, random) for _ in range(count)])
+
+    return make
 
 
 def _cooling(times: float, tau_s: float) -> MakeFactor:
     """Return work that falls from `times` its usual amount: caches that fill, code that gets compiled."""
-    return lambda _random, _length_s: lambda at_s: 1 + (times - 1) * math.exp(-at_s / tau_s)
+    return _of_time(lambda at, _length, _random: 1 + (times - 1) * numpy.exp(-at / tau_s))
 
 
 def _noisy(memory: float, variation: float = 0.12) -> MakeFactor:
     """Return work with noise from second to second that resembles the second before (AR(1))."""
 
-    def factor(random: Random, length_s: float) -> Factor:
-        states = [random.gauss(0, 1)]
-        for _ in range(int(length_s) + 60):
-            states.append(memory * states[-1] + math.sqrt(1 - memory**2) * random.gauss(0, 1))
-        return lambda at_s: max(0.1, 1 + variation * states[min(int(at_s), len(states) - 1)])
+    def factor(at: Array, _length_s: float, random: Random) -> Array:
+        states, state = [], random.normal()
+        for value in random.normal(size=len(at)):
+            state = memory * state + math.sqrt(1 - memory**2) * value
+            states.append(state)
+        return numpy.maximum(0.1, 1 + variation * numpy.array(states))
 
-    return factor
+    return _of_time(factor)
 
 
 def _collections(period_s: float, pause_s: float) -> MakePauses:
@@ -120,8 +114,20 @@ def _collections(period_s: float, pause_s: float) -> MakePauses:
     return pauses
 
 
-GOOD: Mapping[str, Load] = {
-    "20 users, think time 1 s, 50 ms": Load(lognormal(0.05), 20, 1.0),
+def _wave(size: float, period: Callable[[float], float]) -> MakeFactor:
+    """Return work that rises and falls by `size`, with a period, s, of the length of the run."""
+
+    def factor(at: Array, length_s: float, random: Random) -> Array:
+        return 1 + size * numpy.sin(2 * math.pi * (at / period(length_s) + random.random()))
+
+    return _of_time(factor)
+
+
+_USERS = Load(lognormal(0.05), 20, 1.0)
+_LOADED = Load(lognormal(0.5, 0.3), 20, factors=(_noisy(0.3),))
+
+_GOOD: Mapping[str, Case | Load] = {
+    "20 users, think time 1 s, 50 ms": _USERS,
     "10 users, no think time, 500 ms": Load(lognormal(0.5), 10),
     "one user, 80 ms": Load(lognormal(0.08), 1, ramp_s=1.0),
     "one user, think time 0.5 s, 300 ms": Load(lognormal(0.3), 1, 0.5, ramp_s=1.0),
@@ -144,47 +150,80 @@ GOOD: Mapping[str, Load] = {
     "heavy tail (Pareto, exponent 2.1)": Load(pareto(0.1, 2.1), 10, 0.5),
     "heavy tail (Pareto, exponent 1.5)": Load(pareto(0.1, 1.5), 10, 0.5),
     "a tenth takes 500 ms, the others 20 ms": Load(_bimodal(0.02, 0.5, 0.1), 20, 0.5),
-    "pauses of 0.2 s each 10 s": Load(lognormal(0.05), 20, 1.0, pauses=_collections(10, 0.2)),
+    "pauses of 0.2 s each 10 s": replace(_USERS, pauses=_collections(10, 0.2)),
     "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=_collections(40, 1.0)),
-    "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factor=_cooling(3, 6)),
-    "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factor=_cooling(6, 4)),
-    "noise of 12 %, AR 0.3": Load(lognormal(0.5, 0.3), 20, factor=_noisy(0.3)),
-    "noise of 12 %, AR 0.8": Load(lognormal(0.5, 0.3), 20, factor=_noisy(0.8)),
+    "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(_cooling(3, 6),)),
+    "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(_cooling(6, 4),)),
+    "noise of 12 %, AR 0.3": _LOADED,
+    "noise of 12 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8),)),
+    # Of findings and of our own.
+    "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
+    "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
+    "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
+    "times that are all the same": Load(constant(0.05), 20, 1.0),
+    "wave of 10 %, a period of 5 s": replace(_USERS, factors=(_wave(0.1, lambda _: 5),)),
+    "wave of 50 %, a period of 5 s": replace(_USERS, factors=(_wave(0.5, lambda _: 5),)),
+    "wave of 50 %, a period of 10 s": replace(_USERS, factors=(_wave(0.5, lambda _: 10),)),
+    "errors at random, 1 %": Case(_USERS, failed_at_random(0.01)),
+    "errors at random, 4 %": Case(_USERS, failed_at_random(0.04)),
+    "errors in bursts of 2 s each 12 s": Case(_USERS, bursts_of_errors(12, 2, 0.3)),
+    "five labels at random": Case(_USERS, labels_drawn((0.4, 0.3, 0.15, 0.1, 0.05), (1, 1, 2, 4, 1))),
+    "five labels in turn": Case(_USERS, labels_in_turn(5)),
+    "50 labels at random": Case(_LOADED, labels_drawn((0.02,) * 50, (1,) * 50)),
+    "sizes from 1 to 100 kB": Case(_USERS, sizes_drawn(10_000, 1.5)),
+    "every request is redirected": Case(_USERS, redirected),
+    "a login first, of 2 s": Case(_USERS, logins(2.0)),
+    "parent transactions with pauses": Case(_USERS, transactions),
+    "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
+    "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
+    "noise of 5 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8, 0.05),)),
 }
+GOOD: Mapping[str, Case] = {name: one if isinstance(one, Case) else Case(one) for name, one in _GOOD.items()}
 
-# The systems of bad loads: many servers; one server, half busy; and one with noise from second to second.
+# The systems of bad loads: many servers; one server, half busy; one with noise from second to second; an open queue.
 BASES: Mapping[str, Load] = {
     "20 users, 50 ms": Load(lognormal(0.05), 20, 1.0, ramp_s=1.0),
     "queue, half busy": Load(exponential(0.02), 25, 1.0, server_count=1, ramp_s=1.0),
-    "20 users, 500 ms, noise": Load(lognormal(0.5, 0.3), 20, ramp_s=1.0, factor=_noisy(0.3)),
+    "20 users, 500 ms, noise": replace(_LOADED, ramp_s=1.0),
+    "open queue, half busy": Load(exponential(0.025), rate_per_s=20, server_count=1),
 }
 
 
 def _bump(times: float, ratio: float) -> MakeFactor:
     """Return work that is `times` as much for this share of the run, somewhere in it."""
 
-    def factor(random: Random, length_s: float) -> Factor:
+    def factor(at: Array, length_s: float, random: Random) -> Array:
         from_s = random.uniform(0.05, 0.97 - ratio) * length_s
-        return lambda at_s: times if from_s <= at_s < from_s + ratio * length_s else 1.0
+        return numpy.where((from_s <= at) & (at < from_s + ratio * length_s), times, 1.0)
 
-    return factor
+    return _of_time(factor)
+
+
+def _bursts(times: float, count: int, burst_s: float) -> MakeFactor:
+    def factor(at: Array, length_s: float, random: Random) -> Array:
+        values = numpy.ones(len(at))
+        for from_s in random.uniform(0.1, 0.9, count) * length_s:
+            values[(from_s <= at) & (at < from_s + burst_s * length_s / 120)] = times
+        return values
+
+    return _of_time(factor)
 
 
 def _step(times: float, at_ratio: float) -> MakeFactor:
-    return lambda _random, length_s: lambda at_s: times if at_s >= at_ratio * length_s else 1.0
+    return _of_time(lambda at, length_s, _random: numpy.where(at >= at_ratio * length_s, times, 1.0))
 
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     """Return work that grows to `times` as much, from a share of the run on: a leak."""
 
-    def share(at_s: float, length_s: float) -> float:
-        return max(0.0, at_s / length_s - from_ratio) / (1 - from_ratio)
+    def factor(at: Array, length_s: float, _random: Random) -> Array:
+        return 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / (1 - from_ratio), 0, 1)
 
-    return lambda _random, length_s: lambda at_s: 1 + (times - 1) * share(at_s, length_s)
+    return _of_time(factor)
 
 
 def _late_warm_up(times: float, until_ratio: float) -> MakeFactor:
-    return lambda _random, length_s: lambda at_s: times if at_s < until_ratio * length_s else 1.0
+    return _of_time(lambda at, length_s, _random: numpy.where(at < until_ratio * length_s, times, 1.0))
 
 
 def _stalls(count: int, ratio: float) -> MakePauses:
@@ -198,49 +237,141 @@ def _stalls(count: int, ratio: float) -> MakePauses:
     return pauses
 
 
-def _with_factor(factor: MakeFactor) -> Callable[[Load], Load]:
-    """Return what multiplies the work of a load by another factor."""
+def _with(*factors: MakeFactor) -> Callable[[Load], Case]:
+    """Return what multiplies the work of a load by other factors."""
+    return lambda base: Case(replace(base, factors=(*base.factors, *factors)))
 
-    def changed(base: Load) -> Load:
-        def both(random: Random, length_s: float) -> Factor:
-            first, second = base.factor(random, length_s), factor(random, length_s)
-            return lambda at_s: first(at_s) * second(at_s)
 
-        return replace(base, factor=both)
+def _between_parts(*factors: MakeFactor) -> Callable[[Load], Case]:
+    """Return what multiplies the work; only runs whose parts differ are bad."""
+    changed = _with(*factors)
+    return lambda base: replace(changed(base), is_of_parts=True)
+
+
+def _waving(size: float, ratio: float) -> Callable[[Load], Case]:
+    """Return work in waves of a period that is this share of the run."""
+    return _between_parts(_wave(size, lambda length_s: ratio * length_s))
+
+
+def _changed(change: ChangeRows, is_counted: bool = False, spread: float | None = None) -> Callable[[Load], Case]:
+    return lambda base: Case(base, change, is_counted, spread)
+
+
+def _stop(share: float, at_ratio: float) -> Callable[[Load], Case]:
+    """Return a load of which this share of the users leaves at a time."""
+
+    def stops(_random: Random, count: int, users: int, length_s: float) -> Array:
+        found = numpy.full((count, users), math.inf)
+        found[:, users - max(1, round(share * users)) :] = at_ratio * length_s
+        return found
+
+    return _stopping(stops)
+
+
+def _stop_one_by_one(until_ratio: float) -> Callable[[Load], Case]:
+    return _stopping(lambda random, count, users, length_s: random.uniform(0, until_ratio, (count, users)) * length_s)
+
+
+def _stopping(stops: MakeStops) -> Callable[[Load], Case]:
+    def changed(base: Load) -> Case:
+        if base.rate_per_s:
+            return Case(
+                replace(base, made=lambda at, length_s: numpy.where(at < 0.5 * length_s, 1.0, 0.0)), is_counted=True
+            )
+        return Case(replace(base, stops=stops), is_counted=True)
 
     return changed
 
 
-def _with_pauses(pauses: MakePauses) -> Callable[[Load], Load]:
-    return lambda base: replace(base, pauses=pauses)
+def _hang(share: float, at_ratio: float) -> Callable[[Load], Case]:
+    def hangs(_random: Random, count: int, users: int, length_s: float) -> Array:
+        found = numpy.full((count, users), math.inf)
+        found[:, users - max(1, round(share * users)) :] = at_ratio * length_s
+        return found
+
+    return lambda base: Case(replace(base, hangs=hangs), is_counted=True)
+
+
+def _hill(times: float) -> MakeFactor:
+    """Return work that grows to `times` as much until half of the run, and shrinks again."""
+
+    def factor(at: Array, length_s: float, _random: Random) -> Array:
+        return 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1))
+
+    return _of_time(factor)
+
+
+def _stalling(count: int, ratio: float) -> Callable[[Load], Case]:
+    return lambda base: Case(replace(base, pauses=_stalls(count, ratio)))
+
+
+def _fewer(share: float) -> Callable[[Load], Case]:
+    """Return a load of which this share of the arrivals is made."""
+    return lambda base: Case(replace(base, made=lambda at, _length_s: numpy.full(at.shape, share)), is_counted=True)
 
 
 def _percent(ratio: float) -> str:
     return f"{round(100 * ratio)} % of the run"
 
 
+Sizes = Mapping[str, Callable[[Load], Case]]
 # Kinds of change, each with its sizes in ascending order, which make a bad load of a good one: none may be found less
 # often than a smaller one.
-BAD: Mapping[str, Mapping[str, Callable[[Load], Load]]] = {
+BAD: Mapping[str, Sizes] = {
     **{
-        f"slower for {_percent(ratio)}": {
-            f"× {times:g}": _with_factor(_bump(times, ratio)) for times in (1.5, 2, 4, 10)
-        }
+        f"slower for {_percent(ratio)}": {f"× {times:g}": _with(_bump(times, ratio)) for times in (1.5, 2, 4, 10)}
         for ratio in (0.05, 0.1, 0.2, 0.3, 0.4)
     },
     **{
-        f"slower after {_percent(ratio)}": {
-            f"× {times:g}": _with_factor(_step(times, ratio)) for times in (1.2, 1.5, 2, 4)
-        }
+        f"slower after {_percent(ratio)}": {f"× {times:g}": _with(_step(times, ratio)) for times in (1.2, 1.5, 2, 4)}
         for ratio in (0.2, 0.4, 0.6, 0.8, 0.9)
     },
-    "slower and slower": {f"to × {times:g}": _with_factor(_ramp(times)) for times in (1.2, 1.5, 2, 3)},
+    "slower and slower": {f"to × {times:g}": _with(_ramp(times)) for times in (1.2, 1.5, 2, 3)},
     "slower and slower after 50 % of the run": {
-        f"to × {times:g}": _with_factor(_ramp(times, 0.5)) for times in (1.2, 1.5, 2, 3)
+        f"to × {times:g}": _with(_ramp(times, 0.5)) for times in (1.2, 1.5, 2, 3)
     },
-    "warm-up until 65 % of the run": {
-        f"× {times:g}": _with_factor(_late_warm_up(times, 0.65)) for times in (1.5, 2, 4)
+    "warm-up until 65 % of the run": {f"× {times:g}": _with(_late_warm_up(times, 0.65)) for times in (1.5, 2, 4)},
+    "one stall": {_percent(ratio): _stalling(1, ratio) for ratio in (0.05, 0.1, 0.2)},
+    "five stalls": {_percent(ratio): _stalling(5, ratio) for ratio in (0.1, 0.2, 0.4)},
+    **{
+        f"waves, a period of {period:g} × the run": {
+            f"± {100 * size:g} %": _waving(size, period) for size in (0.3, 0.5, 0.8)
+        }
+        for period in (0.1, 0.3, 0.5, 0.9, 1.5, 2)
     },
-    "one stall": {_percent(ratio): _with_pauses(_stalls(1, ratio)) for ratio in (0.05, 0.1, 0.2)},
-    "five stalls": {_percent(ratio): _with_pauses(_stalls(5, ratio)) for ratio in (0.1, 0.2, 0.4)},
+    "three bursts of a fifteenth": {f"× {times:g}": _between_parts(_bursts(times, 3, 8)) for times in (2, 4, 10)},
+    "faster after 60 % of the run": {f"÷ {times:g}": _with(_step(1 / times, 0.6)) for times in (1.2, 1.5, 2)},
+    "slower and then faster again, slowly": {f"× {times:g}": _with(_hill(times)) for times in (1.5, 2, 4)},
+    "errors from 60 % of the run on": {
+        f"{100 * share:g} %": _changed(errors_from(0.6, share), spread=share) for share in (0.02, 0.05, 0.2, 0.4)
+    },
+    "one of five labels always fails from 75 % on": {"": _changed(errors_of_label_from(0.75, 5), spread=0.2)},
+    "20 kB become 300 bytes from 60 % on": {"": _changed(sizes_from(0.6, 20_000, 300), spread=1.0)},
+    "sizes become larger from 50 % on": {
+        f"× {times:g}": _changed(sizes_from(0.5, 10_000, round(10_000 * times)), spread=times - 1) for times in (1.2, 2)
+    },
+    "a label becomes rarer from 50 % on": {
+        f"40 to {100 * share:g} %": _changed(mix_from(0.5, 0.4, share), spread=0.4 - share) for share in (0.3, 0.1)
+    },
+    "a tenth becomes four times slower from 60 % on": {"": _changed(slower_share_from(0.6, 0.1, 4), spread=1.0)},
+    "rows that cannot be read": {
+        f"{100 * share:g} %": _changed(unread(share), is_counted=True) for share in (0.01, 0.1, 0.5, 0.9)
+    },
+    "all end at": {_percent(ratio): _stop(1.0, ratio) for ratio in (0.9, 0.5, 0.25)},
+}
+# Bad loads of closed bases, of open ones, and of their own.
+BAD_CLOSED: Mapping[str, Sizes] = {
+    "users leave at 25 % of the run": {f"{100 * share:g} %": _stop(share, 0.25) for share in (0.1, 0.5)},
+    "users leave at 80 % of the run": {f"{100 * share:g} %": _stop(share, 0.8) for share in (0.3, 0.5)},
+    "users leave one by one": {"": _stop_one_by_one(1.0)},
+}
+BAD_HANGING: Mapping[str, Sizes] = {
+    "users hang from 50 % on": {f"{100 * share:g} %": _hang(share, 0.5) for share in (0.1, 0.25, 0.5)},
+}
+BAD_OPEN: Mapping[str, Sizes] = {
+    "fewer arrivals than RATE": {f"{100 * share:g} %": _fewer(share) for share in (0.9, 0.7, 0.5)},
+}
+OVERLOADED: Mapping[str, Case] = {
+    f"{100 * ratio:g} % of capacity": Case(Load(exponential(0.025), rate_per_s=40 * ratio, server_count=1), spread=1.0)
+    for ratio in (1.02, 1.05, 1.1, 1.2, 1.5)
 }

@@ -1,184 +1,230 @@
 """`scripts/bench window`: measures the verdicts of simulated loads, request by request, good and bad ones.
 
-A good load is VALID. A bad one is DOUBTFUL, or what changed is not in the measurement window. Loads that differ less
-than chance does cannot all be found; the table has by how much each kind moves the average.
+A good load is VALID. A bad one is not, or the numbers in the measurement window are those of the good load. Loads that
+differ less than chance does cannot all be found; the table has by how much each kind moves a reported number.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import pairwise, product, repeat
-from random import Random
-from statistics import fmean
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
+import numpy
+
 from bench.results import Aim
-from bench.statistics.load_shapes import BAD, BASES, GOOD, Load
-from bench.statistics.simulated_load import Answer
+from bench.statistics.load_shapes import BAD, BAD_CLOSED, BAD_HANGING, BAD_OPEN, BASES, GOOD, OVERLOADED, Case
+from bench.statistics.simulated_files import summary_of
+from bench.statistics.simulated_load import Rows
 from bench.tables import print_aims
-from harness.base.units import MS_PER_S, parse_whole_number, percent_text
-from harness.jtl.sample import Sample
-from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.base.units import parse_whole_number, percent_text
 from harness.judge.summary import RunSummary
-from harness.judge.verdict import VALID, Verdict
+from harness.judge.verdict import VALID
 from harness.judge.warnings import without_numbers
 from harness.metrics.figures import LOAD
-from harness.metrics.tally import SampleTally, Scope
-from harness.metrics.window import parse_window
-from harness.plan.goal import Goal
-from harness.plan.load.model import LoadRecord
 from harness.report.tables import table
-from harness.run.record import FINISHED, HostRecord, RunRecord
 
-_LENGTHS_S = (120.0, 300.0)
-_START_MS = 1_700_000_000_000
-# JMeter needs some seconds for its start and its end.
-_AROUND_S = 5.0
-_FALSE_MOST, _FOUND_LEAST, _OFF_RATIO = 0.03, 0.95, 0.10
-# A rate may fall by this much by chance, and an average that is nearer to that of a good load is right.
+# The lengths of runs, s, and the share of the runs that have them.
+_LENGTHS_S = {120.0: 0.5, 300.0: 0.35, 1200.0: 0.15}
+_FALSE_MOST, _FALSE_ALL_MOST = 0.03, 0.01
+_FOUND_LEAST, _COUNTED_LEAST, _OFF_RATIO = 0.95, 0.99, 0.10
+# A rate may fall by this much by chance, and a number that is nearer to that of a good load is right.
 _LESS_BY_CHANCE, _RIGHT_RATIO = 0.03, 0.05
-# When all of so many are found, at least 95 % are, with a confidence of 95 %: the rest need not be simulated.
-_ENOUGH_COUNT = 60
+_SEED = 48
+
+
+class _Numbers(NamedTuple):
+    """The reported numbers of a load that are compared: ms, a ratio, bytes."""
+
+    average_ms: float
+    error_ratio: float
+    received_bytes: float
+
+    def off(self, usual: _Numbers) -> float:
+        """Return by how much the number that is off most differs."""
+        return max(
+            abs(self.average_ms / usual.average_ms - 1),
+            abs(self.error_ratio - usual.error_ratio),
+            abs(self.received_bytes / usual.received_bytes - 1),
+        )
+
+
+class _Outcome(NamedTuple):
+    """The verdict on a run, its reasons, and by how much the whole run's and the window's numbers are off."""
+
+    state: str
+    reasons: tuple[str, ...]
+    off: float
+    counted_off: float
+    spread: float
 
 
 class _Rate(NamedTuple):
-    """The shares of bad loads that are found or not in the window; by how much the whole run's average is off."""
+    """The share of bad loads that are found; by how much a number is off; and whether something is missing."""
 
     found: float
     off: float
+    is_counted: bool
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this part of the benchmark."""
     parser.add_argument("--runs", default="200", metavar="N", help="simulated loads per figure (200)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only the rows whose names contain this text")
 
 
 def bench(options: argparse.Namespace) -> int:
     """Print the tables; return 0, or 1 when an aim is missed."""
     count = parse_whole_number(options.runs, "--runs", 2, 100_000)
-    aims = [*_good(count), *_bad(count)]
+    aims = [*_good(count, options.only), *_bad(count, options.only)]
     return print_aims(aims, "verdicts of simulated loads")
 
 
-def summaries(name: str, load: Load, count: int) -> Iterator[tuple[RunSummary, float]]:
-    """Yield the summaries of simulated runs, each with the average response time of the whole load, ms.
+def summaries(name: str, case: Case, count: int) -> Iterator[tuple[RunSummary, Rows]]:
+    """Yield the summaries of simulated runs with their rows.
 
-    The name is part of the seed, so that a single run can be looked at alone.
+    The name is the seed, so one row of the table can be simulated alone.
     """
-    for seed in range(count):
-        answers, record = load.run(Random(f"{name}/{seed}"), _LENGTHS_S[seed % len(_LENGTHS_S)])
-        yield summary_of(answers, record), MS_PER_S * fmean(one.end_s - one.start_s for one in answers)
+    random = numpy.random.default_rng([_SEED, zlib.crc32(name.encode())])
+    left = count
+    for length_s, share in _LENGTHS_S.items():
+        of_length = min(left, max(1, round(share * count)))
+        left -= of_length
+        for rows, record in case.load.runs(random, of_length, length_s):
+            changed = case.change(rows, random, length_s)
+            yield summary_of(changed, record), changed
 
 
-def summary_of(answers: Sequence[Answer], load: LoadRecord) -> RunSummary:
-    """Return the summary of a run, as its report would have it."""
-    samples = [
-        Sample(
-            start_ms=_START_MS + round(one.start_s * MS_PER_S),
-            elapsed_ms=round((one.end_s - one.start_s) * MS_PER_S),
-            label="GET /",
-            code="200",
-            message="OK",
-            thread_name=f"Users 1-{one.user + 1}",
-            success=True,
-            failure="",
-            received_bytes=300,
-            sent_bytes=100,
-            all_threads=one.active_users,
+def outcomes(name: str, case: Case, count: int, usual: _Numbers | None = None) -> Iterator[_Outcome]:
+    """Yield the verdicts on simulated runs; `usual` are the numbers of the good load."""
+    for summary, rows in summaries(name, case, count):
+        off = counted_off = 0.0
+        if usual:
+            total = next((group.total for group in summary.groups if group.name == LOAD), None)
+            off = _numbers(rows).off(usual)
+            counted_off = (
+                _Numbers(total.average_ms, total.error_ratio, total.received_bytes_mean or 0.0).off(usual)
+                if total
+                else 1.0
+            )
+        yield _Outcome(summary.verdict.state, summary.verdict.reasons, off, counted_off, _spread(rows, summary))
+
+
+def _spread(rows: Rows, summary: RunSummary) -> float:
+    """Return by how much the greatest work of a third of what is counted exceeds the least, without noise.
+
+    A start that gets faster is a warm-up, so of a VALID run only the window says it.
+    """
+    factor, window = rows.factor, summary.window
+    if factor is None:
+        return 0.0
+    counted = factor[window.from_s : window.to_s]
+    is_warm_up = window.warm_up_cut_s > 0 and factor[window.ramp_cut_s : window.from_s].mean() > counted.mean()
+    seen = counted if summary.verdict.state == VALID and is_warm_up else factor
+    third = max(1, len(seen) // 3)
+    sums = numpy.cumsum(numpy.concatenate([[0.0], seen]))
+    means = sums[third:] - sums[:-third]
+    return float(means.max() / means.min() - 1)
+
+
+def _numbers(rows: Rows) -> _Numbers:
+    return _Numbers(
+        1000 * float((rows.end_s - rows.start_s).mean()), float(rows.failed.mean()), float(rows.size.mean())
+    )
+
+
+def _good(count: int, only: str) -> Iterator[Aim]:
+    rows, false_count, run_count = [], 0, 0
+    for name, case in GOOD.items():
+        if only not in name:
+            continue
+        begin = time.monotonic()
+        false = [one for one in outcomes(name, case, count) if one.state != VALID]
+        reasons = dict.fromkeys(without_numbers(reason) for one in false for reason in one.reasons)
+        ratio = len(false) / count
+        false_count, run_count = false_count + len(false), run_count + count
+        print(
+            f"bench: {name}: {percent_text(ratio, 1)} % {list(reasons)[:2]}, {time.monotonic() - begin:.0f} s",
+            file=sys.stderr,
+            flush=True,
         )
-        for one in answers
-    ]
-    took_s = max(one.end_s for one in answers) + _AROUND_S
-    tally, run = SampleTally(), _record(load, took_s)
-    for sample in samples:
-        tally.add(sample)
-    window = window_of(tally, parse_window("steady"), run)
-    counted = Scope(window_ms=window_span_ms(tally, window)).tally()
-    for sample in samples:
-        counted.add(sample)
-    return summarise(tally, "simulated/run-01_1", run, options=SummaryOptions(window, counted, with_timeline=False))
-
-
-def _record(load: LoadRecord, took_s: float) -> RunRecord:
-    return RunRecord(
-        format_version=1, name="run-01_1", plan="simulated", plan_title="A simulated load", profile="local",
-        profile_title="This machine", command="scripts/bench window", state=FINISHED, load=load, goal=Goal(),
-        once_labels=(), plan_notes=(), note="", target=None, system="", system_settings={}, system_facts=(),
-        properties={}, generator_heap_mb=1024, versions={}, host=HostRecord("CPU", 2, 8 * 1024**3, "Linux", "3.11"),
-        git_commit=None, git_changed=None, started_at="2023-11-14T22:13:20Z", took_s=took_s,
-    )  # fmt: skip
-
-
-def _good(count: int) -> Iterator[Aim]:
-    rows = []
-    with ProcessPoolExecutor() as pool:
-        for name, false in zip(GOOD, pool.map(_false_of, GOOD, repeat(count)), strict=True):
-            print(f"bench: {name}", file=sys.stderr, flush=True)
-            reasons = dict.fromkeys(without_numbers(reason) for verdict in false for reason in verdict.reasons)
-            ratio = len(false) / count
-            rows.append([name, percent_text(ratio, 1), "; ".join(reasons)])
-            yield Aim(f"not VALID: {name}, %", percent_text(ratio, 1), "≤ 3", ratio <= _FALSE_MOST)
-    print(f"**Good loads that are not VALID: % of {count:,} simulated runs of 120 s and 300 s**\n")
+        rows.append([name, percent_text(ratio, 1), "; ".join(list(reasons)[:3])])
+        yield Aim(f"not VALID: {name}, %", percent_text(ratio, 1), "≤ 3", ratio <= _FALSE_MOST)
+    if not rows:
+        return
+    whole = false_count / run_count
+    yield Aim("not VALID: all good loads, %", percent_text(whole, 1), "≤ 1", whole <= _FALSE_ALL_MOST)
+    print(f"**Good loads that are not VALID: % of {count:,} simulated runs of 2, 5 and 20 minutes**\n")
     print(table(("load", "not VALID %", "reasons"), rows), end="\n\n", flush=True)
 
 
-def _false_of(name: str, count: int) -> list[Verdict]:
-    """Return the verdicts on a good load that are not VALID."""
-    return [summary.verdict for summary, _ in summaries(name, GOOD[name], count) if summary.verdict.state != VALID]
+def _cases() -> Iterator[tuple[str, str, Mapping[str, Case]]]:
+    """Yield the base, the kind, and the cases by size."""
+    for base, load in BASES.items():
+        kinds = {**BAD, **(BAD_OPEN if load.rate_per_s else BAD_CLOSED)}
+        if not load.rate_per_s and load.server_count is None:
+            kinds |= BAD_HANGING
+        for kind, sizes in kinds.items():
+            yield base, kind, {size: change(load) for size, change in sizes.items()}
+    yield "open queue", "overloaded", OVERLOADED
 
 
-def _bad(count: int) -> Iterator[Aim]:
-    rows, cases = [], list(product(BASES, BAD))
-    with ProcessPoolExecutor() as pool:
-        usual_ms = dict(zip(BASES, pool.map(_usual_ms, BASES, repeat(max(2, count // 4))), strict=True))
-        found = pool.map(_rates, cases, [usual_ms[base] for base, _ in cases], repeat(count))
-        for (base, kind), rates in zip(cases, found, strict=True):
-            print(f"bench: {base}: {kind}", file=sys.stderr, flush=True)
-            cells = [
-                f"{size} ({percent_text(rate.off, 0)} %): {percent_text(rate.found, 1)}" for size, rate in rates.items()
-            ]
-            rows.append([base, kind, "; ".join(cells)])
-            yield from _aims(f"{base}: {kind}", list(rates.values()))
-    print(f"**Bad loads that are found: % of {count:,} simulated runs of 120 s and 300 s**\n")
-    print(f"{_ENOUGH_COUNT} runs where all of them are found. In brackets: by how much the average of a run is off.\n")
-    print(table(("system", "what happens", "found %"), rows), end="\n\n", flush=True)
+def _bad(count: int, only: str) -> Iterator[Aim]:
+    rows, usual = [], {}
+    for base, kind, cases in _cases():
+        name = f"{base}: {kind}"
+        if only not in name:
+            continue
+        begin = time.monotonic()
+        if base not in usual and base in BASES:
+            usual[base] = _usual(base, max(4, count // 4))
+        all_rates = {size: _rate(f"{name}: {size}", case, count, usual.get(base)) for size, case in cases.items()}
+        rates = {size: rate for size, rate in all_rates.items() if rate}
+        cells = [
+            f"{size} ({percent_text(rate.off, 0)} %): {percent_text(rate.found, 1)}".lstrip()
+            for size, rate in rates.items()
+        ]
+        print(f"bench: {name}: {'; '.join(cells)}, {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+        rows.append([base, kind, "; ".join(cells)])
+        yield from _aims(name, list(rates.values()))
+    if rows:
+        print(f"**Bad loads that are found: % of {count:,} simulated runs of 2, 5 and 20 minutes**\n")
+        print("In brackets: by how much a reported number is off, of the whole run or between its parts.\n")
+        print(table(("system", "what happens", "found %"), rows), end="\n\n", flush=True)
 
 
-def _usual_ms(base: str, count: int) -> float:
-    return fmean(average_ms for _, average_ms in summaries(base, BASES[base], count))
+def _usual(base: str, count: int) -> _Numbers:
+    found = [_numbers(rows) for _, rows in summaries(base, Case(BASES[base]), count)]
+    return _Numbers(*(sum(column) / len(found) for column in zip(*found, strict=True)))
 
 
-def _rates(case: tuple[str, str], usual_ms: float, count: int) -> dict[str, _Rate]:
-    """Return the rates of a base and a kind by size."""
-    base, kind = case
-    return {
-        size: _rate(summaries(f"{base}: {kind}", change(BASES[base]), count), usual_ms)
-        for size, change in BAD[kind].items()
-    }
-
-
-def _rate(runs: Iterable[tuple[RunSummary, float]], usual_ms: float) -> _Rate:
-    found_count, averages_ms = 0, []
-    for summary, average_ms in runs:
-        averages_ms.append(average_ms)
-        counted = next((group.total for group in summary.groups if group.name == LOAD), None)
-        is_right = counted is not None and abs(counted.average_ms / usual_ms - 1) <= _RIGHT_RATIO
-        found_count += summary.verdict.state != VALID or is_right
-        if found_count == len(averages_ms) == _ENOUGH_COUNT:
-            break
-    return _Rate(found_count / len(averages_ms), fmean(averages_ms) / usual_ms - 1)
+def _rate(name: str, case: Case, count: int, usual: _Numbers | None) -> _Rate | None:
+    """Return the rate of a case; None when no run of it is bad."""
+    is_right = usual is not None and not case.is_counted and case.spread is None and not case.is_of_parts
+    run_count, found_count, off = 0, 0, 0.0
+    for one in outcomes(name, case, count, usual):
+        if case.is_of_parts and one.spread < _OFF_RATIO:
+            continue
+        run_count += 1
+        found_count += one.state != VALID or (is_right and one.counted_off <= _RIGHT_RATIO)
+        off += case.spread if case.spread is not None else one.spread if case.is_of_parts else one.off
+    return _Rate(found_count / run_count, off / run_count, case.is_counted) if run_count else None
 
 
 def _aims(name: str, rates: Sequence[_Rate]) -> Iterator[Aim]:
     """Yield that large changes are found, and that none is found less often than a smaller one."""
-    large = [rate.found for rate in rates if rate.off >= _OFF_RATIO]
+    counted = [rate.found for rate in rates if rate.is_counted]
+    if counted:
+        yield Aim(f"found: {name}, %", percent_text(min(counted), 1), "≥ 99", min(counted) >= _COUNTED_LEAST)
+    large = [rate.found for rate in rates if rate.off >= _OFF_RATIO and not rate.is_counted]
     if large:
         yield Aim(f"found: {name}, %", percent_text(min(large), 1), "≥ 95", min(large) >= _FOUND_LEAST)
     # The average of a smaller change is right, whether the change is found or not.
-    visible = [rate.found for rate in rates if rate.off > _RIGHT_RATIO]
+    visible = [rate.found for rate in rates if rate.off > _RIGHT_RATIO or rate.is_counted]
     drop = max((max(before - after, 0.0) for before, after in pairwise(visible)), default=0.0)
     what = f"found less often than a smaller change: {name}, points"
     yield Aim(what, percent_text(drop, 1), "≤ 3", drop <= _LESS_BY_CHANCE)

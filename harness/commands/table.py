@@ -18,6 +18,7 @@ from harness.jtl.inputs import resolve
 from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
+from harness.report.account_table import account_line
 from harness.report.columns import (
     ALWAYS_SHOWN,
     CLASSIC,
@@ -188,7 +189,7 @@ class _Printer:
         draw = classic_table if self._layout == CLASSIC else group_table
         parts = [part for group in view.groups for part in parts_of(group)]
         print_text(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
-        for text in _footnotes(view):
+        for text in (*_footnotes(view), account_line(view.summary.account)):
             print_text(f"\n{text}")
 
     def _for_programs(self, view: View) -> None:

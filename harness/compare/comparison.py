@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from harness.judge import stored_comparisons
+from harness.judge.account import AccountLine
 from harness.metrics.metric import Metric
 
 REGRESSED, OK, CANNOT_TELL = stored_comparisons.REGRESSED, stored_comparisons.OK, stored_comparisons.CANNOT_TELL
@@ -89,7 +91,10 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A complete comparison; `baseline` and `contender` name the runs."""
+    """A complete comparison; `baseline` and `contender` name the runs.
+
+    `accounts` are those of the runs by name, `same_work` is the line about both sides.
+    """
 
     json_keys: ClassVar = {
         "baseline": "base", "contender": "new", "only_baseline": "only_base", "only_contender": "only_new",
@@ -105,3 +110,5 @@ class Comparison:
     only_contender: tuple[str, ...]
     warnings: tuple[str, ...]
     further_runs: int | None
+    accounts: Mapping[str, tuple[AccountLine, ...]] = field(default_factory=dict)
+    same_work: AccountLine | None = None

@@ -30,6 +30,7 @@ from harness.compare.comparison import (
 from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.findings import CLOCK_STEP_MS, ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
+from harness.compare.same_work import same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.shift import Shift
@@ -97,6 +98,8 @@ def compare(
         only_contender=tuple(label for label in contender_labels if label not in baseline_labels),
         warnings=(*known, *comparison_warnings(baseline, contender, thresholds.alpha)),
         further_runs=further_runs,
+        accounts={result.name: result.account for result in (*baseline, *contender)},
+        same_work=same_work_line(baseline, contender),
     )
 
 

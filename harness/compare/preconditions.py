@@ -86,6 +86,9 @@ def _invalid(result: RunResult) -> Iterator[str]:
     if result.is_invalid and result.verdict:
         yield f"{result.name} is {result.verdict.state}: {'; '.join(result.verdict.reasons)}"
         return
+    if result.total and result.total.sample_count == 0:
+        yield f"{result.name} has no requests"
+        return
     whole = result.whole or result.total  # the plan's goal is checked over the whole run
     ratio = whole.error_ratio if whole else None
     goal = result.run.goal if result.run and not result.run.goal.has_default_errors else Goal()

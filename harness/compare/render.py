@@ -14,10 +14,12 @@ from harness.compare.answer import AnswerRow, by_weight, headline, is_of_runs, r
 from harness.compare.causes import GrownCost
 from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.setup_diff import Difference
+from harness.judge.account import AccountLine
 from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
+from harness.report.account_table import accounts_line, accounts_table
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.run_result import RunResult
@@ -107,6 +109,8 @@ def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextS
         lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
     if len(averages) > _TERMINAL_LABELS:
         lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    if account := _account_line(comparison):
+        lines += ["", account]
     lines += [f"next: {one_line(f'{step.text}: {step.command}'.removesuffix(': '))}" for step in next_steps]
     return "\n".join([*lines, ""])
 
@@ -153,6 +157,7 @@ def report(compared: Compared, notes: str, charts: Sequence[Chart] = ()) -> str:
     return filled(
         "harness.compare",
         "comparison.md.j2",
+        account_table=_account_table(comparison),
         command=compared.command,
         title=cell(result_of(comparison).title),
         first_screen=first_screen(
@@ -194,6 +199,20 @@ def to_json(compared: Compared, first_chart: str = "") -> dict[str, Any]:
         "remarks": list(compared.remarks),
         "causes": to_plain(compared.causes),
     }
+
+
+def _accounts(comparison: Comparison) -> dict[str, Sequence[AccountLine]]:
+    """Return the accounts of the runs, and that of both sides together."""
+    both = {"both sides": (comparison.same_work,)} if comparison.same_work else {}
+    return {**comparison.accounts, **both}
+
+
+def _account_table(comparison: Comparison) -> str:
+    return accounts_table(_accounts(comparison), "run")
+
+
+def _account_line(comparison: Comparison) -> str:
+    return accounts_line(_accounts(comparison))
 
 
 def _names(names: Sequence[str]) -> str:

@@ -8,12 +8,11 @@ from typing import NamedTuple
 from harness.base.errors import UsageError
 from harness.experiment.files import ExperimentFiles
 from harness.experiment.record import ENDED, ExperimentRecord
+from harness.judge.account import one_state, read_counted
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import (
     Severity,
     distinct,
-    fast_warm_up,
-    not_steady,
     other_cpu,
     stall,
     stolen_cpu,
@@ -29,8 +28,8 @@ from harness.run.directory import RunDirectory
 # Runs that are DOUBTFUL for these reasons count. All runs of an experiment meet such a machine and such a warm-up;
 # what they do not have in common is in their scatter, which the intervals contain.
 _OF_EVERY_RUN = frozenset((
-    other_cpu.WARNING.code, stolen_cpu.WARNING.code, too_short.WARNING.code, not_steady.WARNING.code,
-    fast_warm_up.WARNING.code, too_few_samples.WARNING.code, stall.WARNING.code,
+    other_cpu.WARNING.code, stolen_cpu.WARNING.code, too_short.WARNING.code, one_state.LINE.code,
+    read_counted.LINE.code, too_few_samples.WARNING.code, stall.WARNING.code,
 ))  # fmt: skip
 _METRICS = columns_of_runs(Table.BRIEF)
 

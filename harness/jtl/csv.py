@@ -29,6 +29,7 @@ _LINES_PER_RECORD_MAX = 10_000
 LINE_BYTES_MAX = 16 * BYTES_PER_MB
 # A chunk with one of these has records that take a closer look.
 _BOM = "\ufeff".encode()
+_LINE_END = ord("\n")
 _ODD = (b'"', b"\r", b"\0", _BOM)
 
 
@@ -148,7 +149,7 @@ class Records:
         """
         if not self._waiting and self.delimiter and (raw := next(self._lines, None)) is not None:
             # Nearly all lines are plain, and read here in half the time.
-            is_odd = b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw
+            is_odd = b'"' in raw or b"\r" in raw or b"\0" in raw or _BOM in raw or raw[-1] != _LINE_END
             if raw != b"\n" and not is_odd and not self._is_piece and len(raw) < LINE_BYTES_MAX:
                 self._line_count += 1
                 text = raw.removesuffix(b"\n").decode("utf-8", errors=NOT_UTF_8)
@@ -160,6 +161,7 @@ class Records:
                 continue
             if not self.delimiter:
                 self.delimiter = max(DELIMITERS, key=text.count)
+            self._rows.is_last = not line.raw.endswith(b"\n")
             fields = self._split(line) if '"' in text else text.removesuffix("\r").split(self.delimiter)
             if fields is not None:
                 return line.number, fields
@@ -192,6 +194,7 @@ class Records:
             # The record continues in the next line: one that was put back, else from the file.
             if used == len(self._waiting):
                 if (following := self._pull()) is None:
+                    self._rows.is_last = True
                     break
                 self._waiting.append(following)
             following = self._waiting[used]
@@ -201,7 +204,7 @@ class Records:
             if '"' in following.text:
                 fields = _split_quoted(text, self.delimiter)
         if not fields:
-            self._dropped.note(line.number, _TORN)
+            self._dropped.note(line.number, _TORN, is_torn_end=self._rows.is_last and not self._waiting)
             return None
         if used and (misfit := self._rows.misfit(fields)):
             self._dropped.note(line.number, misfit)
@@ -253,6 +256,8 @@ class RowReader:
 
     def __init__(self, name: str, dropped: Dropped, layout: Layout | None = None) -> None:
         self.layout = layout
+        # Whether the record is the last one of its file, without the end of its line: a killed writer leaves it torn.
+        self.is_last = False
         self._name = name
         self._dropped = dropped
 
@@ -281,10 +286,11 @@ class RowReader:
         if self.layout is None:
             self.layout = assumed_layout(fields, f"{self._name}:{line_number}")
         if len(fields) != self.layout.width:
-            self._dropped.note(line_number, self.misfit(fields))
+            surplus = len(fields) - self.layout.width
+            self._dropped.note(line_number, self.misfit(fields), surplus=surplus, is_torn_end=self.is_last)
             return None
         try:
             return self.layout.checked_sample(fields)
         except ValueError as error:
-            self._dropped.note(line_number, str(error))
+            self._dropped.note(line_number, str(error), is_torn_end=self.is_last)
             return None

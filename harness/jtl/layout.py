@@ -11,6 +11,7 @@ from harness.base import units
 from harness.base.errors import UsageError
 from harness.jtl.sample import (
     ELAPSED_MAX_MS,
+    HOST_COLUMN,
     LONG_MAX,
     START_MAX_MS,
     TRACE_COLUMN,
@@ -96,7 +97,7 @@ class Layout:
             code, message, thread, failure, received, sent, users, latency, connect,
         ) = (self.index_of[name] for name in names)  # fmt: skip
         number_of, group_users = _Numbers(), self.index_of.get("grpThreads")
-        traced = self.index_of.get(TRACE_COLUMN)
+        traced, host = self.index_of.get(TRACE_COLUMN), self.index_of.get(HOST_COLUMN)
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
@@ -124,6 +125,7 @@ class Layout:
                     0 if is_success else 1,
                     None if group_users is None else number_of[fields[group_users]],
                     "" if traced is None else fields[traced],
+                    "" if host is None else fields[host],
                 )
             except KeyError:
                 return None
@@ -171,6 +173,7 @@ class Layout:
             error_count,
             _count(given.get("grpThreads", "")),
             given.get(TRACE_COLUMN, ""),
+            given.get(HOST_COLUMN, ""),
         )
 
 

@@ -27,6 +27,8 @@ START_MAX_MS = 253_402_300_799_999
 JOB_MARK = "[[job]]"
 # A traced run has the id of the traceparent header of each request in this column.
 TRACE_COLUMN = "trace_id"
+# The machine that sent a request, of jmeter.save.saveservice.hostname.
+HOST_COLUMN = "Hostname"
 # Java's long, in which JMeter counts.
 LONG_MAX = 2**63 - 1
 WHOLE = re.compile("0|-?[1-9][0-9]{0,4299}")
@@ -52,6 +54,7 @@ class Sample(NamedTuple):
     error_count: int = 0
     group_threads: int | None = None
     trace_id: str = ""  # of a traced run
+    host: str = ""  # the machine of the load generator, where the file has it
 
     @property
     def end_ms(self) -> int:
@@ -97,19 +100,41 @@ class Dropped:
     """The records that a reader dropped: their number, and the first line numbers with the reasons.
 
     `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
-    another tool does not say.
+    another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `cut_count` are
+    files that end early, each as one dropped record. `surplus` has the number of records by the number of fields
+    that they have too many.
     """
 
     count: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
     header_lines: list[int] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    torn_end_count: int = 0
+    cut_count: int = 0
+    surplus: dict[int, int] = field(default_factory=dict)
 
-    def note(self, line_number: int, reason: str) -> None:
-        """Count a dropped record that began in `line_number`."""
+    def note(
+        self, line_number: int, reason: str, *, surplus: int = 0, is_torn_end: bool = False, is_cut: bool = False
+    ) -> None:
+        """Count a dropped record that began in `line_number`, and has `surplus` fields too many."""
         self.count += 1
+        self.torn_end_count += is_torn_end
+        self.cut_count += is_cut
+        if surplus > 0:
+            self.surplus[surplus] = self.surplus.get(surplus, 0) + 1
         if len(self.first) < FIRST_LINES_MOST:
             self.first.append((line_number, reason))
+
+    @property
+    def surplus_fields(self) -> int:
+        """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
+        fields, count = next(iter(self.surplus.items()), (0, 0))
+        return fields if count and count >= self.unread_count else 0
+
+    @property
+    def unread_count(self) -> int:
+        """How many records could not be read, without those with which files end."""
+        return self.count - self.torn_end_count - self.cut_count
 
     @property
     def first_text(self) -> str:
@@ -123,6 +148,10 @@ class Dropped:
         self.first = [*self.first, *later][:FIRST_LINES_MOST]
         self.header_lines = [*self.header_lines, *(lines_before + line for line in other.header_lines)]
         del self.header_lines[FIRST_LINES_MOST:]
+        self.torn_end_count += other.torn_end_count
+        self.cut_count += other.cut_count
+        for fields, count in other.surplus.items():
+            self.surplus[fields] = self.surplus.get(fields, 0) + count
         self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))
 
 

@@ -30,7 +30,6 @@ _ENCODING = re.compile(rb"""\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)
 _ASCII = bytes(range(ord(" "), ord("~") + 1))
 _WIDE_ENCODING = re.compile(r"(?i)(utf|ucs)[-_]?(16|32|2|4)")
 _REFERENCE = re.compile(rb"&#(?:x([0-9a-fA-F]{1,8})|([0-9]{1,10}));")
-_SAMPLE_START = re.compile(rb"<(?:sample|httpSample)[\s/>]")
 # Text that may occur between samples of concatenated files; ignoring it loses nothing.
 _BETWEEN_FILES = re.compile(rb"(?:\s|\xef\xbb\xbf|<\?[^>]*\?>|</?testResults[^<>]*>|</[A-Za-z]*(?=<))*")
 _ENDS_OF_FILE = frozenset(
@@ -156,10 +155,11 @@ class _Reader:
     def _cut_off(self, parser: expat.XMLParserType) -> None:
         for torn in self._elements.open:
             if torn.counts:
-                self._elements.dropped.note(torn.line, _CUT_OFF)
+                self._elements.dropped.note(torn.line, _CUT_OFF, is_torn_end=True)
         rest = self._window[parser.ErrorByteIndex - self._parser_index :]
         if rest.startswith(b"<") and not rest.startswith(b"</") and self._elements.counts_here():
-            self._elements.dropped.note(parser.ErrorLineNumber + self._elements.lines_before, _CUT_OFF)
+            line = parser.ErrorLineNumber + self._elements.lines_before
+            self._elements.dropped.note(line, _CUT_OFF, is_torn_end=True)
 
     def _tear(self, index: int, line: int, reason: str) -> None:
         # The offset is the end of the well-formed part, or the malformed tag: then the search resumes within it.
@@ -178,7 +178,7 @@ class _Reader:
         if self._parser is not None:
             return True
         limit = self._column_limit()
-        for start in _SAMPLE_START.finditer(self._window, self._offset):
+        for start in self._elements.sample_start.finditer(self._window, self._offset):
             begin = len(self._window[: start.start()].rstrip(b" \t"))
             column = start.start() - begin
             if limit is None or column <= limit:

@@ -1,6 +1,7 @@
 """Interprets the elements of an XML JTL: which are samples, and what is wrong with invalid ones.
 
-A `<sample>` or `<httpSample>` at the top level counts. Samples inside it do not count (redirects, embedded resources):
+A `<sample>` or `<httpSample>` at the top level counts, and so does any other element with the attributes of a sample:
+plugins have tags of their own. Samples inside it do not count (redirects, embedded resources):
 the outer sample includes their time and bytes. The exception is a Transaction Controller's sample ("generate parent
 sample"): its requests occur nowhere else, so they count too, and the transaction remains a transaction. Samples are
 returned as their elements end, so inner ones come before the outer one.
@@ -8,6 +9,7 @@ returned as their elements end, so inner ones come before the outer one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from xml.parsers import expat
 
@@ -75,6 +77,12 @@ class Elements:
         self._in_assertion = self._has_failed = False
         self._message = ""
         self._text = ""
+        self._sample_tags = set(SAMPLE_TAGS)
+
+    @property
+    def sample_start(self) -> re.Pattern[bytes]:
+        """The beginning of a sample's tag, of those that have occurred."""
+        return re.compile(rb"<(?:%b)[\s/>]" % b"|".join(re.escape(tag.encode()) for tag in sorted(self._sample_tags)))
 
     def attach(self, parser: expat.XMLParserType) -> None:
         """Let `parser` report to this object from now on."""
@@ -96,7 +104,10 @@ class Elements:
         return self._parser.CurrentLineNumber + self.lines_before
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if tag in SAMPLE_TAGS:
+        if tag in self._sample_tags:
+            self._start_sample(tag, attributes)
+        elif attributes and attributes.keys() >= _NEEDED.keys():
+            self._sample_tags.add(tag)
             self._start_sample(tag, attributes)
         elif not self.open:
             self._start_outside(tag)
@@ -143,7 +154,7 @@ class Elements:
         self.open.append(Open(tag, attributes, line, column, counts, opens_up))
 
     def _end(self, tag: str) -> None:
-        if tag in SAMPLE_TAGS:
+        if tag in self._sample_tags:
             ended = self.open.pop()
             if ended.counts:
                 try:
@@ -208,6 +219,7 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
             sample_count,
             error_count,
             group_threads,
+            host=get("hn", ""),
         )
     except (KeyError, ValueError):
         raise ValueError(_complaint(attributes)) from None

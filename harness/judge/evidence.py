@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.base import units
@@ -22,6 +22,7 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
+from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import Window
 from harness.plan.load.model import OPEN
 from harness.run.record import RunRecord
@@ -42,6 +43,7 @@ COARSE_CLOCK_MS = 5
 LEAST_SAMPLES = 100
 # A longer duration is proposed in these steps.
 _ROUND_S = 10
+_ROUND_REQUESTS = 100
 LABELS_NAMED = 5
 _GAPS_NAMED = 3
 
@@ -60,7 +62,10 @@ class Evidence:
     window unsteady. `growths` are those of the system's resources in the window. In `stops` a load generator was
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
-    rows were read, also those that could not be used.
+    rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
+    from `origin_s` on. `labels` are the labels of `load`. `cut` are the rows of transactions that the end of their user
+    cut, `untimed` those of transactions without a time, `closed` the requests that JMeter closed at the
+    end of an open load, by label: no table has them.
     """
 
     run: RunRecord | None
@@ -86,6 +91,12 @@ class Evidence:
     jobs: tuple[FoundJob, ...] = ()
     origin_s: int | None = None
     row_count: int = 0
+    whole: LabelFigures | None = None
+    seconds: tuple[SecondFigures, ...] = ()
+    cut: Mapping[str, int] = field(default_factory=dict)
+    untimed: Mapping[str, int] = field(default_factory=dict)
+    closed: Mapping[str, int] = field(default_factory=dict)
+    labels: tuple[LabelFigures, ...] = ()
 
     @property
     def is_failed(self) -> bool:
@@ -96,6 +107,16 @@ class Evidence:
     def is_open(self) -> bool:
         """Whether requests are sent at their scheduled time, however slow the answers are."""
         return self.run is not None and self.run.load.model == OPEN
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether something ended the load before its requested time: a stop condition, or an interruption."""
+        return self.run is not None and bool(self.run.interrupted or self.run.stopped_early)
+
+    @property
+    def users_most(self) -> int | None:
+        """The most users that were active in a second; None if not known."""
+        return max((one.active_users for one in self.seconds if one.active_users is not None), default=None)
 
     @property
     def missing_row_count(self) -> int:
@@ -173,9 +194,15 @@ def of_least_samples_s(evidence: Evidence) -> int:
 
 
 def longer(evidence: Evidence, window_s: int) -> str:
-    """Return the sentence with the duration of a run that has a window of `window_s`."""
-    load = evidence.run.load if evidence.run else None
-    if not load or not load.duration_s or load.loads:
+    """Return the sentence with the duration, or the requests, of a run that has a window of `window_s`."""
+    load, window = evidence.run.load if evidence.run else None, evidence.window
+    if not load or load.loads:
         return "Run longer."
-    longer_s = load.duration_s + window_s - evidence.window.length_s
+    whole_s = window.run_s + window_s - window.length_s
+    if load.requests and window.run_s:  # they ended the run, and would end it again
+        requests = load.requests * whole_s / window.run_s
+        return f"Run again with --requests={_ROUND_REQUESTS * math.ceil(requests / _ROUND_REQUESTS)}."
+    if not load.duration_s:
+        return "Run longer."
+    longer_s = load.duration_s + window_s - window.length_s
     return f"Run again with --duration={_ROUND_S * math.ceil(longer_s / _ROUND_S)}s."

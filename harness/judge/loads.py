@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from harness.base import units
 from harness.judge.curve import RequestCurve, UserCurve, request_curve, user_curve
+from harness.judge.users_counted import groups_of, law_of
 from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.tally import SampleTally, together
 from harness.metrics.timeline import SecondSeries
 from harness.plan.load.groups import GroupLoad
@@ -62,21 +63,24 @@ class LoadFigures:
 
 
 def load_figures(
-    tallies: Sequence[LoadTally], span_ms: IntervalMs | None, percentiles: Sequence[str], with_transactions: bool
+    tallies: Sequence[LoadTally],
+    span_ms: IntervalMs | None,
+    percentiles: Sequence[str],
+    with_transactions: bool,
+    run: RunRecord | None = None,
 ) -> tuple[LoadFigures, ...]:
     """Return the metrics of each load; the measurement window is `span_ms`, ms since 1970."""
 
     def figures(tally: LoadTally) -> LoadFigures:
         whole = load_of(tally.whole.groups(percentiles, with_transactions))
         group = load_of(tally.counted.groups(percentiles, with_transactions)) if tally.counted is not None else whole
-        is_known = not (tally.load.is_open or tally.load.is_paced)
         return LoadFigures(
             name=tally.load.group,
             group=group,
             whole=None if tally.counted is None else whole,
             users_most=peak_users(tally.whole.second_series),
             error_ratio=whole.total.error_ratio if whole else None,
-            littles_law=_law(tally, span_ms, pause_s(tally.load, group)) if is_known else None,
+            littles_law=_law(tally, span_ms, group, run),
             curve=user_curve(tally.load, tally.whole),
             request_curve=request_curve(tally.load, tally.whole),
         )
@@ -98,17 +102,15 @@ def peak_users(series: SecondSeries) -> int | None:
     return max((users for users in active if users is not None), default=None)
 
 
-def _law(tally: LoadTally, span_ms: IntervalMs | None, think_s: float) -> LittlesLaw | None:
-    """Return the check for the part of the window in which the load ran."""
-    own_ms, series = tally.whole.span_ms(), tally.whole.second_series
-    if own_ms is None or span_ms is None or series.span_s is None:
+def _law(tally: LoadTally, span_ms: IntervalMs | None, group: Group | None, run: RunRecord | None) -> LittlesLaw | None:
+    """Return the check for the part of the window in which the load ran; None where its pauses are not known."""
+    own_ms, counted = tally.whole.span_ms(), groups_of(run, tally.load.group)
+    if own_ms is None or span_ms is None or group is None or tally.load.is_open:
         return None
-    from_ms, to_ms = max(own_ms.from_ms, span_ms.from_ms), min(own_ms.to_ms, span_ms.to_ms)
-    if to_ms <= from_ms:
+    if tally.load.is_paced and not counted:
         return None
-    last_ms = to_ms if to_ms == own_ms.to_ms else to_ms - 1
-    seconds = series.by_second(from_ms // units.MS_PER_S, last_ms // units.MS_PER_S)
-    return littles_law(seconds, to_ms - from_ms, think_s)
+    both_ms = IntervalMs(max(own_ms.from_ms, span_ms.from_ms), min(own_ms.to_ms, span_ms.to_ms))
+    return law_of(tally.whole.second_series, both_ms, group.labels, counted, pause_s(tally.load, group))
 
 
 def pause_s(load: GroupLoad | LoadRecord, group: Group | None) -> float:
@@ -147,7 +149,7 @@ def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad
         if peak < requested and load.is_staged and load.longest_peak_s < _PEAK_LEAST_S:
             continue
         what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
-        reasons.append(f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early")
+        reasons.append(what)
     return reasons
 
 

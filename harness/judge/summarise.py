@@ -8,22 +8,24 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import TRANSACTION_MESSAGE
+from harness.judge.account import account_lines, measured
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, RunGroups
 from harness.judge.jobs import FoundJob
-from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s, peak_users
+from harness.judge.loads import LoadFigures, LoadTally, load_figures, load_of, mean_pause_s
 from harness.judge.lost_cpu import average_ms, find_lost_cpu
 from harness.judge.machines import apart_from, generator_stops
 from harness.judge.outage import find_outage
 from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
+from harness.judge.users_counted import groups_of, law_of
 from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
-from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.littles_law import LittlesLaw, littles_law
+from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
@@ -124,10 +126,11 @@ def summarise(
     """Return the summary of a tally; `run` is the content of run.json, None for a bare JTL file named `source`."""
     observed, options = observed or Observed(), options or SummaryOptions()
     window = options.window or window_of(tally, parse_window("all"), run)
-    groups = _groups(tally, window, options)
+    groups = _groups(tally, window, run, options)
     errors = _errors_since_origin(tally)
     evidence = _evidence(tally, run, observed, groups, errors, options)
-    warnings = find_warnings(evidence)
+    account = measured(evidence)
+    found = find_warnings(evidence, account)
     shown = shown_series(tally.second_series) if options.with_timeline else None
     others = tuple(group for group in groups.shown if group.name != LOAD)
     judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
@@ -136,7 +139,7 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, warnings, judged, errors, peak_users(tally.second_series)),
+        verdict=judge(evidence, found.warnings, judged, errors, account),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
@@ -146,13 +149,14 @@ def summarise(
         timeline=shown.timeline() if shown else None,
         littles_law=evidence.law,
         observed=observed,
-        warnings=warnings,
+        warnings=found.warnings,
+        account=account_lines(account, found.causes),
         dropped_count=tally.dropped.count,
         dropped_first=tuple(tally.dropped.first),
         generators=evidence.generators,
         gaps=evidence.gaps,
         throttle=evidence.throttle,
-        thirds=_thirds(tally, window),
+        thirds=None if _has_once(tally, window) else _thirds(tally, window),
         corrected=_corrected(evidence),
         loads=groups.loads,
         jobs=tuple(job.run for job in options.jobs),
@@ -169,12 +173,12 @@ class _Groups(NamedTuple):
     loads: tuple[LoadFigures, ...]
 
 
-def _groups(tally: SampleTally, window: Window, options: SummaryOptions) -> _Groups:
+def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: SummaryOptions) -> _Groups:
     span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
     for counted in (options.counted, *(one.counted for one in options.loads)):
         if counted is not None:
             _count_over(counted, span_ms, tally.span_ms())
-    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how)
+    groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how, run)
     whole = load_of(groups)
     if options.counted is None:
         return _Groups(window, whole, whole, groups, loads)
@@ -205,8 +209,7 @@ def _evidence(
         run=run,
         load=groups.load.total if groups.load else None,
         codes=tuple(code for code in tally.code_counts() if code.label in driven),
-        # Only the run knows the pauses of a throughput timer.
-        law=None if run and run.load.is_paced else _law(tally, window, pause_s),
+        law=_law(tally, window, run, groups.load, pause_s),
         pause_s=pause_s,
         loads=groups.loads,
         usages=observed.usages,
@@ -223,11 +226,23 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms),
+        clock_step=find_clock_step(
+            run,
+            tally.span_ms(GROUPS),
+            tally.back_ms,
+            longest_ms,
+            has_transactions=bool(tally.cut or tally.transactions.seconds),
+        ),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
         origin_s=origin_s,
         row_count=tally.row_count,
+        whole=groups.whole.total if groups.whole else None,
+        seconds=tuple(seconds),
+        cut=tally.cut,
+        untimed=tally.untimed,
+        closed=tally.closed,
+        labels=groups.load.counted if groups.load else (),
     )
 
 
@@ -243,6 +258,12 @@ def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, 
         return may_be_pause(gap) and silences.explain(from_ms, to_ms, is_waited=gap.is_waited)
 
     return tuple(gap for gap in gaps if not is_pause(gap))
+
+
+def _has_once(tally: SampleTally, window: Window) -> bool:
+    """Return whether once-per-user steps ended in the window: its seconds have them, and its tables do not."""
+    span_ms, once_ms = window_span_ms(tally, window), tally.span_ms((ONCE,))
+    return span_ms is not None and once_ms is not None and once_ms.to_ms > span_ms.from_ms
 
 
 def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
@@ -319,11 +340,11 @@ def shown_series(second_series: SecondSeries) -> SecondSeries | None:
     return wide
 
 
-def _law(tally: SampleTally, window: Window, pause_s: float) -> LittlesLaw | None:
-    span_ms = window_span_ms(tally, window)
-    if span_ms is None or tally.second_series.span_s is None:
+def _law(
+    tally: SampleTally, window: Window, run: RunRecord | None, load: Group | None, pause_s: float
+) -> LittlesLaw | None:
+    """Return Little's law of the window; None where it is not known for how long users paused."""
+    span_ms, counted = window_span_ms(tally, window), groups_of(run)
+    if run is None or load is None or span_ms is None or (run.load.is_paced and not counted):
         return None
-    # The window ends before its second instant; the whole run ends at it, perhaps in a second of its own.
-    last_ms = span_ms.to_ms if window.length_s == window.run_s else span_ms.to_ms - 1
-    seconds = tally.second_series.by_second(span_ms.from_ms // MS_PER_S, last_ms // MS_PER_S)
-    return littles_law(seconds, span_ms.length_ms, pause_s)
+    return law_of(tally.second_series, span_ms, load.labels, counted, pause_s)

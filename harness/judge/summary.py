@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from harness.base.units import ms_text
+from harness.judge.account.line import AccountLine
 from harness.judge.jobs import JobRun
 from harness.judge.loads import LoadFigures
 from harness.judge.result import Result
@@ -136,7 +137,7 @@ class RunSummary:
     window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
     window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
     all of them together. `jobs` are in the order of their starts. `compared` is what the run was compared with when it
-    ended. `result` is set on writing.
+    ended. `account` has its lines in the order of the report. `result` is set on writing.
     """
 
     format_version: int
@@ -165,6 +166,7 @@ class RunSummary:
     jobs: tuple[JobRun, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()
     compared: tuple[ComparedRun, ...] = ()
+    account: tuple[AccountLine, ...] = ()
     result: Result | None = None
     json_keys: ClassVar = {"warnings": "caveats"}
     what: ClassVar = "a summary"

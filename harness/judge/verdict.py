@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_REGRESSED
 from harness.base.plain_text import one_line
-from harness.judge.account import dead_users, false_time
+from harness.judge.account import Sides, invalid_reasons
+from harness.judge.clock import false_clock
+from harness.judge.deaths import dead_users
 from harness.judge.evidence import Evidence
 from harness.judge.goals import MOSTLY_ERRORS_RATIO, GoalResult, RunGroups, judge_goals, judge_load_goals
 from harness.judge.jobs import goals_of_jobs, reasons_of_jobs
-from harness.judge.loads import unlike_the_request
 from harness.judge.warnings import RunWarning, Severity, distinct
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
 from harness.plan.goal import Goal
-from harness.plan.load.model import OPEN
 from harness.run.record import FINISHED, RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
@@ -128,23 +128,22 @@ def judge(
     warnings: Sequence[RunWarning],
     groups: RunGroups | None,
     errors: Sequence[ErrorKind],
-    peak_users: int | None,
+    account: Mapping[str, Sides],
 ) -> Verdict:
-    """Return the verdict from the load's TOTAL and from how the run ended.
+    """Return the verdict from the load's TOTAL, from the lines of the account by their codes, and how the run ended.
 
-    `groups` is None without a sample of the load; `peak_users` is the most users that were active at once, None if not
-    known. A run that a stop condition ended is DOUBTFUL, because it is shorter than requested, and missed a goal. It
-    may have fewer users and any number of errors.
+    `groups` is None without a sample of the load. A run that a stop condition ended is DOUBTFUL, because it is shorter
+    than requested, and missed a goal. It may have fewer users and any number of errors.
     """
     run = evidence.run
     early = run.stopped_early if run else ""
     total = groups.whole.total if groups else None
-    reasons = [*_reasons(total, run, errors, evidence.outage), *dead_users(evidence), *false_time(evidence)]
+    reasons = [*_reasons(total, run, errors, evidence.outage), *dead_users(evidence), *false_clock(evidence)]
     was_ended = bool(run and (run.interrupted or early or run.load.requests or run.load.is_auto))
     reasons += reasons_of_jobs(evidence.jobs, was_ended=was_ended)
     if run and run.interrupted:
         return Verdict(INTERRUPTED, ("stopped by hand before its end: the samples so far are saved", *reasons), (), ())
-    reasons = reasons or ([] if early else _other_load(evidence, peak_users))  # after a crash fewer users are expected
+    reasons = reasons or invalid_reasons(account)  # after a crash fewer users are expected
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
@@ -164,20 +163,6 @@ def _goals_of_loads(evidence: Evidence) -> tuple[GoalResult, ...]:
         if load.name in goals and (whole := load.whole or load.group):
             results += judge_load_goals(goals[load.name], load.name, RunGroups(load.group, whole))
     return tuple(results)
-
-
-def _other_load(evidence: Evidence, peak_users: int | None) -> list[str]:
-    """Return why the load was not the requested one: the peak number of users differs from the request."""
-    run = evidence.run
-    if run and run.load.loads:
-        return unlike_the_request(evidence.loads, run.load.loads)
-    requested = run.load.users if run and run.load.model != OPEN else None
-    if not requested or peak_users is None or peak_users == requested:
-        return []
-    what = f"{units.plural(peak_users, 'user')} at the peak, not the requested {requested}"
-    if peak_users > requested:
-        return [f"{what}: the plan starts threads that --users does not set"]
-    return [f"{what}: run longer than the ramp-up, and look in jmeter.log for threads that ended early"]
 
 
 def _reasons(load: LabelFigures | None, run: RunRecord | None, errors: Sequence[ErrorKind], outage: str) -> list[str]:

@@ -4,21 +4,19 @@
 ORDER = (
     # The load did not run as requested.
     "stopped-early",
+    "asked-offered",
     # Rows or their times are wrong.
     "clock-step",
-    "gap",
     "appended",
     "long-span",
-    "dropped-rows",
+    "offered-read",
     "not-in-file",
     # The load generators were not what they seem.
     "heap-dump",
     "generator-stopped",
     "generator-cpu",
-    "left-out-arrivals",
     "few-parts",
-    "littles-law",
-    "absent-generator",
+    "users-time",
     "slow-generator",
     "failing-generator",
     "clocks-apart",
@@ -37,8 +35,9 @@ ORDER = (
     "pause",
     "load-paused",
     "throttled",
-    "not-steady",
-    "fast-warm-up",
+    "one-state",
+    "read-counted",
+    "same-work",
     "growth",
     "consumer-lag",
     # There is too little of everything.

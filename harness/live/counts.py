@@ -76,7 +76,7 @@ class LiveCounts:
         changed: dict[int, _Cell] = {}
         for (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, _, _, active, _, _,
-            sample_count, error_count, _, _,
+            sample_count, error_count, _, _, _,
         ) in samples:  # fmt: skip
             thread = threads.get(thread_name) or self._thread(thread_name)
             if active is not None:

@@ -28,6 +28,11 @@ def batch_count_of(length_s: int) -> int:
     return next((count for count in (BATCH_COUNT, BATCH_COUNT // 2) if length_s >= count * _BATCH_LEAST_S), 0)
 
 
+def plus(total: int | None, value: int | None) -> int | None:
+    """Return the sum; None (unknown) when either is None."""
+    return None if total is None or value is None else total + value
+
+
 @dataclass
 class BatchCounts:
     """The counts of a label in one batch."""
@@ -35,12 +40,14 @@ class BatchCounts:
     histogram: Histogram = field(default_factory=Histogram)
     elapsed_sum_ms: int = 0
     error_count: int = 0
+    received_bytes: int | None = 0
 
     def merge(self, other: BatchCounts) -> None:
         """Add another label's counts, or the same label's counts of another part."""
         self.histogram.merge(other.histogram.counts)
         self.elapsed_sum_ms += other.elapsed_sum_ms
         self.error_count += other.error_count
+        self.received_bytes = plus(self.received_bytes, other.received_bytes)
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ class Batches:
 
     A metric is None for a batch without samples. `slower_count` is, by percentile, the number of the batch's samples
     slower than that percentile of the whole window: percentiles of few samples are biased, these counts are not.
+    `received_bytes` are None where the samples do not say them; files of earlier versions have none.
     """
 
     length_s: float
@@ -57,6 +65,7 @@ class Batches:
     average_ms: tuple[float | None, ...]
     percentiles_ms: Mapping[str, tuple[int | None, ...]]
     slower_count: Mapping[str, tuple[int, ...]]
+    received_bytes: tuple[int | None, ...] = ()
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:
@@ -85,6 +94,7 @@ class Batches:
             ),
             percentiles_ms=dict(zip(BATCH_PERCENTILES, zip(*quantiles, strict=True), strict=True)),
             slower_count=dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True)),
+            received_bytes=tuple(batch.received_bytes for batch in counts),
         )
 
 

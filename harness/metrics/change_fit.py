@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import add
@@ -143,13 +143,6 @@ class FitLevel(NamedTuple):
     t: float
 
 
-class _Gain(NamedTuple):
-    """By how much a level reduces the sum of squares, and how much it differs."""
-
-    square: float
-    slope: float
-
-
 NO_LEVEL = FitLevel(0, 0, 0.0, 0.0)
 
 
@@ -164,8 +157,6 @@ class LevelFit:
         mean = fmean(logs)
         self._values = [value - mean for value in logs]
         self._count = len(logs)
-        self._least = max(_INTERVAL_LEAST_COUNT, int(_INTERVAL_LEAST_RATIO * self._count))
-        self._most = int(_INTERVAL_MOST_RATIO * self._count)
         self._whitened: list[float] = []
         self._sums: list[float] = []
         self._square = self._level = self._ones_square = self._correlation = 0.0
@@ -202,32 +193,45 @@ class LevelFit:
         self._square -= self._level * self._level * self._ones_square
 
     def _best(self, pairs: Iterable[tuple[int, int]]) -> FitLevel:
-        found = max(((*self._gain(begin, end), begin, end) for begin, end in pairs), default=(0.0, 0.0, 0, 0))
-        gain, slope, begin, end = found
-        if gain <= ROUNDING * self._square or abs(slope) < ROUNDING:
+        """Return the part whose level reduces the sum of squares most: one loop, because there are thousands."""
+        whitened, sums, count, correlation = self._whitened, self._sums, self._count, self._correlation
+        kept, square, level, ones_square = 1 - correlation, correlation * correlation, self._level, self._ones_square
+        kept_square, ones_lost = kept * kept, correlation * kept
+        best, slope, part = 0.0, 0.0, (0, 0)
+        for begin, end in pairs:
+            inner = end - begin - 1
+            own, ones = 1 + inner * kept_square, kept * (1 + inner * kept)
+            product = whitened[begin] + kept * (sums[end] - sums[begin + 1])
+            if end < count:
+                own, ones = own + square, ones - ones_lost
+                product -= correlation * whitened[end]
+            product -= level * ones
+            own -= ones * ones / ones_square
+            gain = product * product / own
+            if gain > best:
+                best, slope, part = gain, product / own, (begin, end)
+        if best <= ROUNDING * self._square or abs(slope) < ROUNDING:
             return NO_LEVEL
-        rest = self._square - gain
+        rest = self._square - best
         is_exact = rest <= ROUNDING * self._square
-        return FitLevel(begin, end, slope, math.inf if is_exact else math.sqrt(gain * (self._count - 2) / rest))
+        return FitLevel(*part, slope, math.inf if is_exact else math.sqrt(best * (count - 2) / rest))
 
-    def _gain(self, begin: int, end: int) -> _Gain:
-        """Return by how much a part reduces the sum of squares, and its slope."""
-        correlation, kept, inner = self._correlation, 1 - self._correlation, end - begin - 1
-        own, ones = 1 + inner * kept * kept, kept * (1 + inner * kept)
-        product = self._whitened[begin] + kept * (self._sums[end] - self._sums[begin + 1])
-        if end < self._count:
-            own, ones = own + correlation * correlation, ones - correlation * kept
-            product -= correlation * self._whitened[end]
-        product -= self._level * ones
-        own -= ones * ones / self._ones_square
-        return _Gain(product * product / own, product / own)
+    def _pairs(self, begins: range, ends: range) -> list[tuple[int, int]]:
+        return _pairs(self._count, begins, ends)
 
-    def _pairs(self, begins: Iterable[int], ends: Iterable[int]) -> Iterator[tuple[int, int]]:
-        last = self._count - self._least
-        for begin in begins:
-            for end in ends:
-                if self._least <= begin and end <= last and self._least <= end - begin <= self._most:
-                    yield begin, end
+
+@functools.lru_cache(maxsize=256)
+def _pairs(count: int, begins: range, ends: range) -> list[tuple[int, int]]:
+    """Return the parts of a series of so many values that are long enough, and leave enough beside them."""
+    least = max(_INTERVAL_LEAST_COUNT, int(_INTERVAL_LEAST_RATIO * count))
+    last, most = count - least, int(_INTERVAL_MOST_RATIO * count)
+    return [
+        (begin, end)
+        for begin in begins
+        if begin >= least
+        for end in range(ends.start, min(ends.stop, last + 1), ends.step)
+        if least <= end - begin <= most
+    ]
 
 
 def residuals(values: Sequence[float], base: Sequence[float]) -> list[float]:

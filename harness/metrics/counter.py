@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
 from harness.jtl.layout import READ_COLUMNS, Layout
-from harness.jtl.sample import JOB_MARK, thread_group_of
+from harness.jtl.sample import JOB_MARK, Sample, thread_group_of
 from harness.metrics.batches import BatchCounts
 from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
 from harness.metrics.figures import LabelCounts, cause_of, group_of
@@ -148,6 +148,8 @@ class _PlainReader:
     def __init__(self, file: CsvFile, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
         self.first: dict[str | None, dict[LabelKey, int]] = {group: {} for group in (None, *scope.thread_groups)}
+        # Rows without a message: they may be transactions that were cut, whose label the program has seen.
+        self.blank: list[tuple[int, Sample]] = []
         self.row_count = 0
         self.back_ms = 0
         self._file = file
@@ -196,10 +198,25 @@ class _PlainReader:
     def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:
         if (sample := rows.sample(line_number, fields)) is not None:
             self.row_count += 1
-            if key := self.tally.add(sample):
-                self.first[None].setdefault(key, offset)
-                if self.tally.by_thread_group:
-                    self.first.get(thread_group_of(sample.thread_name), {}).setdefault(key, offset)
+            has_messages = rows.layout is not None and "responseMessage" in rows.layout.index_of
+            if has_messages and not sample.message and sample.label not in self.tally.transaction_labels:
+                self.blank.append((offset, sample))
+            else:
+                self._count(offset, sample)
+
+    def add_blank(self) -> None:
+        """Count the rows without a message, once all labels of transactions are known."""
+        self.tally.transaction_labels |= {key.label for key in self.tally.labels if key.is_transaction}
+        for offset, sample in self.blank:
+            self._count(offset, sample)
+
+    def _count(self, offset: int, sample: Sample) -> None:
+        if key := self.tally.add(sample):
+            firsts = [self.first[None]]
+            if self.tally.by_thread_group:
+                firsts.append(self.first.get(thread_group_of(sample.thread_name), {}))
+            for first in firsts:
+                first[key] = min(offset, first.get(key, offset))
 
 
 def _lines(stream: BinaryIO, end: int) -> Iterator[bytes]:
@@ -215,6 +232,13 @@ def _whole(frames: Frames, plain: _PlainReader) -> SampleTally:
     order.back_ms = max(order.back_ms, back_ms, plain.back_ms)
     for group, own in tally.by_thread_group.items():
         _fill(own, frames, plain.first[group])
+    if plain.blank:
+        back_ms = order.back_ms
+        plain.add_blank()
+        order.back_ms = back_ms  # these rows were not the last ones
+        for name, first in plain.first.items():
+            own = tally if name is None else tally.by_thread_group[name]
+            own.labels = {key: own.labels[key] for key in sorted(own.labels, key=first.__getitem__)}
     return tally
 
 
@@ -237,7 +261,8 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
         cells.append([own.histogram])
         if tally.batch_count:
             own_batch = tally.batches[label_key][batch]
-            own_batch.merge(BatchCounts(Histogram(), counts.elapsed_sum_ms, counts.error_count))
+            sums_of_batch = counts.elapsed_sum_ms, counts.error_count, counts.received_bytes
+            own_batch.merge(BatchCounts(Histogram(), *sums_of_batch))
             cells[-1].append(own_batch.histogram)
         tally.note_start(first_ms)
     for number, histogram in _histograms(*frames.table(1)):

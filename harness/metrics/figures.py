@@ -11,7 +11,7 @@ from harness.base.records import build, fields_to_plain
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import JOB_MARK
 from harness.metrics import metric
-from harness.metrics.batches import Batches
+from harness.metrics.batches import Batches, plus
 from harness.metrics.histogram import Histogram
 
 TOTAL = "TOTAL"
@@ -69,11 +69,6 @@ class LabelCounts:
         if other.first_ms is not None:
             self.first_ms = other.first_ms if self.first_ms is None else min(self.first_ms, other.first_ms)
             self.last_ms = max(self.last_ms, other.last_ms)
-
-
-def plus(total: int | None, value: int | None) -> int | None:
-    """Return the sum; None (unknown) when either is None."""
-    return None if total is None or value is None else total + value
 
 
 @dataclass(frozen=True)

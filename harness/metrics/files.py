@@ -63,7 +63,7 @@ def read_tally(
             tally = _tally(file, given, replace(scope, file=number), columns, progress)
             dropped = tally.dropped
             if file.truncated:
-                dropped.note(0, file.truncated)
+                dropped.note(0, file.truncated, is_cut=True)
             file.check_unchanged()
         tally.names = tally.names or {number: given.name}
         if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
@@ -75,6 +75,10 @@ def read_tally(
             whole = tally
         else:
             whole.merge(tally)
+    if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
+        from harness.metrics.alike import refuse_alike  # imported late: most tables are of one file
+
+        refuse_alike([given for given in inputs if given.path], columns)
     return whole or scope.tally()
 
 

@@ -57,7 +57,7 @@ class LabelSeconds:
         self._keys: dict[LabelKey, int] = {}
         # By file, thread, label, and whether it is a transaction. Plain tuples, because every sample makes one and
         # takes another apart.
-        self._entries: dict[tuple[int, str, str, bool], tuple[int, Source | None]] = {}
+        self._entries: dict[tuple[int, str, str, str, bool], tuple[int, Source | None]] = {}
         # The cells are pairs of a key's number and a second, in order of appearance. Each sample has its cell.
         self._cells: dict[tuple[int, int], int] = {}
         self._received, self._sent = array("q"), array("q")
@@ -71,9 +71,9 @@ class LabelSeconds:
         """Count a sample of a file, which is a load generator of its own."""
         (
             start_ms, elapsed_ms, label, _, message, thread_name, _, _, received_bytes, sent_bytes, users,
-            _, _, count, error_count, _, _,
+            _, _, count, error_count, _, _, host,
         ) = sample  # fmt: skip
-        where = (file, thread_name, label, message.startswith(TRANSACTION_MESSAGE))
+        where = (file, host, thread_name, label, message.startswith(TRANSACTION_MESSAGE))
         number, source = self._entries.get(where) or self._entry(where)
         second = (start_ms + elapsed_ms) // MS_PER_S
         if (cell := self._cells.get((number, second))) is None:
@@ -101,14 +101,14 @@ class LabelSeconds:
         if users is not None and source:
             self.users.add_users(source, second, users)
 
-    def _entry(self, where: tuple[int, str, str, bool]) -> tuple[int, Source | None]:
+    def _entry(self, where: tuple[int, str, str, str, bool]) -> tuple[int, Source | None]:
         """Return the number of the key of a thread's label, and the source of its users if they count."""
-        file, thread_name, label, is_transaction = where
+        file, host, thread_name, label, is_transaction = where
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
         group = group_of(thread_name, label, self.once)
         number = self._keys.setdefault(LabelKey(group, label, is_transaction), len(self._keys))
-        source = Source(file, generator_of(thread_name)) if group in (LOAD, ONCE) else None
+        source = Source(file, generator_of(thread_name) or host) if group in (LOAD, ONCE) else None
         entry = self._entries[where] = (number, source)
         return entry
 

@@ -17,11 +17,13 @@ from harness.base.java import java_context
 from harness.jtl.csv import parse
 from harness.jtl.file_progress import ReadingProgress
 from harness.jtl.inputs import Input, Opened, raw
+from harness.jtl.sample import HOST_COLUMN
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError, Program
 from harness.metrics.tally import SampleTally, Scope, add_samples
 
 _COPY_BYTES = 1024 * 1024
+_HEADER_MOST_BYTES = 64 * 1024
 
 
 @contextmanager
@@ -50,6 +52,8 @@ def counted_tally(
 
     `text` is the file with its text, which may be a decompressed copy of `file`.
     """
+    if scope.closes_ms or _has_hosts(text.path):
+        return None
     try:
         java = java_context().get("java")
         classes = _classes() if java else None
@@ -85,6 +89,12 @@ def unpacked_tally(
         tally = scope.tally()
         add_samples(tally, parse(copy, name, tally.dropped, columns), file, progress)
         return tally
+
+
+def _has_hosts(path: Path) -> bool:
+    """Return whether a CSV JTL has the machine of each sample, a column that the counter does not read."""
+    with path.open("rb") as stream:
+        return HOST_COLUMN.encode() in stream.readline(_HEADER_MOST_BYTES)
 
 
 def _classes() -> Path | None:

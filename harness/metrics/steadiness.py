@@ -1,13 +1,13 @@
 """Decides whether a time series of a run (response times, throughput) changes: slowly, abruptly, or at its end.
 
-Change within the window: the logarithms of the series are fitted with steps, straight lines, two exponential decays,
-and intervals of another level, by generalised least squares with AR(1) errors, which depend on the
-previous second: neighbouring seconds resemble each other, and a test that ignores this takes noise for a trend. The
-correlation comes from the residuals of the best fit, corrected for the bias of short series. The largest t of these
-functions must stay below the 0.05 % value of Student's t with as many degrees of freedom as the series has independent
-values; those of steps and intervals, of which there are many more, below a multiple of it. Single outliers (garbage
-collections) are replaced by their neighbours' median before the fit (Hampel filter). As a guard against remaining
-outliers, the plain averages of 5 s on both sides must also differ by three standard errors.
+Change within the window: the logarithms of the series are fitted with steps and intervals of another level, by
+generalised least squares with AR(1) errors, which depend on the previous second: neighbouring seconds resemble each
+other, and a test that ignores this takes noise for a change. The correlation comes from the residuals of the best fit,
+corrected for the bias of short series. The largest t must stay below a multiple of the 0.05 % value of Student's t with
+as many degrees of freedom as the series has independent values. Trends and waves are the slow changes of `slow_noise`.
+Single outliers (garbage collections) are replaced by their neighbours' median before the fit (Hampel filter). As a
+guard against remaining outliers, the plain averages of 5 s on both sides of a step must also differ by three standard
+errors.
 
 Requests that arrive whatever the system does (an open load) build up queues by chance, for as long as a slow-down
 lasts. Intervals of such loads must be clearer.
@@ -27,19 +27,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import ROUNDING, BestFit, Fit, FitLevel, LevelFit, candidates, dot, residuals
+from harness.metrics.change_fit import ROUNDING, FitLevel, LevelFit, dot
+from harness.metrics.extremes import Extremes, extremes
+from harness.metrics.interval import Interval
+from harness.metrics.slow_noise import slow_ratio
 from harness.metrics.timeline import BATCH_S
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
 # The end must be slower or faster than the rest by this ratio, if the load is open or not.
-_END_RATIO = {False: 1.33, True: 2.0}
+_END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 1.25
 _BINS_MOST = 300
@@ -47,13 +50,20 @@ _SAMPLES_PER_BIN = 5.0
 _BINS_LEAST = 20
 _FIRST_CORRELATION = 0.3
 _ITERATIONS = 3
-# By these factors the largest t of a trend, of steps and of intervals exceeds Student's by chance: there are more and
-# more of them. The second factor is that of an open load.
-_TREND_T = {False: 1.0, True: 1.2}
-_STEP_T = {False: 1.1, True: 1.3}
+_SAME_CORRELATION = 0.01
+# By these factors the largest t of steps and of intervals exceeds Student's by chance: there are more and more of them.
+# The second factor is that of an open load.
+_STEP_T = {False: 1.1, True: 1.45}
 _INTERVAL_T = {False: 1.2, True: 1.85}
+# Several bursts must be clearer: what they leave of noise that lasts resembles itself less.
+_BURSTS_T, _BURSTS_MOST = {False: 3.0, True: 4.0}, 3
+# Chance exceeds this likelihood ratio of slow changes in less than one of 100 runs; of so many values at most.
+_SLOW_LIMIT = {False: 9.0, True: 10.0}
+_SLOW_COUNT_MOST = 120
 # An interval must differ from the rest by this ratio, and by this share of all time × value.
 _INTERVAL_RATIO = 1.15
+# A level of a short series must differ by this ratio; it has so many values.
+_LEVEL_RATIO, _LEVEL_VALUES_LEAST = 1.1, 10
 _INTERVAL_EFFECT_RATIO = 0.03
 # So must a step; a small one that concerns little of the window moves no average.
 _PARTS_EFFECT_RATIO = 0.015
@@ -82,37 +92,51 @@ T_VALUES = {
 class WindowChange:
     """The values before and after a change that begins `at_s` seconds after the start of the series.
 
-    With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With
-    `is_gradual` the series changes all the time; the values are then the averages of its first and last third.
+    With `until_s` the change ends there: `after` is the average until then, `before` that of the rest. With `parts` the
+    series changes all the time; the values are then those of these two parts, in order of time, which differ most.
     """
 
     at_s: int
     before: float
     after: float
-    is_gradual: bool = False
     until_s: int | None = None
+    parts: tuple[Interval, Interval] | None = None
+
+    @classmethod
+    def of(cls, found: Extremes) -> WindowChange:
+        """Return the change between the parts that differ most."""
+        least, greatest = (found.least_in, found.least), (found.greatest_in, found.greatest)
+        (first, before), (last, after) = sorted((least, greatest))
+        return cls(first.from_s, before, after, parts=(first, last))
 
 
 @dataclass(frozen=True)
 class _Series:
     """A series without outliers: the logarithms of `known`, pairs of a second and its value.
 
-    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share.
+    `values` has one value per second. `noise` is the variance of the logarithms that neighbours cannot share, `memory`
+    for how many logarithms noise resembles itself.
     """
 
     known: Sequence[tuple[int, float]]
     logs: Sequence[float]
     values: Sequence[float | None]
     noise: float
+    memory: float = 0.0
 
 
 def find_change(
-    values: Sequence[float | None], per_second: float, are_counts: bool = False, is_open: bool = False
+    values: Sequence[float | None],
+    per_second: float,
+    are_counts: bool = False,
+    is_open: bool = False,
+    memory_s: float = 0.0,
 ) -> WindowChange | None:
     """Return the clearest change of a series with one value per second; None when there is none.
 
     `per_second` is the average number of samples per value; with few samples, seconds are combined. Counts
     (`are_counts`) also vary by chance, which hides their correlation. `is_open`: requests do not wait for answers.
+    Requests that wait for each other resemble each other for `memory_s`.
     """
     width_s = max(1, math.ceil(len(values) / _BINS_MOST), math.ceil(_SAMPLES_PER_BIN / max(per_second, 0.01)))
     bins = [_known_mean(values[start : start + width_s]) for start in range(0, len(values) - width_s + 1, width_s)]
@@ -125,8 +149,25 @@ def find_change(
         raw = [value for _, value in known]
         return WindowChange(known[ended][0], fmean(raw[:ended]), fmean(raw[ended:]))
     noise = 1 / (per_second * width_s) if are_counts else 0.0
-    series = _Series(known, _without_outliers(logs), values, noise)
+    series = _Series(known, _without_outliers(logs), values, noise, memory_s / width_s)
     return _change_within(series, is_open)
+
+
+def find_level(values: Sequence[float]) -> WindowChange | None:
+    """Return the clearest step or interval of another level of a short series without gaps; None without one.
+
+    The values are means of many samples. A level must be clear, and differ as much as averages of two runs may.
+    """
+    if len(values) < _LEVEL_VALUES_LEAST or min(values) <= 0:
+        return None
+    series = _Series(list(enumerate(values)), [math.log(value) for value in values], values, 0.0)
+    for is_interval, limit in ((False, _STEP_T[True]), (True, _INTERVAL_T[True])):
+        level = _best_level(series, is_interval=is_interval)
+        if level.t > limit and abs(level.slope) > math.log(_LEVEL_RATIO):
+            inside, outside = values[level.begin : level.end], [*values[: level.begin], *values[level.end :]]
+            until = level.end if is_interval else None
+            return WindowChange(level.begin, fmean(outside), fmean(inside), until_s=until)
+    return None
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
@@ -175,35 +216,49 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
 def _change_within(series: _Series, is_open: bool) -> WindowChange | None:
     """Return the clearest step, trend or interval of another level of a series; None without one."""
     step, interval = (_best_level(series, is_interval=is_interval) for is_interval in (False, True))
-    trend = _best_trend(series)
-    count = len(series.logs)
-    thirds = count // 3, count - count // 3
+    slow = math.sqrt(_slow_ratio(series) / _SLOW_LIMIT[is_open])
     # The clearest first; of equal ones the simplest.
     shapes: list[tuple[float, Callable[[], WindowChange | None]]] = [
-        (step.t / _STEP_T[is_open], partial(_two_parts, series, (step.begin, step.begin), step.slope)),
-        (trend.t / _TREND_T[is_open], partial(_two_parts, series, thirds, trend.slope)),
+        (step.t / _STEP_T[is_open], partial(_two_parts, series, step)),
+        (slow, partial(_slow_change, series)),
         (interval.t / _INTERVAL_T[is_open], partial(_interval, series, interval)),
+        (_bursts_t(series) / _BURSTS_T[is_open], partial(_slow_change, series)),
     ]
     changes = (change() for ratio, change in sorted(shapes, key=itemgetter(0), reverse=True) if ratio > 1)
     return next((change for change in changes if change), None)
 
 
-def _two_parts(series: _Series, parts: tuple[int, int], size: float) -> WindowChange | None:
-    """Return the change from the first part of a series to the last; None when it is too small or by outliers.
-
-    `parts` are the end of the first part and the begin of the last.
-    """
-    at_s, rest_s = (series.known[part][0] for part in parts)
-    first, last = series.values[:at_s], series.values[rest_s:]
+def _two_parts(series: _Series, step: FitLevel) -> WindowChange | None:
+    """Return the change at a step of a series; None when it is too small or by outliers."""
+    at_s = series.known[step.begin][0]
+    first, last = series.values[:at_s], series.values[at_s:]
     before, after = _known_mean(first), _known_mean(last)
-    is_large = abs(size) > math.log(_COUNTS_RATIO if series.noise else PRACTICAL_RATIO)
+    is_large = abs(step.slope) > math.log(_least_ratio(series))
     is_clear = _plain_t(first, last) > (_COUNTS_PLAIN_T if series.noise else _PLAIN_T)
     if before is None or after is None or not is_large or not is_clear:
         return None
     effect = min(len(first), len(last)) / len(series.values) * abs(after - before) / max(before, after)
-    if effect <= _PARTS_EFFECT_RATIO:
+    return WindowChange(at_s, before, after) if effect > _PARTS_EFFECT_RATIO else None
+
+
+def _slow_change(series: _Series) -> WindowChange | None:
+    """Return the change between the parts of a third that differ most; None when it is too small."""
+    known = [0.0 if value is None else 1.0 for value in series.values]
+    parts = extremes([value or 0.0 for value in series.values], known)
+    if parts is None or parts.least <= 0 or parts.greatest / parts.least <= _least_ratio(series):
         return None
-    return WindowChange(at_s, before, after, is_gradual=parts[0] != parts[1])
+    return WindowChange.of(parts)
+
+
+def _least_ratio(series: _Series) -> float:
+    return _COUNTS_RATIO if series.noise else PRACTICAL_RATIO
+
+
+def _slow_ratio(series: _Series) -> float:
+    """Return the likelihood ratio of slow changes; 0 where the series is too short beside the memory of its noise."""
+    width = max(math.ceil(len(series.logs) / _SLOW_COUNT_MOST), math.ceil(series.memory / 2))
+    means = [fmean(series.logs[begin : begin + width]) for begin in range(0, len(series.logs) - width + 1, width)]
+    return slow_ratio(means) if len(means) >= _BINS_LEAST else 0.0
 
 
 def _interval(series: _Series, level: FitLevel) -> WindowChange | None:
@@ -229,32 +284,41 @@ def _best_level(series: _Series, *, is_interval: bool) -> FitLevel:
     best = fit.best_interval if is_interval else fit.best_step
     level = best(correlation)
     for _ in range(_ITERATIONS):
-        if level.t and math.isfinite(level.t):
-            correlation = _correlation(fit.residuals(level), series.noise)
-            if is_interval:
-                error = math.sqrt((1 - correlation * correlation) / len(series.logs))
-                correlation = min(correlation + error, _CORRELATION_MOST)
-            level = best(correlation)
+        if not level.t or not math.isfinite(level.t):
+            break
+        before, correlation = correlation, _correlation(fit.residuals(level), series.noise)
+        if is_interval:
+            error = math.sqrt((1 - correlation * correlation) / len(series.logs))
+            correlation = min(correlation + error, _CORRELATION_MOST)
+        if abs(correlation - before) < _SAME_CORRELATION:
+            break
+        level = best(correlation)
     return level._replace(t=level.t / _largest_t(len(series.logs), correlation))
+
+
+def _bursts_t(series: _Series) -> float:
+    """Return the t of the clearest of several intervals, as `_best_level`: the noise is what all of them leave."""
+    if series.memory * _BINS_LEAST > len(series.logs):
+        return 0.0
+    logs, correlation, best = list(series.logs), _FIRST_CORRELATION, 0.0
+    for _ in range(_BURSTS_MOST):
+        level = LevelFit(logs).best_interval(correlation)
+        if not level.t:
+            break
+        inside, outside = logs[level.begin : level.end], [*logs[: level.begin], *logs[level.end :]]
+        change = fmean(inside) - fmean(outside)
+        if abs(change) > math.log(_INTERVAL_RATIO):
+            best = max(best, abs(change) * math.sqrt(len(inside)))
+        logs[level.begin : level.end] = [value - change for value in inside]
+    rests = [value - fmean(logs) for value in logs]
+    correlation = _correlation(rests, series.noise)
+    error = math.sqrt(dot(rests, rests) / len(rests) * (1 + correlation) / (1 - correlation))
+    return best / max(error, ROUNDING) / _largest_t(len(logs), correlation)
 
 
 def _largest_t(count: int, correlation: float) -> float:
     """Return the t that chance exceeds in 0.05 % of series of so many correlated values."""
     return t_value(count * (1 - correlation) / (1 + correlation) - 2)
-
-
-def _best_trend(series: _Series) -> BestFit:
-    """Return the best of a line and the decays; its slope is over the series, its t in units as in `_best_level`."""
-    functions = candidates(len(series.logs))
-    fit, correlation = Fit(series.logs, functions), _FIRST_CORRELATION
-    best = fit.best(correlation)
-    for _ in range(_ITERATIONS):
-        if math.isfinite(best.t):
-            correlation = _correlation(residuals(series.logs, functions[best.index].values), series.noise)
-            best = fit.best(correlation)
-    values = functions[best.index].values
-    size, limit = abs(best.slope) * (max(values) - min(values)), _largest_t(len(series.logs), correlation)
-    return replace(best, slope=size, t=best.t / limit)
 
 
 def _correlation(residuals: Sequence[float], noise: float) -> float:

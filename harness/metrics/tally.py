@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.units import MS_PER_S
 from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.sample import TRANSACTION_MESSAGE, Dropped, Sample, generator_of, thread_group_of
-from harness.metrics.batches import BatchCounts, Batches
+from harness.metrics.batches import BatchCounts, Batches, plus
 from harness.metrics.figures import (
     GROUPS,
     LOAD,
@@ -23,7 +24,6 @@ from harness.metrics.figures import (
     LabelFigures,
     cause_of,
     group_of,
-    plus,
 )
 from harness.metrics.interval import IntervalMs
 from harness.metrics.timeline import Order, SecondSeries, Source
@@ -39,6 +39,10 @@ KINDS_MAX = 5000
 OTHER_CAUSES = "(other causes)"
 # So many labels of threads are remembered with their counts; a load has many more rows than users times labels.
 _ENTRIES_MAX = 100_000
+
+
+# What a request says that JMeter interrupted: by the connection it waited for, or by the client library.
+_CLOSED = re.compile(r"Socket closed|[Ii]nterrupted|[Aa]borted|Connection pool shut down|closed by interrupt")
 
 
 class LabelKey(NamedTuple):
@@ -93,7 +97,8 @@ class Scope:
     are counted. With `batch_count`, samples are also counted per batch, that is, in this many equal parts of the
     window. `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The
     samples of each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is
-    counted next.
+    counted next. JMeter closes what an open load waits for when it ends: such failures from `closes_ms` on (ms since
+    1970) are not the system's; None for no such load.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -103,6 +108,7 @@ class Scope:
     with_timeline: bool = True
     thread_groups: tuple[str, ...] = ()
     then_window: bool = False
+    closes_ms: int | None = None
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
@@ -123,6 +129,12 @@ class SampleTally:
         own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
         self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
+        self.transaction_labels: set[str] = set()
+        # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
+        self.cut, self.untimed = Counter[str](), Counter[str]()
+        # Requests that JMeter closed at the end of the load, by label; also in no table.
+        self.closed = Counter[str]()
+        self.closes_ms = scope.closes_ms
         self.once = frozenset(scope.once_labels)
         self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
         self.batches: dict[LabelKey, dict[int, BatchCounts]] = defaultdict(lambda: defaultdict(BatchCounts))
@@ -145,17 +157,27 @@ class SampleTally:
         """Count one sample; return its key in `labels`, None when its group or its end is out of scope."""
         (
             start_ms, elapsed_ms, label, code, message, thread_name, _, failure, received_bytes, sent_bytes, users,
-            latency_ms, connect_ms, sample_count, error_count, group_users, _,
+            latency_ms, connect_ms, sample_count, error_count, group_users, _, host,
         ) = sample  # fmt: skip
         end_ms = start_ms + elapsed_ms
         window_ms = self.window_ms
         if window_ms and not window_ms.from_ms <= end_ms < window_ms.to_ms:
             return None
+        if error_count and self.closes_ms and end_ms >= self.closes_ms and _CLOSED.search(f"{code} {message}"):
+            self.closed[label] += sample_count
+            return None
+        is_transaction = message.startswith(TRANSACTION_MESSAGE)
+        if not message and label in self.transaction_labels:
+            self.cut[label] += sample_count
+            return None
+        if is_transaction and not (thread_name or elapsed_ms):
+            self.untimed[label] += sample_count
+            return None
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))
-        is_transaction = message.startswith(TRANSACTION_MESSAGE)
-        known = self._entries.get((thread_name, label, is_transaction))
-        key, source, counts = known or self._entry(thread_name, label, is_transaction)
+        thread = f"{host} {thread_name}" if host else thread_name
+        known = self._entries.get((thread, label, is_transaction))
+        key, source, counts = known or self._entry(thread_name, label, is_transaction, host)
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
@@ -163,6 +185,7 @@ class SampleTally:
             batch.histogram.add(each_ms, sample_count)
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
+            batch.received_bytes = plus(batch.received_bytes, received_bytes)
         counts.elapsed_sum_ms += elapsed_ms
         counts.error_count += error_count
         counts.received_bytes = plus(counts.received_bytes, received_bytes)
@@ -191,15 +214,21 @@ class SampleTally:
     @property
     def row_count(self) -> int:
         """How many rows were read, also those that could not be used; a row of several samples counts as these."""
-        return sum(code.sample_count for code in self.codes.values()) + self.dropped.count
+        beside = self.cut.total() + self.untimed.total() + self.closed.total()
+        return sum(code.sample_count for code in self.codes.values()) + beside + self.dropped.count
 
-    def _entry(self, thread_name: str, label: str, is_transaction: bool) -> tuple[LabelKey, Source, LabelCounts]:
+    def _entry(
+        self, thread_name: str, label: str, is_transaction: bool, host: str
+    ) -> tuple[LabelKey, Source, LabelCounts]:
         """Return where the samples of a thread with this label are counted, and remember it."""
         key = LabelKey(group_of(thread_name, label, self.once), label, is_transaction)
-        source = Source(self.file, generator_of(thread_name))
+        source = Source(self.file, generator_of(thread_name) or host)
         if len(self._entries) >= _ENTRIES_MAX:
             self._entries.clear()
-        entry = self._entries[thread_name, label, is_transaction] = key, source, self.counts(key, source)
+        if is_transaction:
+            self.transaction_labels.add(label)
+        thread = f"{host} {thread_name}" if host else thread_name
+        entry = self._entries[thread, label, is_transaction] = key, source, self.counts(key, source)
         return entry
 
     def counts(self, key: LabelKey, source: Source) -> LabelCounts:
@@ -254,6 +283,10 @@ class SampleTally:
         for group, own in other.by_thread_group.items():
             self.by_thread_group[group].merge(own)
         self.dropped.merge(other.dropped, 0)
+        self.transaction_labels |= other.transaction_labels
+        self.cut += other.cut
+        self.untimed += other.untimed
+        self.closed += other.closed
         self.names.update(other.names)
         self.stored.update(other.stored)
 

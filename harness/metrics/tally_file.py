@@ -120,6 +120,9 @@ class _Dropped:
     first: tuple[tuple[int, str], ...]
     header_lines: tuple[int, ...]
     unknown: tuple[str, ...] = ()
+    torn_end_count: int = 0
+    cut_count: int = 0
+    surplus: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,8 @@ class _Content:
     transactions: _Series
     dropped: _Dropped
     silences: Silences | None
+    cut: tuple[tuple[str, int], ...] = ()
+    untimed: tuple[tuple[str, int], ...] = ()
 
 
 def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
@@ -158,13 +163,19 @@ def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
         "errors": _columns(_Errors, ((*key, *vars(kind).values()) for key, kind in tally.kinds.items())),
         "requests": _series(tally.requests),
         "transactions": _series(tally.transactions),
-        # Only files of other tools have something unknown: all other tallies are those of earlier versions.
-        "dropped": {key: value for key, value in vars(tally.dropped).items() if value or key != "unknown"},
+        "dropped": _dropped(tally.dropped),
         "silences": silences and silences.to_plain(),
+        **{name: sorted(counts.items()) for name, counts in (("cut", tally.cut), ("untimed", tally.untimed)) if counts},
     }
     text = json.dumps(data, separators=(",", ":")).encode()
     assert text.startswith(TALLY_SIGN)
     return gzip.compress(text, _PACK_LEVEL, mtime=0)
+
+
+def _dropped(dropped: Dropped) -> dict[str, object]:
+    """Return the dropped records; a tally without something unknown and torn is one of earlier versions."""
+    data = {**vars(dropped), "surplus": sorted(dropped.surplus.items())}
+    return {key: value for key, value in data.items() if value or key in ("count", "first", "header_lines")}
 
 
 def _columns(kind: type, rows: Iterable[tuple[object, ...]]) -> dict[str, list[object]]:
@@ -232,7 +243,10 @@ class _Reader:
         """Return the tally."""
         content, tally, dropped = self._content, self._tally, self._content.dropped
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists)
+        ends = (_whole(dropped.torn_end_count, "torn_end_count"), _whole(dropped.cut_count, "cut_count"))
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus))
+        tally.cut.update(dict(content.cut))
+        tally.untimed.update(dict(content.untimed))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))
         for number, (name, back_ms) in enumerate(zip(content.files, content.back_ms, strict=True), self._first_file):
             tally.names[number] = name

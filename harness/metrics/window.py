@@ -22,19 +22,15 @@ Sources: K. P. White, "An effective truncation heuristic for bias reduction in s
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
 from harness.metrics.timeline import BATCH_S, SecondFigures
-
-if TYPE_CHECKING:
-    from harness.metrics.steadiness import WindowChange
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCHES_NEEDED = 10
@@ -44,12 +40,12 @@ STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 _BATCHES_LEFT = 5
 # A number of users counts as a level when it lasts at least three seconds.
 _LEVEL_LEAST_S = 3
-# The users of a closed load are the same in this share of the seconds.
-_CONSTANT_RATIO = 0.9
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
+# How the reason of a window begins of which too few intervals have samples.
+_SPARSE = "only"
 # After a stall, users leave within this many seconds of the next answers.
 _LEAVING_S = 2
 
@@ -88,6 +84,11 @@ class Window:
     def is_too_short(self) -> bool:
         """Whether too little is left between ramp-up and tail to find out whether it is steady."""
         return self.is_steady is False and self.length_s < STEADY_LEAST_S
+
+    @property
+    def is_too_sparse(self) -> bool:
+        """Whether too few intervals have samples to find out whether it is steady."""
+        return self.is_steady is False and self.reason.startswith(_SPARSE)
 
     @classmethod
     def whole(cls, run_s: int) -> Window:
@@ -164,7 +165,8 @@ def describe(window: Window) -> str:
     else:
         measured = f"Measured window: {window.from_s} s to {window.to_s} s of {window.run_s} s"
     if window.is_steady is not None:
-        measured += " (steady)" if window.is_steady else " (not steady)"
+        is_untold = window.is_too_short or window.is_too_sparse
+        measured += " (steady)" if window.is_steady else " (too short to tell)" if is_untold else " (not steady)"
     cuts = []
     if window.ramp_cut_s:
         cuts.append("first second" if window.ramp_cut_s == 1 else f"ramp-up {window.ramp_cut_s} s")
@@ -208,16 +210,24 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     if len(means) < BATCHES_NEEDED:
         reason = _too_short(length_s)
     elif known_count < BATCHES_NEEDED:
-        reason = f"only {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
+        reason = (
+            f"{_SPARSE} {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
+        )
     else:
         cut = warm_up_batches(means)
         is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
         full = Interval(from_s, to_s)
         # While queues fill, responses get slower: MSER-5 does not always cut that.
         cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
-        reasons = {cut: _change(seconds, Interval(from_s + cut * BATCH_S, to_s), is_open=is_open) for cut in cuts}
-        cut = next((cut for cut in cuts if not reasons[cut]), cuts[0])
-        reason = reasons[cut]
+        reason = _change(seconds, Interval(from_s + cuts[0] * BATCH_S, to_s), is_open=is_open)
+        cut = cuts[0]
+        if (
+            reason
+            and cuts[1] != cut
+            and not _change(seconds, Interval(from_s + cuts[1] * BATCH_S, to_s), is_open=is_open)
+        ):
+            cut, reason = cuts[1], ""
+        reason = reason or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
         kind=STEADY,
@@ -269,15 +279,19 @@ def _filling_s(seconds: Sequence[SecondFigures]) -> int:
 
 
 def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool) -> str:
-    """Return a text of how response times, else throughput, change within the window; "" when it is steady."""
-    from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
+    """Return a text of which number depends on when one looks at the window; "" when it is steady."""
+    from harness.metrics.one_state import window_difference  # imported late: only a steady window needs it
 
-    counted = seconds[window.from_s : window.to_s]
-    if change := _response_change(counted, is_open=is_open):
-        return _change_text("response times", change, "{:.0f} ms".format, window.from_s)
-    counts = [float(second.sample_count) for second in counted]
-    change = find_change(counts, _mean(counts), are_counts=True, is_open=is_open or not _are_users_constant(counted))
-    return _change_text("throughput", change, "{:.1f}/s".format, window.from_s) if change else ""
+    difference = window_difference(seconds[window.from_s : window.to_s], is_open=is_open)
+    return difference.text(window.from_s) if difference else ""
+
+
+def _growth(seconds: Sequence[SecondFigures], full: Interval, *, is_open: bool) -> str:
+    """Return a text of how the requests in flight grow from the beginning on; "" where they do not."""
+    from harness.metrics.one_state import flight_difference  # imported late: only a steady window needs it
+
+    difference = flight_difference(seconds[full.from_s : full.to_s], is_open=is_open)
+    return difference.text(full.from_s) if difference else ""
 
 
 def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int, *, is_open: bool) -> str:
@@ -289,39 +303,15 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     from_s = full.from_s + _filling_s(seconds[counted_s : full.to_s])
     if counted_s - from_s < _SLOW_DOWN_LEAST_S:
         return ""
-    change = _response_change(seconds[from_s : full.to_s], is_open=is_open)
-    if change is None or change.after <= change.before:
+    from harness.metrics.one_state import response_difference  # imported late: only a steady window needs it
+
+    difference = response_difference(seconds[from_s : full.to_s], is_open=is_open)
+    if difference is None or difference.change.after <= difference.change.before:
         return ""
+    change = difference.change
     first = _average_ms(seconds[from_s : from_s + change.at_s])
     is_slow_start = first is None or first > math.sqrt(change.before * change.after)
-    return "" if is_slow_start else _change_text("response times", change, "{:.0f} ms".format, from_s)
-
-
-def _response_change(seconds: Sequence[SecondFigures], *, is_open: bool) -> WindowChange | None:
-    """Return the change of the response times per second, ms; None when there is none."""
-    from harness.metrics.steadiness import find_change  # imported late: only a steady window needs it
-
-    per_second = sum(second.sample_count for second in seconds) / len(seconds)
-    averages = [second.elapsed_sum_ms / second.sample_count if second.sample_count else None for second in seconds]
-    return find_change(averages, per_second, is_open=is_open or not _are_users_constant(seconds))
-
-
-def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
-    """Return whether nearly all seconds have the same number of active users."""
-    users = [second.active_users for second in seconds if second.active_users is not None]
-    return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
-
-
-def _change_text(what: str, change: WindowChange, text: Callable[[float], str], from_s: int) -> str:
-    before, after = text(change.before), text(change.after)
-    if change.is_gradual:
-        return f"{what} kept changing: first third {before}, last third {after}"
-    at_s = from_s + change.at_s
-    if change.until_s is not None:
-        until_s = from_s + change.until_s
-        verb = "was" if what == "throughput" else "were"
-        return f"{what} {verb} {after} from {at_s} to {until_s} s, otherwise {before}"
-    return f"{what} changed at {at_s} s: {before} before, {after} after"
+    return "" if is_slow_start else f"the {difference.figure.name} was {difference.when(from_s)}"
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -68,6 +68,7 @@ def json_object(view: View, percentiles: Sequence[str]) -> dict[str, Any]:
         "whole": _group(view.whole, percentiles) if view.whole else None,
         "remarks": list(view.remarks),
         "caveats": to_plain(summary.warnings),
+        "account": to_plain(summary.account),
         "dropped_count": summary.dropped_count,
         "dropped_first": [list(dropped) for dropped in summary.dropped_first],
     }

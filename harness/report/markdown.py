@@ -22,6 +22,7 @@ from harness.metrics.window import describe
 from harness.plan.goal import Goal
 from harness.plan.load.model import CLOSED
 from harness.report import machine
+from harness.report.account_table import account_table
 from harness.report.charts.chart import Chart
 from harness.report.charts.cloudwatch import cloud_notes, cloud_table
 from harness.report.charts.run_charts import RunCharts
@@ -55,6 +56,9 @@ LOAD_PERCENTILES = percentiles(Table.REPORT)
 GOAL_HEADS = ("goal", "measured", "result")
 # Warnings about these parts are printed below them.
 _PRINTED_BELOW = (ReportPart.VERDICT, ReportPart.WINDOW)
+_RATES_OF_LABELS = (
+    "Each rate covers the time from the first start to the last end of its own row: they do not add up to TOTAL."
+)
 _COLUMN_PARTS = {COUNT.key: ReportPart.COUNT, MEDIAN.key: ReportPart.MEDIAN, ERROR_RATIO.key: ReportPart.ERRORS}
 
 
@@ -136,7 +140,8 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.whole:
         columns = _columns(summary.whole)
         titled_tables += [
-            (f"{title_of(part)}, the whole run", page_tables(part, columns)) for part in parts_of(summary.whole)
+            (f"{title_of(part)}, the whole run", f"{page_tables(part, columns)}\n\n{_RATES_OF_LABELS}")
+            for part in parts_of(summary.whole)
         ]
     others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))
     return titled_tables + [(title_of(part), side_tables(part)) for part in others]
@@ -245,6 +250,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         summary=summary,
         observed=observed,
         run=run,
+        account_table=account_table(summary.account),
         first_screen=_first_screen(summary, image(first, folder) if first else ""),
         goal_table=goal_table(summary.verdict),
         job_tables=job_tables(summary.jobs),

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from harness.base import units
 from harness.base.command import changed_command
+from harness.judge.account import one_state
 from harness.judge.result import NextStep
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
-from harness.judge.warnings import RunWarning, Severity, not_steady, too_few_samples, too_short
+from harness.judge.warnings import RunWarning, Severity, too_few_samples, too_short
 from harness.metrics.metric import ERRORS, METRICS
 from harness.run.record import RunRecord
 
@@ -18,8 +19,9 @@ from harness.run.record import RunRecord
 _RUN = re.compile(r"(?:make|lth) (?:run|soak)\b|\S*scripts/run\b")
 # The option with which the warning too-short says how long is enough.
 _LONG_ENOUGH = re.compile(r"(?:DURATION|--duration)=(\S+?)\.?(?=\s|$)")
+_REQUESTS = re.compile(r"(?:REQUESTS|--requests)=(\d+)")
 # Doubts that a longer run removes.
-_SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, not_steady.WARNING.code)
+_SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, one_state.LINE.code)
 
 
 def next_steps(run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning]) -> tuple[NextStep, ...]:
@@ -45,10 +47,12 @@ def _without_doubt(run: RunRecord, warnings: Sequence[RunWarning]) -> NextStep:
     first = next((one for one in warnings if one.severity is Severity.DOUBTFUL), None)
     if first is None or first.code not in _SHORT:
         return NextStep("Remove the cause of the first doubt, and run again", _again(run))
-    enough = _LONG_ENOUGH.search(first.text)
+    enough, requests = _LONG_ENOUGH.search(first.text), _REQUESTS.search(first.text)
     duration_s = run.load.duration_s
     if enough:
         return NextStep("Run long enough", _again(run, duration=enough[1]))
+    if requests:
+        return NextStep("Send enough requests", _again(run, requests=requests[1]))
     if duration_s and not run.load.loads:
         return NextStep("Run longer", _again(run, duration=f"{units.number_text(2 * duration_s)}s"))
     return NextStep("Run longer", _again(run))

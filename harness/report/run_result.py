@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.services import Services
 from harness.jtl.tools.summary import SummaryRow
+from harness.judge.account import AccountLine
 from harness.judge.jobs import JobRun, durations_of
 from harness.judge.result import Result
 from harness.judge.summary import RunSummary
@@ -116,6 +117,7 @@ class RunResult:
     growths: tuple[Growth, ...] = ()
     jobs: tuple[JobRun, ...] = ()
     services: Services | None = None
+    account: tuple[AccountLine, ...] = ()
 
     @property
     def stated(self) -> Result:
@@ -178,4 +180,5 @@ class RunResult:
             growths=observed.growths,
             jobs=summary.jobs,
             services=observed.services,
+            account=summary.account,
         )

@@ -21,6 +21,7 @@ from harness.judge.warnings import explained
 from harness.metrics.figures import LOAD, Group, LabelFigures
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.window import describe
+from harness.report.account_table import account_line
 from harness.report.columns import Column
 from harness.report.first_screen import SHAPES
 from harness.report.key_figures import (
@@ -59,7 +60,8 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
     left_out = ", ".join(dict.fromkeys(title for table in tables for title in table.left_out))
     for note in filter(None, (_legend(tables), f"columns that do not fit: {left_out}" if left_out else "")):
         console.print(Text(note, style="dim"))
-    for text in (*view.remarks, *(warning.text for warning in view.summary.warnings)):
+    account = account_line(view.summary.account)
+    for text in (*view.remarks, *(warning.text for warning in view.summary.warnings), *filter(None, (account,))):
         console.print(Text(one_line(text)))
 
 
@@ -243,6 +245,8 @@ def _remarks(summary: RunSummary) -> Iterator[ScreenLine]:
         yield ScreenLine(((f"{left_out}: see the report.", _QUIET),))
     if summary.window.run_s:
         yield ScreenLine(((describe(summary.window), ""),), 2)
+        if text := account_line(summary.account):
+            yield ScreenLine(((text, ""),), 2)
     if error := first_error(summary):
         yield ScreenLine(((one_line(error), ""),), 2)
     if summary.generators:

@@ -46,6 +46,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
             **{key: data["observed"].get(key, []) for key in ("profiles", "databases")},
             "whole": _label(data["whole"]["total"]) if data["whole"] else None,
             "result": data.get("result"),
+            "account": data.get("account", []),
         }
         return build(RunResult, fields)
     except (AttributeError, KeyError, TypeError, ValueError):

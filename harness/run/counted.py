@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base.errors import UsageError
+from harness.base.units import MS_PER_S
 from harness.jtl.inputs import Input
 from harness.metrics.files import read_tally
 from harness.metrics.tally import SampleTally, Scope
@@ -35,9 +36,18 @@ def count_run(directory: RunDirectory) -> CountedRun | None:
         return None
     jtls = jtls_of(directory, run)
     groups = tuple(load.thread_names for load in run.load.loads or ())
-    scope = Scope(run.once_labels, thread_groups=groups, then_window=True)
+    scope = Scope(run.once_labels, thread_groups=groups, then_window=True, closes_ms=closes_ms(run))
     has_parts = any(one.machine for one in run.generators)  # whether one has the rows of another, their launcher knows
     return CountedRun(run, jtls, scope, read_tally(_inputs(run, jtls), scope, may_be_alike=has_parts))
+
+
+def closes_ms(run: RunRecord) -> int | None:
+    """Return when JMeter began to close the requests of open loads (ms since 1970); None where it closed none."""
+    closing = [group for group in run.groups if group.closed and any(group.arrivals or ())]
+    # The last arrivals come within the last second of the load.
+    lasts = [max(at for at, made in enumerate(group.arrivals or ()) if made) for group in closing]
+    ends_s = [group.from_s + group.step_s * last for group, last in zip(closing, lasts, strict=True)]
+    return min(ends_s) * MS_PER_S if ends_s else None
 
 
 def jtls_of(directory: RunDirectory, run: RunRecord) -> tuple[tuple[str, Path], ...]:

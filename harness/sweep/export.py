@@ -80,6 +80,7 @@ def _level(level: Level) -> dict[str, Any]:
                 "name": run.name,
                 "state": run.verdict.state if run.verdict else None,
                 "caveats": list(run.warning_codes),
+                "account": to_plain(run.account),
                 **to_plain(run.figures),
             }
             for run in level.runs

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
+from harness.judge.account import users_time
 from harness.judge.verdict import VALID
-from harness.judge.warnings import littles_law
 from harness.metrics.metric import ERRORS, MEDIAN, METRICS, P95, THROUGHPUT, Table, columns_of_runs
 from harness.plan.goal import Goal
 from harness.report.first_screen import ROWS_MOST
@@ -114,7 +114,7 @@ def level_table(sweep: Sweep, analysis: SweepAnalysis, links: Mapping[str, str])
     is_shown = {
         "success_rate_per_s": has_errors(levels),
         "slowest_label_ms": goal is not None and goal.each_average_ms is not None,
-        "cycle_ms": any(littles_law.WARNING.code in run.warning_codes for run in sweep.runs),
+        "cycle_ms": any(users_time.LINE.code in run.warning_codes for run in sweep.runs),
     }
     columns = [one for one in COLUMNS if knows(levels, one.figure) and is_shown.get(one.figure, True)]
     has_goal = goal not in (None, Goal())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.cloudwatch.points import CloudMetrics
+from harness.judge.account import AccountLine
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, too_few_samples
 from harness.metrics.metric import Table, metrics_of
@@ -110,6 +111,7 @@ class LevelRun:
     heap_uses: tuple[HeapUse, ...] = ()
     recorded: tuple[RecordedUse, ...] = ()
     databases: tuple[DatabaseUse, ...] = ()
+    account: tuple[AccountLine, ...] = ()
 
     @property
     def warning_codes(self) -> tuple[str, ...]:
@@ -281,6 +283,7 @@ def level_run(result: RunResult) -> LevelRun:
         heap_uses=result.heap_uses,
         recorded=result.recorded,
         databases=result.databases,
+        account=result.account,
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from harness.base import units
 from harness.base.plain_text import one_line
 from harness.experiment.record import RUNNING
+from harness.judge.account import AccountLine
+from harness.report.account_table import accounts_line, accounts_table
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import WEAKENED_MOST, first_screen, printed_screen
 from harness.report.markdown import image
@@ -59,6 +61,7 @@ def sweep_report(sweep: Sweep, analysis: SweepAnalysis, page: SweepPage, links: 
         ),
         is_measured=bool(sweep.records),
         setup=[(name, cell(value)) for name, value in set_up(sweep, analysis)],
+        account_table=accounts_table(_accounts(sweep), "run"),
         level_table=level_tables.level_table(sweep, analysis, links),
         counted=cell(counted_text(sweep.levels, sweep.label)),
         has_successes=level_tables.has_errors(sweep.levels),
@@ -90,9 +93,15 @@ def printed_sweep(sweep: Sweep, analysis: SweepAnalysis) -> str:
     is_open = record is not None and (record.state == RUNNING or record.stop_reason)
     return printed_screen(
         replace(result, next_steps=()) if is_open else result,
-        table=level_tables.key_table(sweep, analysis),
+        table="\n\n".join(filter(None, (level_tables.key_table(sweep, analysis), accounts_line(_accounts(sweep))))),
         weakened_by=doubts_of(sweep, analysis)[:WEAKENED_MOST],
     )
+
+
+def _accounts(sweep: Sweep) -> dict[str, Sequence[AccountLine]]:
+    """Return the accounts of the runs of all levels."""
+    runs = ((level, run) for level in sweep.levels for run in level.runs)
+    return {f"{run.name.rpartition('/')[2]} ({level.text})": run.account for level, run in runs}
 
 
 def set_up(sweep: Sweep, analysis: SweepAnalysis) -> list[tuple[str, str]]:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from harness.base import units
 from harness.compare.comparison import CANNOT_TELL
+from harness.judge.account import one_state
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import (
     RunWarning,
     Severity,
     closed_model,
-    not_steady,
-    too_short,
     warning_kinds,
     without_numbers,
 )
@@ -49,8 +48,8 @@ def counted_text(levels: Sequence[Level], label: str = "") -> str:
     The errors of a single label are those in the window.
     """
     text = "Times and rates cover the measurement window of each run (without ramp-up, warm-up and tail)"
-    mixed = {too_short.WARNING.code, not_steady.WARNING.code}
-    if unsteady := [level for level in levels if any(mixed & set(run.warning_codes) for run in level.counted)]:
+    unsteady = [level for level in levels if any(one_state.LINE.code in run.warning_codes for run in level.counted)]
+    if unsteady:
         text += f"; at {levels_text(unsteady)} it is not steady"
     return f"{text}. All values are of {label} alone, errors too." if label else f"{text}. Errors cover the whole run."
 

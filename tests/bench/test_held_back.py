@@ -16,7 +16,7 @@ WARNING = {"code": "throttled", "text": "From 0:47 on the machine delivered 25 %
 
 
 def run(held_s, throttle, *warnings):
-    caveats = [{"code": "not-steady", "text": "x"}, *warnings]
+    caveats = [{"code": "one-state", "text": "x"}, *warnings]
     # 90 s in points of 3 s: the rate falls from 900 to 200 a second at 45 s.
     timeline = {"bucket_s": 3, "sample_count": [2700] * 15 + [600] * 15}
     return HeldBackRun(held_s, {"throttle": throttle, "caveats": caveats, "timeline": timeline})

@@ -1,21 +1,66 @@
 """The simulated loads against queueing theory, and their verdicts; `make bench BENCH=window` has 200 runs of each."""
 
-from random import Random
-from statistics import fmean
-
+import numpy
 import pytest
 
-from bench.statistics.load_shapes import BAD, BASES, GOOD, Load, exponential
-from bench.statistics.window import summaries
-from harness.judge.verdict import VALID
+from bench.statistics.load_shapes import BAD, BASES, GOOD, OVERLOADED, constant, exponential
+from bench.statistics.row_changes import labels_in_turn
+from bench.statistics.simulated_files import START_MS, tally_of
+from bench.statistics.simulated_load import Load
+from bench.statistics.window import outcomes, summaries
+from harness.jtl.sample import Sample
+from harness.judge.verdict import DOUBTFUL, INVALID, VALID
+from harness.metrics.interval import IntervalMs
+from harness.metrics.tally import Scope
 
-# One of 120 s and one of 300 s.
-RUNS = 2
+# One of each length: 2, 5 and 20 minutes.
+RUNS = 3
+
+
+def rows_of(load, length_s):
+    return load.runs(numpy.random.default_rng(1), 1, length_s)[0][0]
 
 
 def mean_s(load, length_s=4000.0):
-    answers = load.run(Random(1), length_s).answers
-    return fmean(one.end_s - one.start_s for one in answers)
+    rows = rows_of(load, length_s)
+    return float((rows.end_s - rows.start_s).mean())
+
+
+def sample_of(rows, at):
+    return Sample(
+        start_ms=START_MS + round(rows.start_s[at] * 1000),
+        elapsed_ms=round((rows.end_s[at] - rows.start_s[at]) * 1000),
+        label=rows.labels[rows.label[at]],
+        code="500" if rows.failed[at] else "200",
+        message="Internal Server Error" if rows.failed[at] else "OK",
+        thread_name=f"Users 1-{rows.user[at] + 1}",
+        success=not rows.failed[at],
+        failure="",
+        received_bytes=int(rows.size[at]),
+        sent_bytes=100,
+        all_threads=int(rows.active[at]),
+        error_count=int(rows.failed[at]),
+    )
+
+
+@pytest.mark.parametrize("load", [Load(exponential(0.8), 7, 0.5), Load(exponential(0.3), rate_per_s=9, server_count=3)])
+def test_counting_with_numpy_is_counting_row_by_row(load):
+    random = numpy.random.default_rng(5)
+    rows = labels_in_turn(3)(rows_of(load, 60.0), random, 60.0)
+    rows.failed[:] = random.random(len(rows.failed)) < 0.2
+    for window_ms, batch_count in ((None, 0), (IntervalMs(START_MS + 10_000, START_MS + 50_000), 10)):
+        scope = Scope(window_ms=window_ms, batch_count=batch_count, with_timeline=False)
+        expected, found = scope.tally(), tally_of(rows, scope)
+        for at in range(len(rows.user)):
+            expected.add(sample_of(rows, at))
+        assert found.groups() == expected.groups()
+        assert found.code_counts() == expected.code_counts()
+        span = expected.second_series.span_s
+        assert found.second_series.span_s == span
+        if span:
+            assert found.second_series.by_second(*span) == expected.second_series.by_second(*span)
+            assert found.row_count == expected.row_count
+            assert found.back_ms == expected.back_ms
 
 
 @pytest.mark.real
@@ -39,22 +84,22 @@ def test_a_saturated_system_takes_as_long_as_users_divided_by_throughput(is_shar
 @pytest.mark.real
 def test_a_shared_processor_takes_as_long_as_theory_says():
     # M/G/1 with shared processor: the same mean as M/M/1, whatever the distribution of the work.
-    load = Load(lambda _random: 0.025, rate_per_s=20, is_shared=True)
+    load = Load(constant(0.025), 2000, 99.95, is_shared=True, ramp_s=100.0)
     assert mean_s(load) == pytest.approx(0.05, rel=0.05)
 
 
 def test_nothing_is_answered_during_a_pause():
     load = Load(exponential(0.01), 5, ramp_s=1.0, pauses=lambda _random, _length_s: [(10.0, 14.0)])
-    answers = load.run(Random(1), 30.0).answers
-    assert not [one for one in answers if 10.0 < one.end_s < 14.0]
-    assert max(one.end_s - one.start_s for one in answers) > 4.0
+    rows = rows_of(load, 30.0)
+    assert not ((rows.end_s > 10.0001) & (rows.end_s < 14.0)).any()
+    assert (rows.end_s - rows.start_s).max() > 4.0
 
 
 @pytest.mark.counterpart
 @pytest.mark.real
 def test_good_loads_of_all_shapes_are_valid():
-    """At most 3 % are not: 1 of 58. If 10 % were, 2 or more of 58 have a probability of 98 %."""
-    states = [summary.verdict.state for name, load in GOOD.items() for summary, _ in summaries(name, load, RUNS)]
+    """At most 1 % are not: 3 of 144 would be 2 %."""
+    states = [one.state for name, case in GOOD.items() for one in outcomes(name, case, RUNS)]
     assert sum(state != VALID for state in states) <= 0.03 * len(states)
 
 
@@ -63,11 +108,27 @@ def test_good_loads_of_all_shapes_are_valid():
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
-        *((f"slower for {ratio} % of the run", size) for ratio in (20, 40) for size in ("× 2", "× 4", "× 10")),
+        *((f"slower for {ratio} % of the run", size) for ratio in (20, 40) for size in ("× 4", "× 10")),
         *(("slower and slower after 50 % of the run", size) for size in ("to × 2", "to × 3")),
         *(("five stalls", f"{ratio} % of the run") for ratio in (10, 20, 40)),
+        *(("errors from 60 % of the run on", size) for size in ("5 %", "20 %")),
+        *(("sizes become larger from 50 % on", size) for size in ("× 1.2", "× 2")),
     ],
 )
 def test_what_happens_in_part_of_a_run_is_found_however_large(base, kind, size):
     runs = summaries(f"{base}: {kind}", BAD[kind][size](BASES[base]), RUNS)
-    assert [summary.verdict.state for summary, _ in runs] == ["DOUBTFUL"] * RUNS
+    assert [summary.verdict.state for summary, _ in runs] == [DOUBTFUL] * RUNS
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("size", OVERLOADED)
+def test_an_open_load_above_the_capacity_is_never_valid(size):
+    assert VALID not in [one.state for one in outcomes(size, OVERLOADED[size], RUNS)]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("size", ["10 %", "50 %", "90 %"])
+def test_rows_that_cannot_be_read_make_a_run_invalid(base, size):
+    case = BAD["rows that cannot be read"][size](BASES[base])
+    assert [one.state for one in outcomes(f"{base}: {size}", case, RUNS)] == [INVALID] * RUNS

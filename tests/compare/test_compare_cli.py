@@ -106,6 +106,8 @@ def test_a_saved_comparison_is_in_the_plans_folder_and_links_to_both_reports(com
         "req/s              15.00      15.00       0.00 %  OK",
         "errors %            0.00       0.00  0.00 points  OK",
         "Pay average ms       100        100       0.00 %  OK",
+        "",
+        "The account. All that is known balances.",
         str(saved.relative_to(reports.parent)),
     ]
     assert "- baseline: [tiny/run-07_1](run-07_1.md)\n" in saved.read_text(encoding="utf-8")

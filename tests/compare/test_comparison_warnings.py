@@ -42,7 +42,7 @@ def test_there_are_warnings_about_single_runs_and_their_order():
     new[0] = replace(
         new[0],
         warnings=(
-            RunWarning("not-steady", "Not steady: it fell apart"),
+            RunWarning("one-state", "Not steady: it fell apart"),
             RunWarning("closed-model", "Closed model"),
         ),
     )
@@ -59,7 +59,7 @@ def test_warnings_of_the_plan_are_listed_once():
     assert compare(base, new, LIMITS).warnings == (note,)
 
 
-@pytest.mark.parametrize("code", ["absent-generator", "slow-generator", "failing-generator"])
+@pytest.mark.parametrize("code", ["asked-offered", "slow-generator", "failing-generator"])
 def test_an_outlying_generator_is_a_warning_of_the_comparison(code):
     base, new = ([run_result(name, total=total(), warnings=(RunWarning(code, "one was unlike"),))] for name in "AB")
     assert compare(base, new, LIMITS).warnings[1:] == ("A, B: one was unlike",)
@@ -93,7 +93,7 @@ def test_every_warning_of_both_sides_is_listed_and_runs_that_share_one_share_a_l
 def test_warnings_that_make_a_run_doubtful_come_first():
     one = replace(
         run_result("A", total=total()),
-        warnings=(RunWarning("host-cpu", "Busy."), RunWarning("fast-warm-up", "Slower.")),
+        warnings=(RunWarning("host-cpu", "Busy."), RunWarning("read-counted", "Slower.")),
     )
     warned = [text for text in compare([one], [run_result("B", total=total())], LIMITS).warnings if text[:2] == "A:"]
     assert warned == ["A: Slower.", "A: Busy."]
@@ -117,7 +117,7 @@ def test_two_warnings_of_one_kind_in_one_run_are_both_listed():
 
 def test_of_two_runs_with_other_numbers_in_a_warning_both_are_quoted():
     base, new = (
-        run_result(name, total=total(), warnings=(RunWarning("fast-warm-up", f"Faster by {factor}."),))
+        run_result(name, total=total(), warnings=(RunWarning("read-counted", f"Faster by {factor}."),))
         for name, factor in (("A", 2), ("B", 3))
     )
     listed = [text for text in compare([base], [new], LIMITS).warnings if "Faster" in text]

@@ -49,10 +49,10 @@ def test_a_markdown_report_against_runs_is_shown_and_not_judged():
     [
         ({"plan": "other"}, "plan: tiny in the baseline, other in the contender"),
         ({"load": closed_load(users=4)}, "users: 2 in the baseline, 4 in the contender"),
-        ({"load": closed_load(duration_s=200.0)}, "duration (s): 100 in the baseline, 200 in the contender"),
+        ({"load": closed_load(duration_s=200.0)}, "duration (s): none in the baseline, 200 in the contender"),
         (
-            {"load": closed_load(duration_s=None, loops=9)},
-            "duration (s): 100 in the baseline, none in the contender; loops: none in the baseline, 9 in the contender",
+            {"load": closed_load(ramp_s=9.0, loops=9)},
+            "ramp-up (s): 1 in the baseline, 9 in the contender; loops: 50 in the baseline, 9 in the contender",
         ),
         ({"load": closed_load(ramp_s=9.0)}, "ramp-up (s): 1 in the baseline, 9 in the contender"),
         ({"load": closed_load(think_time_s=0.5)}, "think time (s): 0 in the baseline, 0.5 in the contender"),
@@ -86,8 +86,8 @@ def test_a_run_may_be_given_only_once():
 
 
 STEADY_NOT, LITTLE = (
-    RunWarning("not-steady", "Not steady: it rises by 30 %."),
-    RunWarning("littles-law", "The law is off."),
+    RunWarning("one-state", "Not steady: it rises by 30 %."),
+    RunWarning("users-time", "The law is off."),
 )
 
 
@@ -124,3 +124,9 @@ def test_an_invalid_run_outranks_a_doubtful_one():
     broken = run_result("B", total=total(), verdict=Verdict("INVALID", ("JMeter ended with code 1",), (), ()))
     found = compare([doubtful(run_result("A", total=total()), STEADY_NOT)], [broken], LIMITS, anyway=False)
     assert found.verdict == INVALID
+
+
+def test_a_side_without_a_request_is_invalid():
+    base = [run_result("A", total=total())]
+    found = compare(base, [run_result("B", total=total(sample_count=0))], LIMITS)
+    assert (found.verdict, found.reasons) == ("INVALID", ("B has no requests",))

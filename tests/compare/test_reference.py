@@ -55,7 +55,7 @@ def test_a_metric_that_neither_run_has_is_no_column_and_one_that_a_side_lacks_is
 
 
 def test_settings_labels_and_warnings_of_both_runs_are_stored():
-    busy, slow = RunWarning("host-cpu", "Busy."), RunWarning("fast-warm-up", "Slower.")
+    busy, slow = RunWarning("host-cpu", "Busy."), RunWarning("read-counted", "Slower.")
     plan = RunWarning("plan", "A stand-in.")
     sides = (
         run_result(name, *map(label_result, labels), total=total(), warnings=found, run=record(name=name, **changes))

@@ -52,20 +52,20 @@ def test_a_run_without_deaths_is_not_invalid():
 
 
 def test_a_silence_in_which_jmeter_wrote_no_row_is_a_pause_of_the_load():
-    assert "gap" in codes(summary_of(PAUSED, a_run(44.0)))
+    assert "offered-read" in codes(summary_of(PAUSED, a_run(44.0)))
     summary = summary_of(PAUSED, a_run(44.0, rows=rows(len(PAUSED))))
-    assert {"gap", "load-paused"} & codes(summary) == {"load-paused"}
+    assert {"offered-read", "load-paused"} & codes(summary) == {"load-paused"}
     assert summary.verdict.state != "INVALID"
 
 
 def test_rows_that_jmeter_wrote_and_nobody_read_are_missing_with_their_number():
     few = summary_of(PAUSED[:-3], a_run(44.0, rows=rows(len(PAUSED))))
-    (text,) = (warning.text for warning in few.warnings if warning.code == "gap" and "wrote" in warning.text)
+    (text,) = (warning.text for warning in few.warnings if warning.code == "offered-read" and "wrote" in warning.text)
     assert text.startswith(f"3 of {len(PAUSED)} rows that JMeter wrote are missing. ")
     many = summary_of(PAUSED, a_run(44.0, rows=rows(len(WHOLE), at_least=True)))
     missing = len(WHOLE) - len(PAUSED)
-    assert many.verdict.reasons == (f"at least {missing} of {len(WHOLE)} rows that JMeter wrote are missing",)
-    assert "gap" not in codes(summary_of(WHOLE, a_run(44.0, rows=rows(len(WHOLE) - 1, at_least=True))))
+    assert many.verdict.reasons == (f"At least {missing} of {len(WHOLE)} rows that JMeter wrote are missing",)
+    assert "offered-read" not in codes(summary_of(WHOLE, a_run(44.0, rows=rows(len(WHOLE) - 1, at_least=True))))
 
 
 def test_a_clock_that_jmeter_saw_jump_was_set_and_rows_that_are_written_late_are_no_step():
@@ -79,8 +79,8 @@ def test_a_clock_that_jmeter_saw_jump_was_set_and_rows_that_are_written_late_are
 def test_of_load_generators_elsewhere_nobody_watched_the_clock():
     there = GeneratorRecord("h:1", 10, None, "5.6.3", "17", 0, False)
     summary = summary_of(PAUSED, a_run(44.0, rows=rows(len(PAUSED)), generators=(there,)))
-    (text,) = (warning.text for warning in summary.warnings if warning.code == "gap")
-    assert text.startswith("A clock was set, or the load paused: no samples for ")
+    (text,) = (warning.text for warning in summary.warnings if warning.code == "offered-read")
+    assert text.startswith("A clock was set, or the load paused: no sample ended for 10 s of 42 s")
 
 
 def test_a_heap_dump_is_named_with_its_size():

@@ -89,7 +89,7 @@ def test_the_first_reason_of_a_dead_system_is_its_death_and_no_warning_follows_f
         "127.0.0.1:18082 refused connections from 0:05 on; 96.77 % of 1550 samples failed"
     )
     codes = {warning.code for warning in summary.warnings}
-    assert not codes & {"not-steady", "too-short", "littles-law", "stall", "errors-in-figures", "coarse-clock"}
+    assert not codes & {"one-state", "too-short", "users-time", "stall", "errors-in-figures", "coarse-clock"}
 
 
 def test_a_run_with_some_failures_keeps_its_warnings():

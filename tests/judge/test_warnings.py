@@ -7,7 +7,8 @@ from string import Formatter
 import pytest
 
 from harness.jtl.sample import Dropped
-from harness.judge import warnings
+from harness.judge import summarise, warnings
+from harness.judge.account import LINES, Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.verdict import DOUBTFUL
 from harness.judge.warning_order import ORDER
@@ -16,6 +17,7 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.littles_law import littles_law
 from harness.metrics.tally import Scope
 from harness.metrics.window import Window
+from harness.plan.load.model import OPEN, LoadRecord
 from harness.run.record import GeneratorRecord
 from harness.run.telemetry.table import Usage
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -34,25 +36,33 @@ EXAMPLES = {
         "what": "In the JTL time stamps go back by 1 h",
         "advice": "Give the files one by one: lth table FILE FILE adds them up.",
     },
-    "gap": {
+    "offered-read": {
         "brief": "Rows are missing, or a clock was set: no samples for 59 min 59 s",
-        "why": "This is no stall: too few samples waited meanwhile (62 s to 3661 s).",
+        "advice": "This is no stall: too few samples waited meanwhile (62 s to 3661 s). Run again.",
     },
     "appended": {"count": "2", "lines": "1002"},
     "long-span": {"days": "31"},
     "generator-stopped": {"length": "5 s", "when": "15 s to 20 s", "process": "jmeter"},
-    "left-out-arrivals": {"arrivals": "1,200 arrivals were", "most": "5,000", "heap": "1024"},
+    "asked-offered": {
+        "brief": "2 of 20 users ended at 150 s of the requested 10 min",
+        "advice": "A data file may have ended that stops its users. Look in jmeter.log for threads that ended.",
+    },
     "generator-cpu": {"plural": "s", "percent": "85", "cores": "2 cores of gen2"},
     "few-parts": {
         "parts": "8 parts are", "busy": "3", "limit": "80", "enough": "at least 10",
         "machines": "96 % of the 2 cores of gen2",
     },
-    "littles-law": {"active": "1.0", "of": " of Buy", "busy": "0.5", "round_ms": "983", "accounted_ms": "500"},
-    "absent-generator": {"names": "gen2", "when": "began late (gen2 60 s)", "first": "0", "last": "130"},
+    "users-time": {
+        "brief": "The load generator may be the bottleneck: 1.0 users of Buy active, 0.5 busy",
+        "advice": "Look at the generator's CPU, or drive from a machine of its own.",
+    },
     "slow-generator": {"names": "gen2, gen3", "factor": "1.5"},
     "failing-generator": {"names": "gen2, gen3", "factor": "2"},
     "clocks-apart": {"most": "500 ms", "clocks": "gen2 -500 ms"},
-    "other-run": {"tests": "2 other load tests", "runs": "tiny/run-01_1, pid 7 of me; tiny/run-02_1, pid 8 of me"},
+    "other-run": {
+        "tests": "2 other load tests", "they": "They share",
+        "runs": "tiny/run-01_1, pid 7 of me; tiny/run-02_1, pid 8 of me",
+    },
     "stolen-cpu": {"percent": "6", "cores": "2 cores of gen2"},
     "other-cpu": {"percent": "84", "machine": "this machine's CPU"},
     "many-errors": {"percent": "25.00"},
@@ -63,8 +73,15 @@ EXAMPLES = {
         "times": "response times rose from 200 to 999 ms", "failed": "", "balances": "", "began_s": "600",
         "constant_s": "600",
     },
-    "not-steady": {"why": "response times were 195 ms from 50 to 80 s, otherwise 49 ms", "lost": ""},
-    "fast-warm-up": {"seconds": "28", "why": "response times changed at 12 s: 10 ms before, 50 ms after"},
+    "one-state": {
+        "brief": "The average depends on when you look: 49 to 195 ms",
+        "advice": "It was 195 ms from 50 to 80 s, otherwise 49 ms. Run longer, or count one interval.",
+    },
+    "read-counted": {
+        "brief": "The system became slower within the 28 s that are excluded as warm-up",
+        "advice": "In these seconds response times changed at 12 s: 10 ms before, 50 ms after. Look at its CPU.",
+    },
+    "same-work": {"brief": "Pay is only in the baseline", "advice": "Look at each label."},
     "too-short": {"length": "8 s", "least": "50 s", "remedy": "Run again with --duration=60s."},
     "too-few-samples": {"count": "98", "least": "100", "remedy": "Run longer."},
 }  # fmt: skip
@@ -119,7 +136,7 @@ def test_what_makes_the_numbers_most_wrong_is_named_first():
         "generator-cpu",
         "other-run",
         "other-cpu",
-        "not-steady",
+        "one-state",
         "too-short",
         "too-few-samples",
     ]
@@ -144,6 +161,9 @@ def test_what_only_follows_from_another_warning_is_not_listed(monkeypatch, cause
 
     def raised(*codes):
         found = {}
+        off = Sides(balance=Balance.DOUBT, brief="x", advice="x")
+        account = {line.code: off if line.code in codes else Sides() for line in LINES}
+        monkeypatch.setattr(summarise, "measured", lambda _, found=account: found)
         for code, kind in kinds.items():
             values = [dict.fromkeys((name for _, name, _, _ in Formatter().parse(kind.full_text) if name), "x")]
             found[code] = replace(kind, needs=(), found_in=lambda _, each=values if code in codes else (): each)
@@ -165,10 +185,10 @@ def test_reasons_that_differ_only_in_numbers_are_one():
 
 def test_one_sentence_says_where_the_reasons_are_explained():
     short, few = RunWarning("too-short", "Too short."), RunWarning("few-samples", "Few.")
-    assert explained([short, few]) == "What DOUBTFUL means, and what to do: lth help too-short"
-    several = [short, RunWarning("gap", "Rows are missing.")]
-    assert explained(several).endswith("what to do: lth help doubtful")
-    assert explained([few]) == ""
+    assert explained([short, few], None) == "What DOUBTFUL means, and what to do: lth help too-short"
+    several = [short, RunWarning("offered-read", "Rows are missing.")]
+    assert explained(several, record(command="lth run shop")).endswith("what to do: lth help doubtful")
+    assert explained([few], None) == ""
 
 
 def test_a_number_or_a_file_in_a_cause_does_not_end_its_sentence():
@@ -185,13 +205,13 @@ def test_an_unknown_warning_code_is_a_plain_warning_at_the_verdict():
 def test_busy_users_satisfy_littles_law():
     summary = summary_of(two_users(), record())
     assert summary.littles_law.ratio == pytest.approx(1.0, abs=0.03)
-    assert "littles-law" not in {warning.code for warning in summary.warnings}
+    assert "users-time" not in {warning.code for warning in summary.warnings}
 
 
 def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy():
     # The samples last 10 ms of every second: where were the two users for the rest?
     samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
-    text = warnings_of(samples, record())["littles-law"]
+    text = warnings_of(samples, record())["users-time"]
     assert text.startswith("The load generator may be the bottleneck: 2.0 users active, 0.0 busy. ")
     # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
     assert "Users ÷ throughput is 1960 ms, mean response and think time 10 ms" in text
@@ -200,15 +220,15 @@ def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy(
 
 def test_answers_in_less_than_a_millisecond_break_littles_law_too():
     samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
-    text = warnings_of(samples, record())["littles-law"]
+    text = warnings_of(samples, record())["users-time"]
     assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
 
 
 def test_a_think_time_in_the_plan_does_not_break_littles_law():
     samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * number, all_threads=1) for number in range(50)]
     thinking = closed_load(users=1, think_time_s=0.9)
-    assert "littles-law" not in warnings_of(samples, record(load=thinking))
-    assert "littles-law" in warnings_of(samples, record(load=closed_load(users=1)))
+    assert "users-time" not in warnings_of(samples, record(load=thinking))
+    assert "users-time" in warnings_of(samples, record(load=closed_load(users=1)))
 
 
 def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
@@ -217,7 +237,7 @@ def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
         sample(elapsed_ms=100, start_ms=1_000_000 + number * 5000 // 1350, all_threads=2000) for number in range(1350)
     ]
     summary = summary_of(samples, record(load=closed_load(users=2000)))
-    text = next(warning.text for warning in summary.warnings if warning.code == "littles-law")
+    text = next(warning.text for warning in summary.warnings if warning.code == "users-time")
     assert "2000.0 users active, 26.5 busy" in text
     assert summary.verdict.state == DOUBTFUL
     assert any("2000.0 users active" in reason for reason in summary.verdict.reasons)
@@ -226,16 +246,16 @@ def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
 def test_below_ten_seconds_littles_law_warns_only_when_it_is_off_by_half():
     # Two users of whom 1.6 are busy over 5 s; and 0.01.
     fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * number, all_threads=2) for number in range(10)]
-    assert "littles-law" not in warnings_of(fair, record())
+    assert "users-time" not in warnings_of(fair, record())
     starved = [one._replace(elapsed_ms=5) for one in fair]
-    assert "littles-law" in warnings_of(starved, record())
+    assert "users-time" in warnings_of(starved, record())
 
 
 def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
     tally = tally_of(
         [sample(start_ms=0, elapsed_ms=500, all_threads=4), sample(start_ms=500, elapsed_ms=9400, all_threads=4)]
     )
-    law = littles_law(tally.second_series.by_second(0, 9), span_ms=9900)
+    law = littles_law(tally.second_series.by_second(0, 9), span_ms=9900, waited_ms=9900)
     assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
 
 
@@ -273,9 +293,11 @@ def test_a_generator_that_uses_all_cpu_is_a_warning():
 
 
 def test_arrivals_that_were_left_out_make_a_run_doubtful_with_their_number():
-    found = warnings_of(two_users(), record(left_out_arrivals=1200, users_most=5000))
-    assert found["left-out-arrivals"].startswith("1,200 arrivals were not made: 5,000 users were waiting. ")
-    assert "left-out-arrivals" not in warnings_of(two_users(), record(users_most=5000))
+    load = LoadRecord(OPEN, None, 26.0, 0.0, 50.0, None, 0.0)
+    found = warnings_of(two_users(), record(load=load, left_out_arrivals=1200, users_most=5000))
+    assert found["asked-offered"].startswith("1,200 arrivals were not made: 5,000 users were waiting. ")
+    fair = record(load=replace(load, rate_per_s=2.0), users_most=5000)
+    assert "asked-offered" not in warnings_of(two_users(), fair)
 
 
 def test_a_busy_machine_is_a_warning_that_says_what_shares_it():
@@ -362,16 +384,16 @@ def test_dropped_rows_are_a_warning_with_their_first_line_numbers():
     dropped = Dropped()
     for line in range(1, 9):
         dropped.note(line, "torn record")
-    text = warnings_of([sample()], dropped=dropped)["dropped-rows"]
-    assert "8 records of the JTL could not be used. No metric includes them (line 1: torn record; line 2: " in text
+    text = warnings_of([sample()], dropped=dropped)["offered-read"]
+    assert "8 of 9 rows of the JTL could not be read. No number includes them (line 1: torn record; line 2: " in text
     assert " and more)" in text
     assert "Look at these lines" in text
 
 
 def test_a_run_that_is_not_steady_names_the_remedy():
     window = Window("steady", 0, 50, 50, 50, is_steady=False, reason="response times did not settle")
-    text = warnings_of(two_users(), window=window)["not-steady"]
-    assert text.startswith("Not steady: response times did not settle. ")
+    text = warnings_of(two_users(), window=window)["one-state"]
+    assert text.startswith("Response times did not settle. ")
     assert "--window FROM..TO" in text
 
 
@@ -386,11 +408,11 @@ def seconds_of(averages_ms):
 def test_a_slow_down_in_the_excluded_warm_up_is_a_warning_and_a_slow_start_is_none():
     slow_down = "response times changed at 12 s: 10 ms before, 50 ms after"
     window = Window("steady", 30, 100, 70, 100, ramp_cut_s=2, warm_up_cut_s=28, is_steady=True, slow_down=slow_down)
-    text = warnings_of(two_users(), window=window)["fast-warm-up"]
+    text = warnings_of(two_users(), window=window)["read-counted"]
     assert text.startswith(
         f"The system became slower within the 28 s that are excluded as warm-up. In these seconds {slow_down}. "
     )
-    assert "fast-warm-up" not in warnings_of(two_users(), window=replace(window, slow_down=""))
+    assert "read-counted" not in warnings_of(two_users(), window=replace(window, slow_down=""))
 
 
 def test_a_run_that_is_too_short_says_only_that_and_how_long_it_must_be():
@@ -399,7 +421,7 @@ def test_a_run_that_is_too_short_says_only_that_and_how_long_it_must_be():
     load = closed_load(duration_s=15.0)
     found = warnings_of(two_users(), record(load=load), window=window)
     assert found["too-short"] == ("Too short to judge: 8 s measured, 50 s needed. Run again with --duration=60s.")
-    assert "not-steady" not in found
+    assert "one-state" not in found
     assert warnings_of(two_users(), window=window)["too-short"].endswith("Run longer.")
     # 20 samples in 8 s: 100 take 40 s; 10 take 80 s.
     assert "50 s needed" in warnings_of(two_users(count=10), record(load=load), window=window)["too-short"]
@@ -437,7 +459,7 @@ def test_samples_in_flight_at_the_ends_of_a_window_do_not_break_littles_law(elap
     samples = sorted([*first, *second], key=lambda one: one.end_ms)
     summary = summary_of(samples, record())
     assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
-    assert ("littles-law" in {warning.code for warning in summary.warnings}) is is_off
+    assert ("users-time" in {warning.code for warning in summary.warnings}) is is_off
 
 
 def driven(name, ahead_ms, is_local):

@@ -29,7 +29,7 @@ def charts(tmp_path):
 
 @pytest.fixture
 def spec(monkeypatch):
-    monkeypatch.setattr("harness.live.view.load_record", lambda *_: closed_load())
+    monkeypatch.setattr("harness.live.view.load_record", lambda *_: closed_load(duration_s=100.0, loops=None))
     plan = SimpleNamespace(goal=Goal(), once_labels=(), load=None)
     return SimpleNamespace(plan=plan, load=SimpleNamespace(duration_s=10.0), hidden=("s3cret-word",))
 

@@ -181,7 +181,7 @@ def test_line_ends_and_cut_rows_are_counted_as_by_the_plain_reader(tmp_path, pro
         "timeStamp,elapsed,responseCode,threadName,label,success",
         "elapsed,timeStamp,label,success",
         "timeStamp,elapsed,label,responseCode,responseMessage,success,failureMessage,bytes,threadName",
-        "label,responseCode,threadName,success,timeStamp,elapsed,Hostname,SampleCount,ErrorCount",
+        "label,responseCode,threadName,success,timeStamp,elapsed,dataType,SampleCount,ErrorCount",
     ],
 )
 def test_columns_in_any_order_are_counted_as_by_the_plain_reader(columns, tmp_path, program):
@@ -191,7 +191,7 @@ def test_columns_in_any_order_are_counted_as_by_the_plain_reader(columns, tmp_pa
         values = {
             "timeStamp": 1_700_000_000_000 + 90 * number, "elapsed": rng.randrange(2000), "responseCode": "200",
             "label": rng.choice(("Pay", '"Add, then pay"', "Größe")), "responseMessage": "OK", "bytes": number,
-            "success": rng.choice(("true", "true", "false")), "threadName": f"Users 1-{number % 9}", "Hostname": "a",
+            "success": rng.choice(("true", "true", "false")), "threadName": f"Users 1-{number % 9}", "dataType": "a",
             "failureMessage": rng.choice(("", '"no, ""never"""')), "SampleCount": rng.choice("1113"), "ErrorCount": 0,
         }  # fmt: skip
         lines.append(",".join(str(values[column]) for column in columns.split(",")))

@@ -155,5 +155,5 @@ def test_a_jtl_of_two_users_is_judged_by_their_pauses(tmp_path, pause_s, lost, i
     rows = (f"{one.start_ms},{one.elapsed_ms},{one.label},{one.thread_name},true,2\n" for one in run)
     path.write_text("timeStamp,elapsed,label,threadName,success,allThreads\n" + "".join(rows))
     summary = summary_of_jtls(resolve([str(path)]))
-    assert ("gap" in {warning.code for warning in summary.warnings}) is is_gap
+    assert ("offered-read" in {warning.code for warning in summary.warnings}) is is_gap
     assert bool(summary.gaps) is is_gap

@@ -87,7 +87,7 @@ def test_a_clock_step_makes_the_run_invalid_without_blaming_the_generator(step_s
     assert summary.verdict.state == state
     assert reason in "; ".join(summary.verdict.reasons)
     assert "clock-step" in codes(summary)
-    assert "littles-law" not in codes(summary)
+    assert "users-time" not in codes(summary)
 
 
 def test_a_step_back_between_samples_is_detected_by_the_two_clocks_of_the_run():
@@ -120,7 +120,7 @@ def test_rows_lost_by_a_full_disk_make_the_run_invalid():
     assert gap.length_s == pytest.approx(2.5, abs=0.15)
     assert summary.verdict.state == "INVALID"
     (reason,) = summary.verdict.reasons
-    assert reason == "samples of at least 2 s are missing from the JTL: 8 s to 10 s"
+    assert reason == "Samples of at least 2 s are missing from the JTL: 8 s to 10 s"
 
 
 def test_the_named_gaps_add_up_to_what_is_said_to_be_missing():
@@ -135,7 +135,7 @@ def test_the_named_gaps_add_up_to_what_is_said_to_be_missing():
 def test_a_jtl_with_an_hours_gap_reports_the_rate_without_it():
     # Two runs of 100 req/s and 60 s each, an hour apart: 12,000 samples in 3,720 s are 3.23 req/s.
     summary = summary_of(even(60, per_s=100) + even(60, per_s=100, from_s=3660))
-    (text,) = (warning.text for warning in summary.warnings if warning.code == "gap")
+    (text,) = (warning.text for warning in summary.warnings if warning.code == "offered-read")
     assert text.startswith("Rows are missing, or a clock was set: no samples for 59 min 59 s. ")
     assert "(62 s to 3661 s)" in text
     found = float(text.partition("Without it the throughput is ")[2].partition(" req/s")[0])
@@ -147,7 +147,7 @@ def test_one_sample_a_thousand_seconds_ahead_is_a_gap():
     ahead = even(60, per_s=100)
     ahead[3000] = ahead[3000]._replace(start_ms=ahead[3000].start_ms + 1_000_000)
     summary = summary_of(ahead)
-    assert {"gap", "clock-step"} & codes(summary) == {"clock-step"}  # the gap is its follow-up
+    assert {"offered-read", "clock-step"} & codes(summary) == {"clock-step"}  # the gap is its follow-up
     assert summary.gaps
     assert summary.verdict.state == "DOUBTFUL"
 
@@ -236,7 +236,7 @@ def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     assert total.p90_ms == 10
     assert summary.corrected.expected_interval_ms == 10.0
     assert 1900 <= summary.corrected.percentiles_ms["90"] <= 2100
-    assert "littles-law" not in codes(summary)
+    assert "users-time" not in codes(summary)
 
 
 @pytest.mark.parametrize("process", ["jmeter", "generator 127.0.0.1:1099", "web"])
@@ -310,7 +310,7 @@ def test_a_stall_at_the_end_is_neither_trimmed_nor_blamed_on_the_generator():
     assert summary.group("load").total.max_ms == 20_000
     assert summary.verdict.state == "DOUBTFUL"
     assert "stall" in codes(summary)
-    assert "littles-law" not in codes(summary)
+    assert "users-time" not in codes(summary)
     assert summary.corrected.percentiles_ms["90"] > 10_000
 
 
@@ -389,7 +389,7 @@ def as_jtl(path, samples):
 def test_a_gap_in_which_every_user_waits_is_a_stall_whatever_the_answers_after_it_take():
     summary = summary_of(lasting(*SLOWER, users=120))
     assert [(gap.from_s, gap.to_s, gap.is_waited) for gap in summary.gaps] == [(300, 320, True)]
-    assert "gap" not in codes(summary)
+    assert "offered-read" not in codes(summary)
 
 
 def test_stalls_as_long_as_the_others_of_their_run_are_stalls():
@@ -414,10 +414,10 @@ def test_the_last_answers_of_a_load_that_ended_are_no_gap(last_users):
     ]
     summary = summary_of([*rows, *slow])
     assert summary.gaps == ()
-    assert not {"gap", "stall"} & codes(summary)
+    assert not {"offered-read", "stall"} & codes(summary)
     # Rows are missing where nobody waits.
     late = [sample(start_ms=START_MS + 79_800, elapsed_ms=100, all_threads=last_users)]
-    assert "gap" in codes(summary_of([*rows, *late]))
+    assert "offered-read" in codes(summary_of([*rows, *late]))
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_the_last_answers_of_a_load_that_ended_are_no_gap(last_users):
 def test_removed_rows_are_missing_also_when_a_slow_request_spans_the_gap(kept, users):
     summary = summary_of(lasting(*kept, users=users))
     assert [gap.is_waited for gap in summary.gaps][:1] == [False]
-    assert "gap" in codes(summary)
+    assert "offered-read" in codes(summary)
 
 
 @pytest.mark.real
@@ -468,7 +468,7 @@ def test_the_thirds_of_the_window_match_values_worked_out_by_hand():
 def test_littles_law_warns_in_a_short_window_when_it_is_off_by_half(busy, is_off):
     # 200 users for 4 s, of whom `busy` are accounted for: 40 ms each. Found was 27 of 2,000 without a word.
     samples = even(4, per_s=25 * busy, elapsed_ms=40, users=200)
-    assert ("littles-law" in codes(summary_of(samples, a_run(6.0, users=200)))) is is_off
+    assert ("users-time" in codes(summary_of(samples, a_run(6.0, users=200)))) is is_off
 
 
 # Order

@@ -230,7 +230,7 @@ def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
         ),
         (
             Window("steady", 0, 4, 4, 4, is_steady=False, reason="why"),
-            "Measured window: the whole run, 4 s (not steady).",
+            "Measured window: the whole run, 4 s (too short to tell).",
         ),
     ],
 )

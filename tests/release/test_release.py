@@ -109,7 +109,7 @@ def test_every_run_is_in_the_table_of_test_runs_with_its_load_and_a_link(shop):
         ["3", "sweep-01", "[run-01_1](run-01_1.md)"],
         ["4", "sweep-01", "[run-01_2](run-01_2.md)"],
     ]
-    assert cells_of(rows, "users", "ramp-up s", "duration s") == [["2", "1", "100"], ["4", "1", "100"]] * 2
+    assert cells_of(rows, "users", "ramp-up s", "duration s") == [["2", "1", "50 loops"], ["4", "1", "50 loops"]] * 2
 
 
 def test_goals_that_only_the_new_release_misses_are_a_recommendation(shop):

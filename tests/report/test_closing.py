@@ -42,7 +42,8 @@ def many(*labels, error=None):
         samples.append(sample(label, elapsed_ms=100 + 10 * (index % len(labels)), start_ms=start_ms))
         start_ms += samples[-1].elapsed_ms
     bad = [failed(error, start_ms=start_ms)] if error else []
-    return summary_of([*samples, *bad], record(load=closed_load(users=1)))
+    load = closed_load(users=1, duration_s=start_ms / 1000 - 1000, loops=None)
+    return summary_of([*samples, *bad], record(load=load))
 
 
 def test_all_that_a_person_needs_is_in_the_last_lines(printed):
@@ -60,6 +61,8 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
         "Pay      100   2.00  1000  1000  1000    0.00",
         "TOTAL    100   2.00  1000  1000  1000    0.00",
         "Measured window: the whole run, 51 s.",
+        "The account. Balanced: asked = offered, offered = read, read = counted, users' time = waiting + pausing. "
+        "Not known: counted = one state.",
         "",
         "warning: 100 samples: too few for a p95 (1000) or p99 (5000). "
         "Run longer before you compare these percentiles.",

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from harness.jtl.sample import Dropped
+from harness.jtl.sample import Dropped, generator_of
 from harness.jtl.xml import parse_xml
 from harness.judge.summarise import summarise
 from harness.judge.summary import Observed
@@ -37,12 +37,16 @@ def samples(generator, count=300, elapsed_ms=100, errors=0, users=2, **starts):
 
 def summary_of(*groups, observed=None, **changes):
     tally = tally_of([one for group in groups for one in group])
-    return summarise(tally, "x", record(**changes), observed)
+    most = {}
+    for one in (one for group in groups for one in group):
+        name = generator_of(one.thread_name)
+        most[name] = max(one.all_threads, most.get(name, 0))
+    return summarise(tally, "x", record(**{"load": closed_load(users=sum(most.values())), **changes}), observed)
 
 
 def codes_of(summary):
     return {warning.code for warning in summary.warnings} & {
-        "absent-generator",
+        "asked-offered",
         "slow-generator",
         "failing-generator",
     }
@@ -131,7 +135,7 @@ def test_a_generator_with_many_more_errors_is_reported():
 )
 def test_a_generator_that_began_late_or_ended_early_is_reported(changes, text):
     # The first drives for 60 s.
-    assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "absent-generator")
+    assert text in text_of(summary_of(samples(GENERATORS[0]), samples(GENERATORS[1], **changes)), "asked-offered")
 
 
 def test_a_long_last_sample_of_one_generator_is_not_an_early_end_of_the_others():
@@ -177,16 +181,16 @@ def test_a_generator_that_begins_when_the_others_have_ended_is_the_reason_of_the
     summary = one_after_the_other(10, *GENERATORS[:2])
     assert summary.verdict.state == INVALID
     assert summary.verdict.reasons == (
-        "there was no load for 10 s of 50 s: "
+        "There was no load for 10 s of 50 s: "
         "generator 10.0.0.8:1099 began 30 s after the first one, when the others had ended",
     )
     codes = {warning.code for warning in summary.warnings}
-    assert "absent-generator" in codes and "gap" not in codes
+    assert "asked-offered" in codes and "offered-read" not in codes
 
 
 def test_rows_that_are_missing_while_a_generator_drives_are_still_missing_rows():
     # The first drives for 20 s, both are silent for 10 s, and the second one has driven before, too.
     parts = [samples(GENERATORS[1], 100), samples(GENERATORS[1], 100, first_ms=1_030_000)]
     summary = summary_of(samples(GENERATORS[0], 100), *parts)
-    assert "rows are missing, or a clock was set" in summary.verdict.reasons[0]
-    assert "gap" in {warning.code for warning in summary.warnings}
+    assert "Rows are missing, or a clock was set" in summary.verdict.reasons[0]
+    assert "offered-read" in {warning.code for warning in summary.warnings}

@@ -77,7 +77,7 @@ def test_two_merged_runs_have_the_metrics_of_one_distributed_run(tmp_path, two_r
     whole = summary_of_run(RunDirectory(folder))
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     assert directory.path == tmp_path / "reports" / "tiny" / "run-01_1"
-    without = ("separate-clocks", "dropped-rows", "generator-cpu", "host-cpu")
+    without = ("separate-clocks", "offered-read", "generator-cpu", "host-cpu")
     assert whole.verdict.state == "VALID"
     assert merged.verdict == replace(
         whole.verdict, state="DOUBTFUL", reasons=("The load generator used 95 % of the 2 cores of gen2",)
@@ -100,7 +100,7 @@ def test_runs_of_the_same_time_have_no_clock_that_was_set(tmp_path):
         rows = [jtl_row(second, user, users=users) for second in range(100) for user in range(1, users + 1)]
         run_folder(folder, run_of(users), rows, telemetry(0.2))
     _, merged = merge([str(folder) for folder in folders], tmp_path / "reports", None)
-    assert not {"clock-step", "gap"} & {warning.code for warning in merged.warnings}
+    assert not {"clock-step", "offered-read"} & {warning.code for warning in merged.warnings}
     assert merged.whole.total.sample_count == 500
 
 
@@ -208,7 +208,7 @@ def test_generators_that_hardly_overlapped_are_reported(tmp_path):
     merged = merge([str(tmp_path / f"gen{n}" / "run-01_1") for n in (1, 2)], tmp_path / "reports", None).summary
     texts = {warning.code: warning.text for warning in merged.warnings}
     assert "By these clocks all drove together for 10 of 130 s" in texts["separate-clocks"]
-    assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts["absent-generator"]
+    assert "began late (gen2 60 s) or ended early (gen1 70 s)" in texts["asked-offered"]
 
 
 @pytest.mark.parametrize(

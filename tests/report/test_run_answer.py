@@ -180,7 +180,7 @@ def test_every_verdict_has_a_next_step():
     assert next_steps_of(VALID) == [("Compare later runs with this one", "lth pin tiny/run-01_1")]
     assert next_steps_of(VALID, command="lth run tiny")[0][1] == "lth pin tiny/run-01_1"
     assert next_steps_of(INTERRUPTED)[0][1] == next_steps_of(INVALID)[0][1] == "lth run --plan=tiny"
-    unsteady, busy = (RunWarning(code, "") for code in ("not-steady", "host-cpu"))
+    unsteady, busy = (RunWarning(code, "") for code in ("one-state", "host-cpu"))
     load = closed_load(duration_s=60.0)
     assert next_steps_of(DOUBTFUL, unsteady, load=load) == [("Run longer", "lth run --plan=tiny --duration=120s")]
     assert next_steps_of(DOUBTFUL, busy)[0][0] == "Remove the cause of the first doubt, and run again"

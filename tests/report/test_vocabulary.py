@@ -35,7 +35,7 @@ OF_A_RUN = frozenset(
     start objects|end objects|method|self %|with what it calls %|lock|waited at|held by|waits|all ms|longest ms
     allocated at|MB/s|%|statement|count per request|ms per request|mean ms|thread|start s|ms|GC pauses ms|lock waits ms
     CPU of the host, % of a core|metric|unit|per s|in all|log|exception, innermost cause: message of the first
-    first line
+    first line|account|one side|the other|difference
     """.strip().replace("\n", "|").replace("    ", "").split("|")
 )  # fmt: skip
 # Those of reports about several runs, without the names of the sides: sweep-01 average ms.
@@ -48,7 +48,9 @@ OF_SEVERAL = frozenset(
     recovered after s|block|effect %|interval %|average %|throughput %|more %
     probability %|what|average, 95 % interval|commit or value
     run scatter %|8 pairs see %|cheapest test for 5 %|may gate|within a run %|between runs %|between starts %
-    between days %|second run %|1 pair|4 pairs|6 pairs|8 pairs|10 pairs|start|run of the start
+    asked = offered|offered = read|read = counted|counted = one state|users' time = waiting + pausing
+    both sides = the same work|between days %|second run %
+    1 pair|4 pairs|6 pairs|8 pairs|10 pairs|start|run of the start
     """.strip().replace("\n", "|").replace("    ", "").split("|")
 )  # fmt: skip
 _SIDE = re.compile(r"^(?:(?:tiny/)?sweep-\d+|baseline|contender)(?: |$)")

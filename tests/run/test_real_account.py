@@ -169,10 +169,11 @@ def test_a_load_that_pauses_and_transactions_with_pauses_are_no_missing_rows_and
     _, report, data = shop_run(tmp_path, Shop, plan, "--users", "8", "--duration", "11")
     codes = [warning["code"] for warning in data["caveats"]]
     assert "load-paused" in codes
-    assert not {"gap", "clock-step"} & set(codes)
+    assert not {"offered-read", "clock-step"} & set(codes)
     assert "missing, or a clock" not in report
     assert [gap["is_waited"] for gap in data["gaps"]] == [False]
-    assert data["run"]["rows"] == {"written_count": rows_of(data), "at_least": False, "clock_step_ms": 0}
+    cut = sum(one["count"] for group in data["run"]["groups"] for one in group["cut"])
+    assert data["run"]["rows"] == {"written_count": rows_of(data) + cut, "at_least": False, "clock_step_ms": 0}
     (users,) = data["run"]["groups"]
     assert (users["name"], users["step_s"], users["arrivals"], users["closed"]) == ("Users", 1, None, [])
     # Each user is there for 11 s, and pauses for nearly all of them.
@@ -183,3 +184,19 @@ def test_a_load_that_pauses_and_transactions_with_pauses_are_no_missing_rows_and
 
 def rows_of(data):
     return sum(code["sample_count"] for code in data["codes"])
+
+
+def test_a_data_file_that_ends_makes_a_run_invalid_and_its_own_timer_no_doubt(tmp_path):
+    rows = (text("filename", "rows.csv"), text("variableNames", "row"), flag("stopThread"))
+    data = element("CSVDataSet", "rows", *rows, '<boolProp name="recycle">false</boolProp>')
+    (tmp_path / "plans").mkdir(parents=True)
+    (tmp_path / "plans" / "rows.csv").write_text("".join(f"{number}\n" for number in range(80)))
+    plan = jmx(data + request(below=pause(200)))
+    code, report, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "20")
+    lines = {line["code"]: line for line in summary["account"]}
+    assert code == EXIT_INVALID
+    assert re.fullmatch(r"All 4 users ended at [3-9] s of the requested 20 s", lines["asked-offered"]["text"])
+    assert "4 users had no more rows of a data file" in report
+    assert "## The account\n" in report
+    assert (lines["offered-read"]["balance"], lines["users-time"]["balance"]) == ("balanced", "balanced")
+    assert "pausing" in lines["users-time"]["right"]

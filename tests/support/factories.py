@@ -38,9 +38,9 @@ def failed(label: str = "Pay", code: str = "402", failure: str = "expected 201",
 
 
 def closed_load(users: int = 2, **changes: Any) -> LoadRecord:
-    """Return a closed load of 100 s."""
+    """Return a closed load of 50 loops: how long it lasts is not asked for."""
     values: dict[str, Any] = {
-        "model": CLOSED, "users": users, "rate_per_s": None, "ramp_s": 1.0, "duration_s": 100.0, "loops": None,
+        "model": CLOSED, "users": users, "rate_per_s": None, "ramp_s": 1.0, "duration_s": None, "loops": 50,
         "think_time_s": 0.0,
     }  # fmt: skip
     return LoadRecord(**{**values, **changes})

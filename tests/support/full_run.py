@@ -57,7 +57,7 @@ def samples_of_100_s():
         if second >= 10:
             is_bad = second == 43
             rows.append(jtl_row(second, 2, code="500" if is_bad else "202", failure="no card 4711" if is_bad else ""))
-    return "\n".join([HEAD, *rows, "torn,row"]) + "\n"
+    return "\n".join([HEAD, *rows, "torn,row"])
 
 
 def telemetry_of_100_s():

@@ -17,7 +17,8 @@ HEAD = (
 def run_folder(path, run, rows, telemetry="", head=HEAD):
     path.mkdir(parents=True)
     (path / "run.json").write_text(json_text(run))
-    (path / "samples.jtl").write_text("\n".join([head, *rows]) + "\n")
+    end = "" if rows and rows[-1].startswith("torn") else "\n"
+    (path / "samples.jtl").write_text("\n".join([head, *rows]) + end)
     if telemetry:
         (path / "telemetry.csv").write_text(telemetry)
     return path
@@ -26,6 +27,7 @@ def run_folder(path, run, rows, telemetry="", head=HEAD):
 def figures(summary, without=()):
     """All figures of a summary as plain data, labels by name, and names of generators left out."""
     data = json.loads(json.dumps(to_plain(summary)))
+    del data["account"]  # a part may end with a torn row
     del data["result"]  # of a report that was written: its title and its chart are those of its file
     for group in [*data["groups"], *([data["whole"]] if data["whole"] else [])]:
         group["labels"].sort(key=lambda label: label["label"])

@@ -42,7 +42,7 @@ class _Load:
 def make_run(reports: Path, run: str, least_ms: int = 50, **changes: Any) -> None:
     """Write the JSON of a run; `changes` are those of its load."""
     load = _Load(least_ms, **changes)
-    directory = run_folder(reports, run, users=load.users)
+    directory = run_folder(reports, run, users=load.users, duration_s=100.0)
     directory.samples.write_text(load.jtl(), encoding="utf-8")
     directory.summary_json.write_text(json_text(summary_of_run(directory)), encoding="utf-8")
     directory.report.write_text("# a report\n", encoding="utf-8")

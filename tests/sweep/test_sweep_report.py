@@ -192,7 +192,7 @@ def test_a_doubtful_level_is_marked_in_the_chart_and_named():
     assert result_of(found, analyse(doubted, None)).headline.endswith(" at 2 users, in a DOUBTFUL run.")
 
 
-UNSTEADY_RUN = RunWarning("not-steady", "Not steady: why.")
+UNSTEADY_RUN = RunWarning("one-state", "Not steady: why.")
 UNSTEADY = ((1, (UNSTEADY_RUN,)), (5, (UNSTEADY_RUN,)), (10, ()))
 
 

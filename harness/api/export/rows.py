@@ -8,7 +8,8 @@ from itertools import groupby
 
 import numpy as np
 
-from harness.metrics.figures import LOAD, TOTAL, plus
+from harness.metrics.batches import plus
+from harness.metrics.figures import LOAD, TOTAL
 from harness.metrics.instruments import kind_of
 from harness.metrics.label_seconds import LabelSecond, SortedSeconds
 from harness.metrics.metric import AVERAGE, METRICS

@@ -96,9 +96,9 @@ def read_binary(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sampl
             else:
                 raise ValueError(kind)
     except EOFError:
-        dropped.note(0, f"record {number}: cut off")
+        dropped.note(0, f"record {number}: cut off", is_cut=True)
     except (ValueError, LookupError):
-        dropped.note(0, f"record {number}: damaged, and nothing after it can be read")
+        dropped.note(0, f"record {number}: damaged, and nothing after it can be read", is_cut=True)
 
 
 def _sample(

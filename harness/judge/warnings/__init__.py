@@ -12,7 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from harness.judge.account import ALL_LINES, one_state
+from harness.judge.account.line import Sides, values_of
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
 from harness.judge.warning_order import ORDER
@@ -22,6 +25,7 @@ __all__ = [
     "RunWarning",
     "Severity",
     "WarningKind",
+    "WarningsFound",
     "distinct",
     "explained",
     "find_warnings",
@@ -29,6 +33,7 @@ __all__ = [
     "without_numbers",
 ]
 
+_EARLIER = {code: line.code for line in ALL_LINES for code in line.formerly}
 _WEIGHTS = {code: index for index, code in enumerate(ORDER)}
 # The end of a sentence; a full stop in 1.5 s or in a name of a file is none.
 _SENTENCE_END = re.compile(r"\.(?:\s|$)")
@@ -39,9 +44,13 @@ DOUBTFUL_PAGE = "doubtful.md"
 
 @cache
 def warning_kinds() -> Mapping[str, WarningKind]:
-    """Return the warnings that runs may have by their codes, by weight: `WARNING` of each module of this package."""
+    """Return the warnings that runs may have by their codes, by weight.
+
+    They are `WARNING` of each module of this package, and those of the lines of the account.
+    """
     names = (module.name for module in pkgutil.iter_modules(__path__))
     kinds: list[WarningKind] = [importlib.import_module(f"{__name__}.{name}").WARNING for name in names]
+    kinds += [line.warning for line in ALL_LINES]
     return {
         kind.code: kind for kind in sorted(kinds, key=lambda kind: (_WEIGHTS.get(kind.code, len(ORDER)), kind.code))
     }
@@ -58,6 +67,11 @@ class RunWarning:
     code: str
     text: str
     subject: str = ""
+
+    @classmethod
+    def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON of earlier versions, in which lines of the account had other codes."""
+        return {**data, "code": _EARLIER[data["code"]]} if data.get("code") in _EARLIER else data
 
     @property
     def severity(self) -> Severity:
@@ -107,16 +121,36 @@ def explained(warnings: Iterable[RunWarning]) -> str:
     return f"What DOUBTFUL means, and what to do: lth help {topic}"
 
 
-def find_warnings(evidence: Evidence) -> tuple[RunWarning, ...]:
-    """Return all warnings of a run by weight, without those that only follow from another or from failed requests."""
+@dataclass(frozen=True)
+class WarningsFound:
+    """The warnings of a run, and the codes of those that explain a line of its account, by the code of the line."""
+
+    warnings: tuple[RunWarning, ...]
+    causes: Mapping[str, tuple[str, ...]]
+
+
+def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> WarningsFound:
+    """Return all warnings of a run by weight, without those that only follow from another or from failed requests.
+
+    A line of the account that is in doubt is a warning, too, unless another one explains it.
+    """
     kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
-    found = [(kind, values) for kind in kinds if (values := kind.values_in(evidence))]
+    found = []
+    for kind in kinds:
+        values = values_of(account[kind.code]) if kind.code in account else kind.values_in(evidence)
+        if values:
+            found.append((kind, values))
+    causes = {
+        code: tuple(kind.code for kind, _ in found if code in kind.hides and kind.severity is Severity.DOUBTFUL)
+        for code in account
+    }
     hidden = {code for kind, _ in found for code in kind.hides}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
-        hidden.discard("not-steady")
-    return tuple(
+        hidden.discard(one_state.LINE.code)
+    listed = tuple(
         RunWarning(kind.code, kind.full_text.format(**values), values.get("subject", ""))
         for kind, each in found
         if kind.code not in hidden
         for values in each
     )
+    return WarningsFound(listed, causes)

@@ -28,7 +28,7 @@ WARNING = WarningKind(
     severity=Severity.DOUBTFUL,
     concerns=(ReportPart.VERDICT, ReportPart.COUNT),
     needs=("dropped",),
-    hides=("clock-step", "gap", "long-span", "not-steady"),
+    hides=("clock-step", "long-span", "one-state"),
     brief="The JTL contains {count} runs, one after the other",
     text="A header is repeated in line {lines}. Split the file there, or count one run: "
     "lth table FILE --window FROM..TO.",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.judge.account import clock_set_text
+from harness.judge.clock import clock_set_text
 from harness.judge.evidence import Evidence, Values
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
 
@@ -38,7 +38,7 @@ WARNING = WarningKind(
     severity=Severity.DOUBTFUL,
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW),
     needs=("clock_step",),
-    hides=("gap", "littles-law", "not-steady"),
+    hides=("users-time", "one-state"),
     brief="{brief}",
     text="{what}, so throughput and all times of the run may be wrong. {advice}",
     page=__doc__,

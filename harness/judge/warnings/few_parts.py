@@ -44,6 +44,7 @@ WARNING = WarningKind(
     severity=Severity.DOUBTFUL,
     concerns=(ReportPart.VERDICT, ReportPart.GENERATORS),
     needs=("run", "usages"),
+    hides=("users-time",),
     brief="{parts} too few: {busy} above {limit} % CPU; {enough} would do",
     text="These may be the bottleneck, not the system: {machines}. Drive with that many parts, or fewer users.",
     page=__doc__,

@@ -23,10 +23,12 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
             if evidence.run.is_embedded:
                 cores += " that generator and system share"
                 advice = "Give the system a machine of its own (--target=…), or fewer users."
+            if evidence.run.other_runs:
+                advice = "Other load tests used them, too: run one after the other."
             yield {"cores": cores, "percent": units.percent_text(machine.host_ratio, 0), "advice": advice}
 
 
-# Not DOUBTFUL: the system itself may fill its machine. littles-law and generator-cpu report a generator that had too
+# Not DOUBTFUL: the system itself may fill its machine. users-time and generator-cpu report a generator that had too
 # little of it.
 WARNING = WarningKind(
     code="host-cpu",

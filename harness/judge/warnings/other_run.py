@@ -21,7 +21,8 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield the runs whose load was on at the same time."""
     if runs := evidence.run.other_runs if evidence.run else ():
         tests = "Another load test" if len(runs) == 1 else f"{len(runs)} other load tests"
-        yield {"tests": tests, "runs": units.first_two(runs)}
+        they = "It shares" if len(runs) == 1 else "They share"
+        yield {"tests": tests, "they": they, "runs": units.first_two(runs)}
 
 
 WARNING = WarningKind(
@@ -32,7 +33,7 @@ WARNING = WarningKind(
     needs=("run",),
     hides=("other-cpu",),
     brief="{tests} ran on this machine at the same time",
-    text="They share its cores and memory: {runs}. Run one after the other.",
+    text="{they} its cores and memory: {runs}. Run one after the other.",
     page=__doc__,
     found_in=found_in,
 )

@@ -15,7 +15,8 @@ from harness.base.paths import shown
 from harness.history.catalogue import Entry
 from harness.history.files import read_catalogue
 from harness.history.series import HistoryLine, history
-from harness.judge.warnings import not_steady, other_cpu, pause, stall, stolen_cpu
+from harness.judge.account import one_state
+from harness.judge.warnings import other_cpu, pause, stall, stolen_cpu
 from harness.kinds.trust.power import least_change
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE
@@ -32,7 +33,7 @@ _CAUSES = {
     other_cpu.WARNING.code: "CPU of other processes",
     stolen_cpu.WARNING.code: "CPU stolen by the hypervisor",
     pause.WARNING.code: "garbage collection",
-    not_steady.WARNING.code: "not steady after the start",
+    one_state.LINE.code: "not steady after the start",
     stall.WARNING.code: "stalls",
 }
 _HEADS = ("plan", "runs", "scatter %", "8 pairs see %", "recorded causes", "noisy since", "newest trust test")

@@ -9,6 +9,7 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 
 /**
@@ -67,6 +68,8 @@ final class Part {
   final Names generators = new Names();
 
   final Names labels = new Names();
+  /** The labels of transactions, by their numbers. */
+  private final BitSet transactions = new BitSet();
   final Names codes = new Names();
   final Names causes = new Names();
   final List<Tally> tallies = new ArrayList<>();
@@ -445,10 +448,17 @@ final class Part {
       return odd(position, next);
     }
     int label = name(labels, layout.label);
+    boolean isTransaction = isTransaction();
+    if (isTransaction ? isEmpty(layout.thread) : isEmpty(layout.message) && transactions.get(label)) {
+      return odd(position, next); // a transaction without a time, or one that the end of its user cut
+    }
     int code = name(codes, layout.code);
     int cause = errorCount > 0 ? name(causes, hasFailure() && !isUnanswered() ? layout.failure : layout.message) : Cell.NO_CAUSE;
     int group = threadGroup();
-    int transaction = isTransaction() ? 1 : 0;
+    int transaction = isTransaction ? 1 : 0;
+    if (isTransaction) {
+      transactions.set(label);
+    }
     int kind = group << 1 | transaction;
     int batch = layout.sliceBytes > 0 ? marks.size() : layout.batch(endMs);
     count(tally, tally.cell(label, code, kind, batch, cause, base + position), row[Layout.USERS]);
@@ -559,6 +569,11 @@ final class Part {
       }
     }
     return text.toByteArray();
+  }
+
+  /** Returns whether the current row has a column, and nothing in it. */
+  private boolean isEmpty(int field) {
+    return field >= 0 && ends[field] == starts[field];
   }
 
   private boolean isTransaction() {

@@ -234,13 +234,18 @@ def _changes(new: _Item) -> Iterator[PlanChange]:
 
 def _own_changes(old: _Item, new: _Item) -> Iterator[PlanChange]:
     if old.node.name != new.node.name:
-        yield PlanChange(old.title, "renamed", new=f"to *{one_line(new.node.name)}*")
+        yield PlanChange(old.title, "renamed", new=f"to *{one_line(new.node.name)}*{_blanks(old, new)}")
     if old.is_on != new.is_on:
         yield PlanChange(new.title, "enabled" if new.is_on else "disabled")
     if old.parent and new.parent and old.parent.other is not new.parent:
         yield PlanChange(title_of(new.node), "moved", f"from *{one_line(old.parent.node.name)}*", _to(new))
     if old.own != new.own:
         yield from _property_changes(new.title, old.properties, new.properties)
+
+
+def _blanks(old: _Item, new: _Item) -> str:
+    """Return that two names look alike; empty where they do not."""
+    return " (only blanks differ)" if one_line(old.node.name).split() == one_line(new.node.name).split() else ""
 
 
 def _of(parent: _Item) -> str:

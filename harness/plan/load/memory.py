@@ -60,7 +60,7 @@ def check_memory(load: Load, each_kb: float, heap_mb: int) -> None:
     needed_mb = _BASE_MB + users * each_kb / _KB_PER_MB
     least_mb = math.ceil(needed_mb / _FILLED / _ROUND_MB) * _ROUND_MB
     what = (
-        f"{users:,} users of this plan need about {units.number_text(round(needed_mb))} MB ({each_kb:.0f} KB each); "
-        f"the load generator has a heap of {heap_mb} MB"
+        f"{users:,} users of this plan need a heap of about {least_mb} MB "
+        f"({units.number_text(round(needed_mb))} MB live, {each_kb:.0f} KB each); the load generator has {heap_mb} MB"
     )
     raise UsageError(what, f"set heap_mb = {least_mb} in [generator] of the profile, or drive fewer users")

@@ -17,6 +17,8 @@ _WALL_TOLERANCE_S = 5.0
 _BACK_TOLERANCE_S = 2.0
 # A JMeter that was stopped writes its samples when it goes on, the longest a few ms after the others.
 _LATE_MS = 100
+# A parent transaction writes its requests at its end. With its pauses it hardly takes longer.
+_TRANSACTION_MOST_MS = 600_000
 # A larger step, as a share of the run, makes the run INVALID instead of DOUBTFUL.
 INVALID_RATIO = 0.1
 
@@ -36,14 +38,15 @@ def watches_clock(run: RunRecord) -> bool:
 
 
 def find_clock_step(
-    run: RunRecord | None, span_ms: IntervalMs | None, back_ms: int, longest_ms: int
+    run: RunRecord | None, span_ms: IntervalMs | None, back_ms: int, longest_ms: int, *, has_transactions: bool = False
 ) -> ClockStep | None:
     """Return the largest clock step that the samples or run.json show; None without one.
 
     `span_ms` is the first start and last end of all samples, including setUp and tearDown. `back_ms` is the largest
     distance by which a row ends before an earlier row. `longest_ms` is the longest response time: a sub-sample may be
-    written after its parent. Where the agent watched the clock, only it counts: rows of a transaction that are written
-    together, and pauses of the load, look like steps.
+    written after its parent. With `has_transactions` the requests of one may be written together at its end: how
+    long it took with its pauses is in no row. Where the agent watched the clock, only it counts: rows of a transaction
+    that are written together, and pauses of the load, look like steps.
     """
     steps: list[tuple[float, str]] = []
     if run and run.rows and watches_clock(run):
@@ -52,7 +55,8 @@ def find_clock_step(
             return None
         return _step(step_s, "JMeter saw the clock jump against the monotonic one", run, span_ms)
     span_s = span_ms.length_ms / MS_PER_S if span_ms else 0.0
-    if back_ms > max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms + _LATE_MS):
+    tolerance_ms = max(_BACK_TOLERANCE_S * MS_PER_S, longest_ms + _LATE_MS)
+    if back_ms > (max(_TRANSACTION_MOST_MS, tolerance_ms) if has_transactions else tolerance_ms):
         back_s = back_ms / MS_PER_S
         steps.append((-back_s, f"time stamps go back by {duration_text(back_s)}"))
     if run and run.took_s is not None and not run.generators:

@@ -61,12 +61,12 @@ def test_a_value_of_zero_has_no_relative_change():
     assert series.reason == "a value is 0, so its relative change is undefined"
 
 
-@pytest.mark.parametrize("code", ["other-cpu", "stolen-cpu", "not-steady", "too-short"])
+@pytest.mark.parametrize("code", ["other-cpu", "stolen-cpu", "one-state", "too-short"])
 def test_a_run_that_is_doubtful_for_its_machine_counts(code):
     assert problem_of(run(DOUBTFUL, code), "") == ("", False)
 
 
-@pytest.mark.parametrize("code", ["generator-cpu", "littles-law", "clock-step"])
+@pytest.mark.parametrize("code", ["generator-cpu", "users-time", "clock-step"])
 def test_a_run_that_did_not_measure_the_system_does_not_count(code):
     assert problem_of(run(DOUBTFUL, code, "other-cpu"), "") == (f"DOUBTFUL: Why {code}", False)
 

@@ -21,8 +21,8 @@ def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
     with pytest.raises(UsageError) as error:
         check_memory(load(20_000), 100.0, 1024)
     text = str(error.value)
-    assert "20,000 users of this plan need about" in text
-    assert "(100 KB each); the load generator has a heap of 1024 MB" in text
+    assert "20,000 users of this plan need a heap of about" in text
+    assert "MB live, 100 KB each); the load generator has 1024 MB" in text
     heap_mb = int(error.value.todo.split("heap_mb = ")[1].split()[0])
     check_memory(load(20_000), 100.0, heap_mb)  # the heap that it proposes is enough
     check_memory(OpenLoad(100_000.0, 0.0, 60.0), 100.0, 1024)  # its users are bounded while it runs

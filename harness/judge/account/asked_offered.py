@@ -1,0 +1,324 @@
+"""Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
+
+Seen: Users left early, arrivals were not made, or a load generator was absent (INVALID from 10 % on).
+
+Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
+
+What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With a
+RATE read the errors and the p99 first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from harness.base import units
+from harness.base.plain_text import one_line
+from harness.judge.account.line import Balance, LineKind, Sides, judged
+from harness.judge.evidence import Evidence
+from harness.judge.loads import unlike_the_request
+from harness.judge.users_counted import groups_of, users_by_second
+from harness.judge.warning_kind import ReportPart
+from harness.metrics.gaps import Gap
+from harness.metrics.timeline import SecondFigures
+from harness.plan.load.groups import GroupLoad
+from harness.plan.load.model import OPEN
+from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
+
+# Users and arrivals are counted, not estimated.
+DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
+# Arrivals come at random times: so many standard deviations of their number may be missing by chance.
+_CHANCE_DEVIATIONS = 3.0
+# JMeter ends a user who would pause beyond the end of the load: so many of a user's usual requests before it.
+_LAST_REQUESTS = 2.0
+_EDGE_S = 2.0
+# Generators start within a second or two of each other. One that is absent for longer than this changes the load.
+ABSENT_LEAST_S = 5.0
+ABSENT_RATIO = 0.02
+
+
+# What ended users, in the words of a report.
+_CAUSES = {
+    NO_DATA: "had no more rows of a data file",
+    FAILED: "were stopped on a failed sample",
+    STOP: "were stopped by the plan",
+    STOP_TEST: "ended when the plan stopped the test",
+    DIED: "died",
+    DONE: "had done their iterations",
+}
+_CAUSES_NAMED = 3
+
+
+class _Users(NamedTuple):
+    """How many seconds of users were asked for and were there, who left, and the seconds of the first and the last."""
+
+    asked_s: float
+    there_s: float
+    left_count: int
+    from_s: int
+    to_s: int
+
+
+def measure(evidence: Evidence) -> Sides:
+    """Return the users or arrivals that were asked for, and those that were there."""
+    run = evidence.run
+    if run is None:
+        return _with_absent(evidence, Sides())
+    load = run.load
+    if load.loads:
+        return _of_loads(evidence)
+    if load.model == OPEN:
+        return _of_arrivals(evidence)
+    return _with_absent(evidence, _of_users(evidence))
+
+
+def _of_users(evidence: Evidence) -> Sides:
+    """Return the users of a closed load."""
+    run, peak = evidence.run, evidence.users_most
+    assert run is not None
+    asked, duration_s = run.load.users, run.load.duration_s
+    if not asked or peak is None:
+        return Sides()
+    left, right = units.plural(asked, "user"), units.plural(peak, "user")
+    if evidence.was_ended:
+        return Sides(left, right, 0.0, Balance.BALANCED)
+    if peak != asked:
+        brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
+        why = (
+            "The plan starts threads that USERS does not set. Look at its thread groups."
+            if peak > asked
+            else "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+        )
+        return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
+    if not duration_s or run.load.requests or run.load.is_auto:
+        return Sides(left, right, 0.0, Balance.BALANCED)
+    known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
+    users = _users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, duration_s)
+    left = f"{left} for {units.duration_text(duration_s)}"
+    if users is None:
+        return Sides(left, right, None, Balance.NOT_KNOWN)
+    missing = max(0.0, 1 - users.there_s / users.asked_s)
+    balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
+    right = f"{right} for {units.duration_text(min(len(evidence.seconds), duration_s))}"
+    if balance is Balance.BALANCED:
+        return Sides(left, right, missing, balance)
+    right = f"{users.there_s / users.asked_s * asked:.1f} users on average"
+    brief = _left_text(users, asked, duration_s)
+    return Sides(left, right, missing, balance, brief, _why_left(evidence, users))
+
+
+def _users_over_time(
+    known: Sequence[int], each_s: float, asked: int, ramp_s: float, duration_s: float
+) -> _Users | None:
+    """Return the users between the ramp-up and the requested end; None where nothing is left between them.
+
+    `known` are the users of each second, `each_s` is a user's usual time from request to request.
+    """
+    edge_s = math.ceil(_EDGE_S + _LAST_REQUESTS * each_s)
+    from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
+    if to_s <= from_s:
+        return None
+    there = [*known, *[0] * max(0, to_s - len(known))][from_s:to_s]
+    missing = [max(0, asked - users) for users in there]
+    gone = [from_s + at for at, users in enumerate(missing) if users]
+    first_s = gone[0] if gone else to_s
+    last_s = next((at for at, users in enumerate(there, from_s) if asked - users == max(missing)), to_s)
+    return _Users(asked * len(there), asked * len(there) - sum(missing), max(missing), first_s, last_s)
+
+
+def _users_there(evidence: Evidence) -> list[int]:
+    """Return the users of each second, as the agent counted them, else as the samples show them."""
+    if groups := groups_of(evidence.run):
+        return users_by_second(groups)
+    return [second.active_users or 0 for second in evidence.seconds]
+
+
+def _left_text(users: _Users, asked: int, duration_s: float) -> str:
+    who = "All" if users.left_count == asked else f"{users.left_count} of"
+    when = (
+        f"at {users.from_s} s"
+        if users.to_s - users.from_s < ABSENT_LEAST_S
+        else f"from {users.from_s} s to {users.to_s} s"
+    )
+    return f"{who} {units.plural(asked, 'user')} ended {when} of the requested {units.duration_text(duration_s)}"
+
+
+def _why_left(evidence: Evidence, users: _Users) -> str:
+    """Return what ended users, as far as it is known."""
+    if causes := [end for group in groups_of(evidence.run) for end in group.ended_early if end.cause in _CAUSES]:
+        counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
+        return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
+    failed = evidence.whole.error_count if evidence.whole else 0
+    if failed >= users.left_count:
+        how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"
+        return f"{how}. Or a data file ended that stops its users. Look in jmeter.log for threads that ended."
+    return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
+
+
+def _detail(end: EarlyEnd) -> str:
+    return f" ({one_line(end.detail)})" if end.detail else ""
+
+
+def _of_arrivals(evidence: Evidence) -> Sides:
+    """Return the arrivals of an open load; each sends at least one request."""
+    run = evidence.run
+    assert run is not None
+    load, arrivals = run.load, _arrivals(evidence)
+    made, what = (arrivals, "arrivals") if arrivals is not None else (_sample_count(evidence), "requests")
+    if not load.rate_per_s or not load.duration_s:
+        return Sides()
+    asked = load.rate_per_s * (load.duration_s - load.ramp_s / 2)
+    left = (
+        f"{asked:,.0f} arrivals ({units.number_text(load.rate_per_s)} per s for {units.duration_text(load.duration_s)})"
+    )
+    right = f"{made:,} {what}"
+    if run.left_out_arrivals:
+        plural = "s were" if run.left_out_arrivals > 1 else " was"
+        brief = f"{run.left_out_arrivals:,} arrival{plural} not made: {run.users_most:,} users were waiting"
+        why = (
+            "The system was slower than the rate. Each waiting user takes memory of the load generator, whose heap of "
+            f"{run.generator_heap_mb} MB has room for {run.users_most:,}. Look at the errors and the p99; drive a "
+            "lower rate, or raise heap_mb in [generator] of the profile."
+        )
+        return Sides(left, right, run.left_out_arrivals / asked, Balance.DOUBT, brief, why)
+    if evidence.was_ended:
+        return Sides(left, right, None, Balance.BALANCED)
+    chance = _CHANCE_DEVIATIONS * math.sqrt(asked) / asked
+    missing = max(0.0, 1 - made / asked)
+    balance = judged(max(0.0, missing - chance), DOUBT_RATIO, INVALID_RATIO)
+    if balance is not Balance.BALANCED:
+        rate = f"{made / (load.duration_s - load.ramp_s / 2):.3g}"
+        brief = f"{rate} {what} per s, not the requested {units.number_text(load.rate_per_s)}"
+        return Sides(left, right, missing, balance, brief, "Look in jmeter.log for arrivals that were not made.")
+    ended_s = _last_s(evidence.seconds)
+    edge_s = _EDGE_S + _CHANCE_DEVIATIONS * 3 / load.rate_per_s
+    early = max(0.0, (load.duration_s - edge_s - ended_s) / load.duration_s)
+    balance = judged(early, DOUBT_RATIO, INVALID_RATIO)
+    if balance is not Balance.BALANCED:
+        brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
+        return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
+    return Sides(left, right, missing, balance)
+
+
+def _arrivals(evidence: Evidence) -> int | None:
+    """Return how many arrivals were made; None where they were not counted."""
+    counted = [sum(group.arrivals) for group in groups_of(evidence.run) if group.arrivals is not None]
+    return sum(counted) if counted else None
+
+
+def _sample_count(evidence: Evidence) -> int:
+    return evidence.whole.sample_count if evidence.whole else 0
+
+
+def _last_s(seconds: Sequence[SecondFigures]) -> int:
+    """Return the second after the last sample."""
+    return max((at + 1 for at, second in enumerate(seconds) if second.sample_count), default=0)
+
+
+_LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+
+
+def _of_loads(evidence: Evidence) -> Sides:
+    """Return the users of several loads, each in a thread group of its own."""
+    run = evidence.run
+    assert run is not None and run.load.loads
+    loads = run.load.loads
+    left = ", ".join(f"{one.group}: {one.text()}" for one in loads)
+    if evidence.was_ended:
+        return Sides(left, "until it was stopped", None, Balance.BALANCED)
+    if reasons := unlike_the_request(evidence.loads, loads):
+        return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
+    ended = [found for load in loads if (found := _of_load(evidence, load))]
+    if ended:
+        name, asked, users, duration_s = max(ended, key=lambda one: 1 - one.users.there_s / one.users.asked_s)
+        missing = max(0.0, 1 - users.there_s / users.asked_s)
+        balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
+        if balance is not Balance.BALANCED:
+            brief = f"{name}: {_left_text(users, asked, duration_s)}"
+            return Sides(left, "fewer users", missing, balance, brief, _why_left(evidence, users))
+    return Sides(left, "as asked", 0.0, Balance.BALANCED)
+
+
+class _OfLoad(NamedTuple):
+    """The users of one of several loads over its time."""
+
+    name: str
+    asked: int
+    users: _Users
+    duration_s: float
+
+
+def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
+    """Return the users of a closed load without stages over its time; None where the agent did not count them."""
+    run, groups = evidence.run, groups_of(evidence.run, load.group)
+    if run is None or not groups or load.is_open or load.is_staged or load.loops or not load.users:
+        return None
+    if run.load.requests or run.load.is_auto:
+        return None
+    counted = next((one.whole or one.group for one in evidence.loads if one.name == load.group), None)
+    known = users_by_second(groups)
+    each_s = sum(known) / max(1, counted.total.sample_count if counted else 0)
+    users = _users_over_time(known, each_s, load.users, load.ramp_s, load.duration_s)
+    return _OfLoad(load.group, load.users, users, load.duration_s) if users else None
+
+
+def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
+    """Return the line with the generators that began late or ended early, where nothing else is missing."""
+    unloaded = [gap for gap in evidence.gaps if not gap.is_waited and evidence.began_after(gap)]
+    unloaded_s, run_s = sum(gap.length_s for gap in unloaded), evidence.window.run_s
+    if unloaded_s > INVALID_RATIO * run_s:
+        brief = _late_generators(evidence, unloaded)
+        return Sides(measured.left, measured.right, unloaded_s / run_s, Balance.INVALID, brief, _AT_ONCE)
+    if measured.is_off:
+        return measured
+    for names, when, first, last in _absent(evidence):
+        brief = f"Load generator {names} was absent for part of the load"
+        advice = (
+            f"The load lasted from {first} s to {last} s, but generators {when}. Look into their logs, and run again."
+        )
+        return Sides(measured.left, measured.right, None, Balance.DOUBT, brief, advice)
+    return measured
+
+
+_AT_ONCE = "Look into the logs of the generators, and run again with all of them at once."
+
+
+def _late_generators(evidence: Evidence, gaps: Sequence[Gap]) -> str:
+    """Return which generators began only when all others had ended, and for how long there was no load."""
+    first_s = min(one.first_s for one in evidence.generators)
+    late = {one.name: one.first_s - first_s for gap in gaps for one in evidence.began_after(gap)}
+    began = [f"{name} began {units.duration_text(late_s)} after the first one" for name, late_s in late.items()]
+    times = f"{units.duration_text(sum(gap.length_s for gap in gaps))} of {units.duration_text(evidence.window.run_s)}"
+    return f"There was no load for {times}: generator {', '.join(began)}, when the others had ended"
+
+
+def _absent(evidence: Evidence) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the generators that began late or ended early, when, and from when to when the load lasted."""
+    generators = evidence.generators
+    if not generators:
+        return
+    first_s, last_s = min(one.first_s for one in generators), max(one.last_s for one in generators)
+    least_s = max(ABSENT_LEAST_S, ABSENT_RATIO * (last_s - first_s))
+    longest_s = (evidence.longest_ms or 0) / units.MS_PER_S
+    late = [one for one in generators if one.first_s - first_s > least_s]
+    # A sample that takes long ends late: without one a generator may seem to have stopped before the others.
+    early = [one for one in generators if last_s - one.last_s > least_s + longest_s]
+    if late or early:
+        began = ", ".join(f"{one.name} {one.first_s:.0f} s" for one in late)
+        ended = ", ".join(f"{one.name} {one.last_s:.0f} s" for one in early)
+        when = [f"began late ({began})"] * bool(late) + [f"ended early ({ended})"] * bool(early)
+        names = ", ".join(dict.fromkeys(one.name for one in (*late, *early)))
+        yield names, " or ".join(when), f"{first_s:.0f}", f"{last_s:.0f}"
+
+
+LINE = LineKind(
+    code="asked-offered",
+    since="1.2.0",
+    title="asked = offered",
+    concerns=(ReportPart.VERDICT, ReportPart.LOAD, ReportPart.GENERATORS),
+    formerly=("left-out-arrivals", "absent-generator"),
+    page=__doc__,
+    measure=measure,
+)

@@ -1,0 +1,142 @@
+"""Compares the rows that JMeter wrote with those that were read.
+
+Seen: Rows are missing or could not be read, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
+while, and too few waited for a stall.
+
+Why it matters: Rows are not lost at random: often they are the failures.
+
+What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote fields with a delimiter. Or
+count one part: `./aggregate.py table FILE --window FROM..TO`.
+"""
+
+from __future__ import annotations
+
+from harness.base import units
+from harness.judge.account.line import Balance, LineKind, Sides, judged
+from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
+from harness.judge.warning_kind import ReportPart
+
+# Rows are counted: one that is missing is one too many.
+DOUBT_RATIO, INVALID_RATIO = 0.0, 0.03
+
+
+def measure(evidence: Evidence) -> Sides:
+    """Return the rows that JMeter wrote, or that the file has, and those that were read."""
+    run, dropped = evidence.run, evidence.dropped
+    rows = run.rows if run else None
+    unread, missing = dropped.unread_count, evidence.missing_row_count
+    in_file = evidence.row_count - dropped.cut_count
+    read = evidence.row_count - dropped.count
+    of_file = f"{units.plural(in_file, 'row')} in the file"
+    least = "at least " if rows and rows.at_least else ""
+    left = f"{least}{units.plural(rows.written_count, 'row')} written" if rows else of_file
+    right = f"{units.plural(read, 'row')} read{_beside(evidence)}"
+    count = max(rows.written_count, in_file) if rows else in_file
+    ratio = (unread + missing) / count if count else 0.0
+    # A clock that was set, and another run in the file, leave such holes, too: they have warnings of their own.
+    holes = () if evidence.clock_step or dropped.header_lines else evidence.holes
+    if run and holes and dropped.count:
+        brief = f"Samples of at least {named_length(holes)} are missing from the JTL: {gaps_text(holes)}"
+        hole_s = sum(gap.length_s for gap in holes)
+        return Sides(left, right, hole_s / evidence.window.run_s, Balance.INVALID, brief, _unread_advice(evidence))
+    if unread >= missing and unread:
+        balance = judged(ratio, DOUBT_RATIO, INVALID_RATIO)
+        return Sides(left, right, ratio, balance, _unread_text(evidence, unread), _unread_advice(evidence))
+    if missing:
+        brief = _missing_text(evidence)
+        where = f" No sample ended from {gaps_text(holes)}." if holes else ""
+        advice = f"All numbers lack them: a full disk loses rows, and so does a file that was cut.{where} {_REMEDY}"
+        return Sides(left, right, ratio, judged(ratio, DOUBT_RATIO, INVALID_RATIO), brief, advice)
+    if dropped.cut_count:
+        advice = f"No number includes what is missing: {dropped.first_text}. Look for the whole file."
+        return Sides(left, right, None, Balance.DOUBT, "A file ends early: its last rows are missing", advice)
+    if holes:
+        return _with_holes(evidence, left, right)
+    return Sides(left, right, ratio, Balance.BALANCED)
+
+
+_REMEDY = "Run again, or count one part: ./aggregate.py table FILE --window FROM..TO."
+
+
+def _beside(evidence: Evidence) -> str:
+    """Return what is in no table although nothing is wrong with it, after a comma; empty without any."""
+    torn, cut = evidence.dropped.torn_end_count, sum(evidence.cut.values())
+    texts = [f"{torn} torn at the end"] if torn else []
+    if cut:
+        texts.append(f"{units.plural(cut, 'transaction')} cut by the end left out ({', '.join(evidence.cut)})")
+    if untimed := sum(evidence.untimed.values()):
+        names = ", ".join(evidence.untimed)
+        texts.append(f"{units.plural(untimed, 'transaction')} without a time left out ({names})")
+    if closed := sum(evidence.closed.values()):
+        names = ", ".join(evidence.closed)
+        texts.append(f"{units.plural(closed, 'request')} closed by the end of the load left out ({names})")
+    return "".join(f", {text}" for text in texts)
+
+
+def _unread_text(evidence: Evidence, unread: int) -> str:
+    rows = units.plural(evidence.row_count - evidence.dropped.cut_count, "row")
+    return f"{unread:,} of {rows} of the JTL could not be read"
+
+
+def _unread_advice(evidence: Evidence) -> str:
+    """Return what is wrong with the rows that could not be read, and what to do."""
+    dropped = evidence.dropped
+    if surplus := dropped.surplus_fields:
+        fields = f"{units.plural(surplus, 'field')} too many"
+        why = f"Each has {fields}: a text of theirs has the delimiter, and the writer does not quote it."
+        return (
+            f"No number includes them. {why} First: {dropped.first_text}. Quote the fields, or use another delimiter."
+        )
+    more = " and more" if dropped.count > len(dropped.first) else ""
+    return (
+        f"No number includes them ({dropped.first_text}{more}). Look at these lines: a full disk or a killed JMeter "
+        "leaves torn ones."
+    )
+
+
+def _missing_text(evidence: Evidence) -> str:
+    rows = evidence.run.rows if evidence.run else None
+    assert rows is not None  # otherwise it is not known that rows are missing
+    least, count = "At least " if rows.at_least else "", evidence.missing_row_count
+    verb = "is" if count == 1 else "are"
+    return f"{least}{count} of {units.plural(rows.written_count, 'row')} that JMeter wrote {verb} missing"
+
+
+def _with_holes(evidence: Evidence, left: str, right: str) -> Sides:
+    """Return the line of a file in which rows may be missing: no sample ended for a while, and nothing waited."""
+    holes, load, rest = evidence.holes, evidence.load, ""
+    hole_s, run_s = sum(gap.length_s for gap in holes), evidence.window.run_s
+    if load and load.rate_per_s and evidence.window.length_s == run_s:
+        rest_s = load.sample_count / load.rate_per_s - hole_s
+        rest = f" Without it the throughput is {load.sample_count / rest_s:.1f} req/s." if rest_s >= 1 else ""
+    cause = _hole_cause(evidence)
+    # Without a record, nothing was asked of the file: a part of it may be what its reader wants.
+    balance = judged(hole_s / run_s, 0.0, GAP_INVALID_RATIO if evidence.run else None)
+    if balance is Balance.INVALID:
+        times = f"{units.duration_text(hole_s)} of {units.duration_text(run_s)}"
+        brief = f"{cause}: no sample ended for {times}, and too few waited for a stall"
+        return Sides(
+            left, right, hole_s / run_s, balance, brief, f"They are missing from {gaps_text(holes)}. {_REMEDY}"
+        )
+    brief = f"{cause}: no samples for {named_length(holes)}"
+    advice = f"This is no stall: too few samples waited meanwhile ({gaps_text(holes)}).{rest} {_REMEDY}"
+    return Sides(left, right, hole_s / run_s, balance, brief, advice)
+
+
+def _hole_cause(evidence: Evidence) -> str:
+    """Return what a gap may be: of the two causes only those that are not excluded."""
+    rows = evidence.run.rows if evidence.run else None
+    is_counted = rows is not None and not rows.at_least and not evidence.dropped.count
+    return "A clock was set, or the load paused" if is_counted else "Rows are missing, or a clock was set"
+
+
+LINE = LineKind(
+    code="offered-read",
+    since="1.2.0",
+    title="offered = read",
+    concerns=(ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT),
+    hides=("users-time", "one-state"),
+    formerly=("gap",),
+    page=__doc__,
+    measure=measure,
+)

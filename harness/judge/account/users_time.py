@@ -1,0 +1,118 @@
+"""Compares the time of the users with what they did: waiting for answers, and pausing (Little's law).
+
+Seen: More users were active than response times and think time account for, by 10 % over 10 s or by a factor of 1.5.
+
+Why it matters: Users were waiting inside the load generator, so it may have limited the load, not the system.
+
+What to do: Look at the generator's CPU and garbage collections. If the plan pauses in a timer that it does not declare,
+set `think_time_s` in its TOML file. Else drive from a machine of its own.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harness.base import units
+from harness.judge.account.line import Balance, LineKind, Sides, judged
+from harness.judge.evidence import Evidence
+from harness.judge.loads import pause_s
+from harness.judge.users_counted import groups_of
+from harness.judge.warning_kind import ReportPart
+from harness.metrics.figures import LabelFigures
+from harness.metrics.littles_law import LittlesLaw
+
+DOUBT_RATIO = 0.10
+# Users are counted per second: over a shorter time the first and last second alone make the difference.
+LEAST_S = 10.0
+# Off by this factor it is a finding over any time; below a second users are not counted.
+FACTOR = 1.5
+FACTOR_LEAST_S = 1.0
+
+
+class _Check(NamedTuple):
+    """Little's law of a load: ` of NAME`, the law, its samples, and the mean pause before one."""
+
+    of: str
+    law: LittlesLaw
+    load: LabelFigures
+    think_s: float
+
+    @property
+    def difference(self) -> float:
+        """The share of the users' time that is off by more than the ends of the window can cause.
+
+        A sample counts where it ends: one in flight at the window's beginning counts whole, one at its end not at all.
+        """
+        at_the_ends = self.load.average_ms / units.MS_PER_S / self.law.over_s
+        return max(0.0, abs(self.law.ratio - 1) - at_the_ends)
+
+    @property
+    def balance(self) -> Balance:
+        """Whether it is off: by a factor over any time, or by the usual share over long enough."""
+        at_the_ends = self.load.average_ms / units.MS_PER_S / self.law.over_s
+        is_far = self.law.ratio + at_the_ends < 1 / FACTOR or self.law.ratio - at_the_ends > FACTOR
+        if self.law.over_s >= LEAST_S:
+            return Balance.DOUBT if is_far else judged(self.difference, DOUBT_RATIO)
+        return Balance.DOUBT if is_far and self.law.over_s >= FACTOR_LEAST_S else Balance.BALANCED
+
+
+def measure(evidence: Evidence) -> Sides:
+    """Return the users that were active, and those that waited or paused; of several loads the one that is off most."""
+    checks = _checks(evidence)
+    if not checks:
+        return Sides()
+    worst = max(checks, key=lambda check: (check.balance is Balance.DOUBT, check.difference))
+    law, load = worst.law, worst.load
+    left = f"{law.active_users:.1f} users{worst.of}"
+    right = f"{law.busy_users - law.pausing_users:.1f} waiting + {law.pausing_users:.1f} pausing"
+    if worst.balance is Balance.BALANCED:
+        return Sides(left, right, abs(law.ratio - 1), worst.balance)
+    brief = (
+        f"The load generator may be the bottleneck: {law.active_users:.1f} users{worst.of} active, "
+        f"{law.busy_users:.1f} busy"
+    )
+    round_ms = units.average_text(law.active_users * law.over_s / load.sample_count * units.MS_PER_S)
+    accounted_ms = units.average_text(load.average_ms + worst.think_s * units.MS_PER_S)
+    if groups_of(evidence.run):
+        rest = f"{abs(law.active_users - law.busy_users):.1f} users are not accounted for: the generator's own time."
+        return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, f"{rest} {_LOOK}")
+    advice = (
+        f"Users ÷ throughput is {round_ms} ms, mean response and think time {accounted_ms} ms (Little's law). "
+        "Look at the generator's CPU and at pauses that the plan's think_time_s does not include, or drive from a "
+        "machine of its own."
+    )
+    return Sides(left, right, abs(law.ratio - 1), worst.balance, brief, advice)
+
+
+_LOOK = "Look at the generator's CPU and garbage collections, or drive from a machine of its own."
+
+
+def _checks(evidence: Evidence) -> list[_Check]:
+    """Return Little's law of each closed load; nothing where the pauses of the users are not known."""
+    run = evidence.run
+    # Users of an open load come and go within a second: the samples do not show how many were active.
+    if run is None or evidence.is_open:
+        return []
+    loads = {one.group: one for one in run.load.loads or ()}
+    if not loads:
+        found = [("", evidence.law, evidence.load, evidence.pause_s)]
+    else:
+        own = [one for one in evidence.loads if one.group]
+        found = [
+            (f" of {one.name}", one.littles_law, one.group.total, pause_s(loads[one.name], one.group))
+            for one in own
+            if one.group
+        ]
+    return [_Check(of, law, load, think_s) for of, law, load, think_s in found if law and load]
+
+
+LINE = LineKind(
+    code="users-time",
+    since="1.2.0",
+    title="users' time = waiting + pausing",
+    concerns=(ReportPart.VERDICT, ReportPart.LAW),
+    is_of_answers=True,
+    formerly=("littles-law",),
+    page=__doc__,
+    measure=measure,
+)

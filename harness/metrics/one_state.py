@@ -1,0 +1,226 @@
+"""Compares the reported numbers of any part of the window with those of any other: is it one state of the system?
+
+A number is a ratio of two sums: elapsed time to samples, errors to samples, samples to seconds. A run is in one state
+when each number is about the same in any part of a third or more. The parts differ when the greatest number of a third
+and the least differ by more than a limit, and by more than chance.
+
+What chance makes of an average or a rate is estimated from the series: `steadiness` looks for parts of another level,
+`slow_noise` for slow changes of any other shape. Shares (errors, slow samples, labels) are counts: `share_scan`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.base import units
+from harness.metrics.batches import Batches
+from harness.metrics.extremes import extremes
+from harness.metrics.interval import Interval
+from harness.metrics.share_scan import share_ratio
+from harness.metrics.steadiness import WindowChange, find_change, find_level
+from harness.metrics.timeline import SecondFigures
+
+# Shares differ by at least so much, and by this share of the greater.
+SHARE_LEAST, SHARE_RATIO = 0.01, 0.25
+# Those of labels by more: there are many, and users who go through a plan together make waves.
+MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
+_LABELS_MOST = 20
+# Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
+_FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
+# By this share more wait in each second at the end than in any at the beginning.
+_HANGING_RATIO = 0.05
+# The users of a closed load are the same in this share of the seconds.
+_CONSTANT_RATIO = 0.9
+
+
+@dataclass(frozen=True)
+class WindowFigure:
+    """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
+
+    `text` formats the number. A share counts samples of a kind among all, and differs by `least` or more; a count is a
+    number of samples. The cells are batches where they are few and have many samples, else seconds.
+    """
+
+    name: str
+    amounts: Sequence[float]
+    weights: Sequence[float]
+    text: Callable[[float], str]
+    is_share: bool = False
+    is_count: bool = False
+    is_batches: bool = False
+    least: float = SHARE_LEAST
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A number that is not the same in all parts, and how it changes: positions are in cells."""
+
+    figure: WindowFigure
+    change: WindowChange
+
+    def text(self, from_s: int = 0, cell_s: float = 1.0) -> str:
+        """Return the sentence for people; cells last `cell_s` seconds, the first one begins at `from_s`."""
+        return f"the {self.figure.name} depends on when you look: {self.when(from_s, cell_s)}"
+
+    def when(self, from_s: int = 0, cell_s: float = 1.0) -> str:
+        """Return which values the number has, and when."""
+        change = self.change
+        before, after = map(self.figure.text, (change.before, change.after))
+
+        def second(cell: int) -> int:
+            return round(from_s + cell * cell_s)
+
+        if change.parts:
+            first, last = (f"from {second(part.from_s)} to {second(part.to_s)} s" for part in change.parts)
+            return f"{before} {first}, {after} {last}"
+        if change.until_s is not None:
+            return f"{after} from {second(change.at_s)} to {second(change.until_s)} s, otherwise {before}"
+        return f"{before} before {second(change.at_s)} s, {after} after"
+
+
+def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
+    """Return the first reported number of a series of seconds that is not one of one state; None when all are.
+
+    With `is_open` requests do not wait for answers.
+    """
+    is_free = is_open or not _are_users_constant(seconds)
+    average, *_ = figures = figures_of(seconds)
+    memory_s = sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S
+    found = (find_difference(figure, is_open=is_free, memory_s=memory_s) for figure in figures)
+    return next((one for one in found if one), None)
+
+
+def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
+    """Return how the requests in flight grow; None where they are always as many, or return to their usual number.
+
+    A queue above its capacity has no average, but its noise resembles itself for so long that chance explains any
+    growth. So the sign is another one: a queue that is served returns to nearly nothing again and again. With a closed
+    load, requests that are never answered wait in each of the last seconds.
+    """
+    if len(seconds) < _FLIGHT_LEAST_S:
+        return None
+    return _queue_growth(seconds) if is_open else _hanging(seconds)
+
+
+def _queue_growth(seconds: Sequence[SecondFigures]) -> StateChange | None:
+    numbers = [one.waiting_count + min(float(one.sample_count), one.elapsed_sum_ms / units.MS_PER_S) for one in seconds]
+    figure = WindowFigure("number of requests in flight", numbers, [1.0] * len(numbers), _number_text)
+    parts = extremes(figure.amounts, figure.weights)
+    if parts is None or parts.greatest + 1 < _FLIGHT_RATIO * (parts.least + 1):
+        return None
+    first, later = numbers[: len(numbers) // 10], numbers[len(numbers) // 4 :]
+    usual = min(max(_FEW_IN_FLIGHT, fmean(first)), fmean(numbers) / 4 + 2)
+    is_back = sum(number <= usual for number in later) >= _FLIGHT_BACK_RATIO * len(later)
+    return None if is_back else StateChange(figure, WindowChange.of(parts))
+
+
+def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
+    waiting, quarter = [one.waiting_count for one in seconds], len(seconds) // 4
+    first, last = waiting[:quarter], waiting[-quarter:]
+    if min(last) < max(first) + max(1, _HANGING_RATIO * max(first)):
+        return None
+    figure = WindowFigure(
+        "number of requests without an answer", [float(one) for one in waiting], [1.0] * len(waiting), _number_text
+    )
+    parts = Interval(0, quarter), Interval(len(waiting) - quarter, len(waiting))
+    return StateChange(figure, WindowChange(parts[0].from_s, fmean(first), fmean(last), parts=parts))
+
+
+def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
+    """Return the first number of the window's batches that differs between its parts: bytes, labels and their errors.
+
+    `labels` are those of the labels of the load. Cells are batches.
+    """
+    if total is None:
+        return None
+    found = (find_difference(figure, is_open=True) for figure in _figures_of_batches(total, labels))
+    return next((one for one in found if one), None)
+
+
+def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterator[WindowFigure]:
+    counts = [float(count) for count in total.sample_count]
+    known = [one for one in total.received_bytes if one is not None]
+    if known and len(known) == len(counts):
+        yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
+    often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
+    for label in often if len(labels) > 1 else ():
+        own = [float(count) for count in labels[label].sample_count]
+        if sum(own) < sum(counts):
+            yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
+        errors = [float(count) for count in labels[label].error_count]
+        yield WindowFigure(
+            f"share of errors of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST
+        )
+
+
+def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
+    """Return how the average response time differs between parts; None when it does not."""
+    return find_difference(figures_of(seconds)[0], is_open=is_open or not _are_users_constant(seconds))
+
+
+def figures_of(seconds: Sequence[SecondFigures]) -> tuple[WindowFigure, ...]:
+    """Return average, errors and throughput of a series of seconds."""
+    counts = [float(one.sample_count) for one in seconds]
+    return (
+        WindowFigure("average", [float(one.elapsed_sum_ms) for one in seconds], counts, _ms_text),
+        WindowFigure(
+            "share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True
+        ),
+        WindowFigure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
+    )
+
+
+def find_difference(figure: WindowFigure, *, is_open: bool, memory_s: float = 0.0) -> StateChange | None:
+    """Return the parts between which a number differs by more than the limit and more than chance; None without.
+
+    Requests that wait for each other resemble each other for `memory_s`.
+    """
+    if not sum(figure.weights):
+        return None
+    if figure.is_share:
+        return _share_difference(figure)
+    values = [
+        amount / weight if weight else None for amount, weight in zip(figure.amounts, figure.weights, strict=True)
+    ]
+    if figure.is_batches:
+        change = find_level([value for value in values if value is not None])
+        return StateChange(figure, change) if change else None
+    sample_count = sum(figure.amounts if figure.is_count else figure.weights)
+    change = find_change(
+        values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
+    )
+    return StateChange(figure, change) if change else None
+
+
+def _share_difference(figure: WindowFigure) -> StateChange | None:
+    parts = extremes(figure.amounts, figure.weights)
+    if parts is None or parts.greatest - parts.least < max(figure.least, SHARE_RATIO * parts.greatest):
+        return None
+    if share_ratio(figure.amounts, figure.weights) <= 1:
+        return None
+    return StateChange(figure, WindowChange.of(parts))
+
+
+def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
+    """Return whether nearly all seconds have the same number of active users."""
+    users = [second.active_users for second in seconds if second.active_users is not None]
+    return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
+
+
+def _ms_text(value_ms: float) -> str:
+    return f"{value_ms:.0f} ms"
+
+
+def _share_text(share: float) -> str:
+    return f"{units.percent_text(share, 1)} %"
+
+
+def _bytes_text(size_bytes: float) -> str:
+    return f"{size_bytes:,.0f} bytes"
+
+
+def _number_text(value: float) -> str:
+    return f"{value:.0f} requests"

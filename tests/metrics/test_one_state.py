@@ -1,0 +1,100 @@
+"""Which reported numbers depend on when one looks at a window, and what chance alone does to them."""
+
+import math
+import re
+from random import Random
+
+import pytest
+
+from harness.metrics.one_state import figures_of, find_difference, window_difference
+from harness.metrics.share_scan import share_ratio
+from harness.metrics.slow_noise import slow_ratio
+from harness.metrics.timeline import SecondFigures
+
+SEEDS = range(40)
+
+
+def seconds_of(averages_ms, errors=None, per_second=40):
+    errors = errors or [0] * len(averages_ms)
+    return [
+        SecondFigures(per_second, round(per_second * value), 20, error)
+        for value, error in zip(averages_ms, errors, strict=True)
+    ]
+
+
+def noisy(seed, length_s, mean_ms=100, variation=0.05, memory=0.3):
+    random, state, values = Random(seed), 0.0, []
+    for _ in range(length_s):
+        state = memory * state + math.sqrt(1 - memory**2) * random.gauss(0, 1)
+        values.append(mean_ms * (1 + variation * state))
+    return values
+
+
+def difference_of(seconds):
+    found = window_difference(seconds, is_open=False)
+    return found.text() if found else ""
+
+
+@pytest.mark.parametrize("period", [0.5, 0.9, 1.5, 2])
+@pytest.mark.parametrize("size", [0.3, 0.5, 0.8])
+def test_a_slow_wave_depends_on_when_one_looks_and_the_text_says_from_what_to_what(period, size):
+    wave = [
+        value * (1 + size * math.sin(2 * math.pi * second / (period * 120)))
+        for second, value in enumerate(noisy(1, 120))
+    ]
+    found = re.fullmatch(
+        r"the average depends on when you look: (\d+) ms .*?, ?(?:otherwise )?(\d+) ms.*",
+        difference_of(seconds_of(wave)),
+    )
+    assert found
+    low, high = sorted(map(int, found.groups()))
+    assert high / low > 1.1
+
+
+@pytest.mark.parametrize("memory", [0, 0.3, 0.6])
+@pytest.mark.parametrize("length_s", [120, 300])
+def test_noise_alone_is_one_state(memory, length_s):
+    found = [difference_of(seconds_of(noisy(seed, length_s, memory=memory))) for seed in SEEDS]
+    assert sum(map(bool, found)) <= 2
+
+
+def test_errors_that_begin_late_are_no_one_state():
+    random = Random(1)
+    errors = [sum(random.random() < 0.2 for _ in range(40)) if second >= 72 else 0 for second in range(120)]
+    text = difference_of(seconds_of(noisy(1, 120), errors))
+    assert re.fullmatch(
+        r"the share of errors depends on when you look: 0.0 % from 0 to 40 s, (19|20|21).* % from \d+ to \d+ s", text
+    )
+
+
+@pytest.mark.parametrize("share", [0.005, 0.05, 0.3])
+def test_errors_at_random_are_one_state(share):
+    found = []
+    for seed in SEEDS:
+        random = Random(seed)
+        errors = [sum(random.random() < share for _ in range(40)) for _ in range(120)]
+        found.append(difference_of(seconds_of(noisy(seed, 120), errors)))
+    assert sum(map(bool, found)) <= 2
+
+
+def test_bursts_of_errors_count_as_fewer_samples():
+    """Every tenth second half of the samples fail: single samples would be 20 times as sure."""
+    random = Random(3)
+    amounts = [20.0 if random.random() < 0.1 else 0.0 for _ in range(120)]
+    assert share_ratio(amounts, [40.0] * 120) < 1
+
+
+def test_less_than_a_hundredth_more_errors_is_one_state():
+    errors = [0] * 60 + [1, 0, 0] * 20
+    assert difference_of(seconds_of([100] * 120, errors)) == ""
+
+
+def test_a_series_without_noise_and_one_that_only_varies_slowly():
+    assert slow_ratio([1.0] * 60) == 0
+    assert slow_ratio([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]) > 100
+
+
+def test_a_figure_without_samples_has_no_difference():
+    average, errors, _ = figures_of([SecondFigures(0, 0, None)] * 60)
+    assert find_difference(average, is_open=False) is None
+    assert find_difference(errors, is_open=False) is None
