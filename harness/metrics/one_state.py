@@ -39,7 +39,7 @@ _CONSTANT_RATIO = 0.9
 
 
 @dataclass(frozen=True)
-class Figure:
+class WindowFigure:
     """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
 
     `text` formats the number. A share counts samples of a kind among all, and differs by `least` or more; a count is a
@@ -57,10 +57,10 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Difference:
+class StateChange:
     """A number that is not the same in all parts, and how it changes: positions are in cells."""
 
-    figure: Figure
+    figure: WindowFigure
     change: WindowChange
 
     def text(self, from_s: int = 0, cell_s: float = 1.0) -> str:
@@ -83,7 +83,7 @@ class Difference:
         return f"{before} before {second(change.at_s)} s, {after} after"
 
 
-def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return the first reported number of a series of seconds that is not one of one state; None when all are.
 
     With `is_open` requests do not wait for answers.
@@ -95,7 +95,7 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Dif
     return next((one for one in found if one), None)
 
 
-def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the requests in flight grow; None where they are always as many, or return to their usual number.
 
     A queue above its capacity has no average, but its noise resembles itself for so long that chance explains any
@@ -107,9 +107,9 @@ def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Dif
     return _queue_growth(seconds) if is_open else _hanging(seconds)
 
 
-def _queue_growth(seconds: Sequence[SecondFigures]) -> Difference | None:
+def _queue_growth(seconds: Sequence[SecondFigures]) -> StateChange | None:
     numbers = [one.waiting_count + min(float(one.sample_count), one.elapsed_sum_ms / units.MS_PER_S) for one in seconds]
-    figure = Figure("number of requests in flight", numbers, [1.0] * len(numbers), _number_text)
+    figure = WindowFigure("number of requests in flight", numbers, [1.0] * len(numbers), _number_text)
     parts = extremes(figure.amounts, figure.weights)
     if parts is None or parts.greatest + 1 < _FLIGHT_RATIO * (parts.least + 1):
         return None
@@ -119,22 +119,22 @@ def _queue_growth(seconds: Sequence[SecondFigures]) -> Difference | None:
     is_much = parts.greatest + 1 >= _FLIGHT_MUCH_RATIO * (parts.least + 1)
     if is_back and not (is_much and min(numbers[parts.greatest_in.from_s : parts.greatest_in.to_s]) > usual):
         return None
-    return Difference(figure, WindowChange.of(parts))
+    return StateChange(figure, WindowChange.of(parts))
 
 
-def _hanging(seconds: Sequence[SecondFigures]) -> Difference | None:
+def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
     waiting, quarter = [one.waiting_count for one in seconds], len(seconds) // 4
     first, last = waiting[:quarter], waiting[-quarter:]
     if min(last) < max(first) + max(1, _HANGING_RATIO * max(first)):
         return None
-    figure = Figure(
+    figure = WindowFigure(
         "number of requests without an answer", [float(one) for one in waiting], [1.0] * len(waiting), _number_text
     )
     parts = Interval(0, quarter), Interval(len(waiting) - quarter, len(waiting))
-    return Difference(figure, WindowChange(parts[0].from_s, fmean(first), fmean(last), parts=parts))
+    return StateChange(figure, WindowChange(parts[0].from_s, fmean(first), fmean(last), parts=parts))
 
 
-def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> Difference | None:
+def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
     """Return the first number of the window's batches that differs between its parts: bytes, p95, labels, their errors.
 
     `labels` are those of the labels of the load. Cells are batches.
@@ -145,39 +145,43 @@ def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> Di
     return next((one for one in found if one), None)
 
 
-def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterator[Figure]:
+def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterator[WindowFigure]:
     counts = [float(count) for count in total.sample_count]
     known = [one for one in total.received_bytes if one is not None]
     if known and len(known) == len(counts):
-        yield Figure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
+        yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
     p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
     if len(p95_ms) == len(counts):
-        yield Figure("p95", list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
+        yield WindowFigure("p95", list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
     for label in often if len(labels) > 1 else ():
         own = [float(count) for count in labels[label].sample_count]
         if sum(own) < sum(counts):
-            yield Figure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
+            yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
         errors = [float(count) for count in labels[label].error_count]
-        yield Figure(f"share of errors of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
+        yield WindowFigure(
+            f"share of errors of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST
+        )
 
 
-def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Difference | None:
+def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
     return find_difference(figures_of(seconds)[0], is_open=is_open or not _are_users_constant(seconds))
 
 
-def figures_of(seconds: Sequence[SecondFigures]) -> tuple[Figure, ...]:
+def figures_of(seconds: Sequence[SecondFigures]) -> tuple[WindowFigure, ...]:
     """Return average, errors and throughput of a series of seconds."""
     counts = [float(one.sample_count) for one in seconds]
     return (
-        Figure("average", [float(one.elapsed_sum_ms) for one in seconds], counts, _ms_text),
-        Figure("share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True),
-        Figure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
+        WindowFigure("average", [float(one.elapsed_sum_ms) for one in seconds], counts, _ms_text),
+        WindowFigure(
+            "share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True
+        ),
+        WindowFigure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
     )
 
 
-def find_difference(figure: Figure, *, is_open: bool, memory_s: float = 0.0) -> Difference | None:
+def find_difference(figure: WindowFigure, *, is_open: bool, memory_s: float = 0.0) -> StateChange | None:
     """Return the parts between which a number differs by more than the limit and more than chance; None without.
 
     Requests that wait for each other resemble each other for `memory_s`.
@@ -191,21 +195,21 @@ def find_difference(figure: Figure, *, is_open: bool, memory_s: float = 0.0) -> 
     ]
     if figure.is_batches:
         change = find_level([value for value in values if value is not None])
-        return Difference(figure, change) if change else None
+        return StateChange(figure, change) if change else None
     sample_count = sum(figure.amounts if figure.is_count else figure.weights)
     change = find_change(
         values, sample_count / len(values), are_counts=figure.is_count, is_open=is_open, memory_s=memory_s
     )
-    return Difference(figure, change) if change else None
+    return StateChange(figure, change) if change else None
 
 
-def _share_difference(figure: Figure) -> Difference | None:
+def _share_difference(figure: WindowFigure) -> StateChange | None:
     parts = extremes(figure.amounts, figure.weights)
     if parts is None or parts.greatest - parts.least < max(figure.least, SHARE_RATIO * parts.greatest):
         return None
     if share_ratio(figure.amounts, figure.weights) <= 1:
         return None
-    return Difference(figure, WindowChange.of(parts))
+    return StateChange(figure, WindowChange.of(parts))
 
 
 def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:

@@ -22,7 +22,7 @@ from harness.cloudwatch.queries import requested
 from harness.jtl.sample import TRACE_COLUMN
 from harness.plan import spec as specs
 from harness.plan.jmx.data_files import data_files
-from harness.plan.jmx.environment import with_properties_for
+from harness.plan.jmx.environment import environment_option, with_properties_for
 from harness.plan.jmx.headers import secret_header_names, with_headers
 from harness.plan.jmx.job_threads import with_jobs
 from harness.plan.jmx.trace import trace_columns, with_traceparent
@@ -149,8 +149,7 @@ def _command(
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
     own += f" {credentials}".rstrip()
-    if spec.secrets:
-        own += f" -Dharness.environment={','.join(spec.secrets)}"
+    own += f" {environment_option(spec.secrets)}".rstrip()
     if spec.plan.allow.scripts:
         own += " -Dharness.scripts=true"
     if spec.is_traced:

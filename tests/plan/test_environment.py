@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.plan.jmx.diff import changes_of
-from harness.plan.jmx.environment import as_in_plan, with_properties_for
+from harness.plan.jmx.environment import as_in_plan, environment_option, with_properties_for
 from tests.support.off_host import jmx, request, text
 
 READ = '${__groovy(System.getenv("SHOP_PW"))}'
@@ -46,6 +46,19 @@ def test_a_read_of_a_secret_is_a_read_of_a_property(given: str, sent: str) -> No
 def test_whatever_else_a_plan_evaluates_stays(given: str) -> None:
     assert with_properties_for(given.encode(), ["SHOP_PW"]).decode() == given
     assert as_in_plan(given) == given
+
+
+@pytest.mark.parametrize(
+    ("names", "option"),
+    [
+        ((), ""),
+        (("A", "_b2"), "-Dharness.environment=A,_b2"),
+        (("A -javaagent:x.jar", "B", "C,D", 'E"', "ü", "", "1A", "F\n"), "-Dharness.environment=B"),
+        (("A B",), ""),
+    ],
+)
+def test_only_names_of_variables_are_in_the_options_of_the_jvm(names: tuple[str, ...], option: str) -> None:
+    assert environment_option(names) == option
 
 
 def test_the_plan_of_a_run_does_not_differ_from_that_of_an_earlier_one(tmp_path: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.base.records import build
 from harness.run.directory import json_text
@@ -72,19 +75,23 @@ def test_without_a_whole_line_nothing_is_known(text):
     assert read_groups(text) == ()
 
 
+def test_nothing_is_known_when_something_could_not_be_counted():
+    assert read_groups(lines("G 0 false a", "S 0 10 0 0 1 1000 0 0", "T 10", "U", "T 11", "U")) == ()
+
+
 def test_a_group_whose_users_never_began_has_no_seconds():
     (counts,) = read_groups(lines("G 0 true a", "T 10"))
     assert (counts.alive_ms, counts.pause_ms, counts.arrivals) == ((), (), ())
 
 
 def test_a_long_run_has_values_of_several_seconds_with_the_same_totals():
-    rows = [f"S 0 {second} 0 0 0 {second} 0 1" for second in range(7, 20_007)]
-    (counts,) = read_groups(lines("G 0 true a", *rows, "T 20006"))
-    assert counts.step_s == 5
+    rows = [f"S 0 {second} 0 0 0 {second} 0 1" for second in range(7, 8_007)]
+    (counts,) = read_groups(lines("G 0 true a", *rows, "T 8006"))
+    assert counts.step_s == 2
     assert len(counts.alive_ms) <= 7200
-    assert sum(counts.alive_ms) == sum(range(7, 20_007))
-    assert counts.arrivals == (3, *[5] * 3999, 2)
-    assert counts.from_s == 5
+    assert sum(counts.alive_ms) == sum(range(7, 8_007))
+    assert counts.arrivals == (1, *[2] * 3999, 1)
+    assert counts.from_s == 6
     assert counts.arrival_count(1_000_000, 2_000_000) == pytest.approx(1000)
 
 
@@ -157,3 +164,42 @@ def test_run_json_has_the_groups_and_an_older_one_has_none():
     assert build(RunRecord, data).groups == (counts,)
     del data["groups"]
     assert build(RunRecord, data).groups == ()
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 4_000)), max_size=12), st.integers(0, 3))
+def test_the_series_are_the_times_that_overlap_each_second(users, late):
+    """Each user begins and ends; what is written is added up in any order, some of it late."""
+    changes = defaultdict(lambda: [0] * 6)
+    for begin_ms, length_ms in users:
+        for at_ms, by in ((begin_ms, 1), (begin_ms + length_ms, -1)):
+            cell = changes[at_ms // 1000]
+            cell[2] += by
+            cell[3] += by * (1000 - at_ms % 1000)
+    rows = [f"S 0 {second} {' '.join(map(str, cell))}" for second, cell in changes.items()]
+    counts = read_groups(lines("G 0 false a", *rows[late:], *rows[:late], f"T {max(changes, default=0)}"))
+    expected = [
+        sum(max(0, min(begin + length, 1000 * (at + 1)) - max(begin, 1000 * at)) for begin, length in users)
+        for at in range(15)
+    ]
+    found = dict(enumerate(counts[0].alive_ms, start=counts[0].from_s))
+    assert [found.get(at, 0) for at in range(15)] == expected
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.integers(-70_000, 70_000), st.integers(0, 200), st.lists(st.integers(0, 9_000), min_size=1)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_sums_of_several_clocks_lose_and_add_nothing(parts):
+    groups = [
+        (ahead, (group(from_s=from_s, pause_ms=tuple(values), alive_ms=tuple(values)),))
+        for ahead, from_s, values in parts
+    ]
+    (counts,) = GroupCounts.of_all(groups)
+    assert sum(counts.alive_ms) == sum(sum(values) for _, _, values in parts)
+    assert len(counts.pause_ms) == len(counts.alive_ms)
+    assert min(counts.alive_ms) >= 0

@@ -172,7 +172,14 @@ def test_a_load_that_pauses_and_transactions_with_pauses_are_no_missing_rows_and
     assert not {"offered-read", "clock-step"} & set(codes)
     assert "missing, or a clock" not in report
     assert [gap["is_waited"] for gap in data["gaps"]] == [False]
-    assert data["run"]["rows"] == {"written_count": rows_of(data), "at_least": False, "clock_step_ms": 0}
+    cut = sum(one["count"] for group in data["run"]["groups"] for one in group["cut"])
+    assert data["run"]["rows"] == {"written_count": rows_of(data) + cut, "at_least": False, "clock_step_ms": 0}
+    (users,) = data["run"]["groups"]
+    assert (users["name"], users["step_s"], users["arrivals"], users["closed"]) == ("Users", 1, None, [])
+    # Each user is there for 11 s, and pauses for nearly all of them.
+    assert 8 * 8_000 < sum(users["pause_ms"]) < sum(users["alive_ms"]) < 8 * 15_000
+    assert max(users["alive_ms"]) <= 8000
+    assert users["ended_early"] == []
 
 
 def rows_of(data):

@@ -139,7 +139,7 @@ def test_a_doubtful_run_ends_with_3_when_it_must_be_sure(run, target):
     done = run("--target", target, "--duration", "1", "--sure")
     assert done.returncode == 3, done.stderr
     assert ": DOUBTFUL: " in done.stdout
-    assert "not steady" in done.stdout
+    assert "too short to tell" in done.stdout
 
 
 @pytest.mark.real

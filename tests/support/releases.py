@@ -118,9 +118,10 @@ def _samples(random: Random, users: int, times_ms: Mapping[str, float], failure_
                 found.append(sample(label, elapsed_ms, start_ms, all_threads=users, thread_name=f"Users 1-{user + 1}"))
                 at_ms += elapsed_ms
     found.sort(key=lambda one: one.start_ms + one.elapsed_ms)
-    for at in range(failure_count):
-        old = found[1000 + at]
-        found[1000 + at] = failed(
+    for number in range(failure_count):
+        at = 1000 + number * (len(found) - 1000) // failure_count  # all the time: else errors would be of one part
+        old = found[at]
+        found[at] = failed(
             old.label, elapsed_ms=old.elapsed_ms, start_ms=old.start_ms, all_threads=users, thread_name=old.thread_name
         )
     return found

@@ -1,12 +1,11 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left early, arrivals of a RATE were not made, or a load generator was absent for a time (INVALID from 10 %
-on).
+Seen: Users left early, arrivals were not made, or a load generator was absent (INVALID from 10 % on).
 
 Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
-What to do: Look in `jmeter.log` for threads that ended: a thread group may stop a user on an error, and a data file may
-end. With a RATE read the errors and the p99 first, then drive a lower rate.
+What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With a
+RATE read the errors and the p99 first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Compares the rows that JMeter wrote with those that were read.
 
-Seen: Rows are missing or could not be read, beyond a torn last one (INVALID from 3 % on). Or no sample ended for a
+Seen: Rows are missing or could not be read, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
 while, and too few waited for a stall.
 
-Why it matters: No number includes these rows, and they are not lost at random: often they are the failures.
+Why it matters: Rows are not lost at random: often they are the failures.
 
 What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote fields with a delimiter. Or
 count one part: `./aggregate.py table FILE --window FROM..TO`.

@@ -1,9 +1,8 @@
 """Compares any part of the measurement window with any other: an average is a number of one state only.
 
-Seen: Response times, errors or throughput of a third of the window or more differ from those of another part.
+Seen: Times, errors or throughput of one part of the window differ from those of another.
 
-Why it matters: An average over several states is the number of none of them. A longer or shorter run has another
-result.
+Why it matters: An average over several states is the number of none of them.
 
 What to do: Look at the charts for the time that the reason names. Run longer if the system was still warming up, or
 count one part: `./aggregate.py table FILE --window 2m..5m`.

@@ -1,11 +1,10 @@
 """Compares the work of both sides of a comparison: their labels, the shares of these, and the loads.
 
-Seen: A label is on one side only, the shares of the labels differ by more than 1 % of the samples, or the loads differ.
+Seen: A label is on one side only, shares of labels differ by more than 1 % of the samples, or the loads differ.
 
-Why it matters: The difference of the sides is then in part one of their work. TOTAL of another mix is another number.
+Why it matters: Then the difference of the sides is in part one of their work, most of all that of TOTAL.
 
-What to do: Compare label by label. Run both sides with the same plan, data and load, and look at a step that one side
-never sent: it may have failed before.
+What to do: Compare label by label. Run both sides with the same plan, data and load.
 """
 
 from __future__ import annotations

@@ -7,11 +7,18 @@ from collections.abc import Collection
 
 # As the agent in JMeter names the properties: harness/run/java/Environment.java.
 PREFIX = "harness.environment."
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTE = rb"(\"|'|&quot;|&apos;|&#34;|&#39;)"
 _READ = re.compile(
     rb"\$\{__groovy\(\s*(?:java\.lang\.)?System\.getenv\(\s*" + _QUOTE + rb"([A-Za-z_]\w*)\1\s*\)\s*,?\s*\)\}"
 )
 _GIVEN = re.compile(rf"\$\{{__P\({re.escape(PREFIX)}([A-Za-z_]\w*),\)\}}")
+
+
+def environment_option(names: Collection[str]) -> str:
+    """Return the option of JMeter's JVM with the environment variables that become properties; empty without any."""
+    readable = [name for name in names if _NAME.fullmatch(name)]  # others are no part of a JMX, and could be an option
+    return f"-Dharness.environment={','.join(readable)}" if readable else ""
 
 
 def with_properties_for(jmx: bytes, names: Collection[str]) -> bytes:

@@ -24,7 +24,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *       began less those that ended, and by how many ms the time in this second changes by that; then pauses that began,
  *       and arrivals;
  *   <li>{@code C}, number of the group, what happened, how often more, the time of the first (ms since 1970), and to what;
- *   <li>{@code T}, the second up to which all is written.
+ *   <li>{@code T}, the second up to which all is written;
+ *   <li>{@code U}: something could not be counted, and nothing is known.
  * </ul>
  *
  * The sum of those who began, less those who ended, before a second, times 1000, and the change in it, is the time in it.
@@ -226,7 +227,7 @@ final class GroupCounts {
     }
 
     private static synchronized void write(long untilS) throws IOException {
-        if (GROUPS.isEmpty() || isUnknown || untilS <= writtenS) {
+        if (GROUPS.isEmpty() && !isUnknown || untilS <= writtenS) {
             return;
         }
         List<Group> groups;
@@ -234,7 +235,7 @@ final class GroupCounts {
             groups = new ArrayList<>(GROUPS.values());
         }
         groups.forEach(group -> group.add(PENDING, untilS));
-        PENDING.append("T\t").append(untilS).append('\n');
+        PENDING.append("T\t").append(untilS).append(isUnknown ? "\nU\n" : "\n");
         writtenS = untilS;
         if (out == null) {
             out = FileChannel.open(

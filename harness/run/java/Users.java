@@ -4,8 +4,11 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.invoke.VarHandle;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Follows the users of JMeter: when they begin and end, and why, what they pause, and what the end of the load cuts.
@@ -251,11 +254,12 @@ public final class Users {
 
     /** Called instead of Timer.delay. */
     public static long delay(Object timer) {
+        if (OfTimer.ANSWERS_AT_ONCE.get(timer.getClass())) {
+            return delayOf(timer);
+        }
         long beganNs = System.nanoTime();
         try {
-            return (long) OfTimer.DELAY.invokeExact(timer);
-        } catch (Throwable error) {
-            throw Users.<RuntimeException>any(error);
+            return delayOf(timer);
         } finally {
             long endNs = System.nanoTime();
             User user = endNs - beganNs < LEAST_NS ? null : CURRENT.get();
@@ -263,6 +267,14 @@ public final class Users {
                 user.group.begins(GroupCounts.PAUSES, GroupCounts.msOf(beganNs));
                 user.group.ends(GroupCounts.PAUSES, GroupCounts.msOf(endNs));
             }
+        }
+    }
+
+    private static long delayOf(Object timer) {
+        try {
+            return (long) OfTimer.DELAY.invokeExact(timer);
+        } catch (Throwable error) {
+            throw Users.<RuntimeException>any(error);
         }
     }
 
@@ -360,6 +372,18 @@ public final class Users {
     /** The method of timers; it must be known even when nothing else is. */
     private static final class OfTimer {
         static final MethodHandle DELAY;
+        /** Whether a timer of a class only says how long to sleep. */
+        static final ClassValue<Boolean> ANSWERS_AT_ONCE = new ClassValue<>() {
+            @Override
+            protected Boolean computeValue(Class<?> type) {
+                return AT_ONCE.contains(type.getName());
+            }
+        };
+
+        private static final Set<String> AT_ONCE = Stream.of(
+                        "Constant", "UniformRandom", "GaussianRandom", "PoissonRandom", "ConstantThroughput")
+                .map(name -> "org.apache.jmeter.timers." + name + "Timer")
+                .collect(Collectors.toSet());
 
         static {
             try {

@@ -63,7 +63,10 @@ class _Group:
 
 
 def read_groups(text: str) -> tuple[GroupCounts, ...]:
-    """Return what the agent's file says; a line that a kill cut is left out. Groups of one name are one."""
+    """Return what the agent's file says; nothing when it could not count all.
+
+    A line that a kill cut is left out. Groups of one name are one.
+    """
     names = dict[str, str]()
     groups = defaultdict[str, _Group](_Group)
     known_s = 0
@@ -80,6 +83,8 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
             case ["T", second]:
                 known_s = int(second)
+            case ["U"]:
+                return ()
     return tuple(group.counts(name, known_s) for name, group in groups.items())
 
 

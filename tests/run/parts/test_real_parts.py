@@ -15,6 +15,7 @@ import pytest
 
 from harness.report.files import stored_summary
 from harness.run.directory import RunDirectory
+from harness.run.group_counts import NO_DATA
 from harness.run.record import RowsRecord
 from tests.support.local_server import serving
 from tests.support.off_host import element, jmx, request, text
@@ -129,6 +130,11 @@ def test_two_parts_here_are_one_run_with_each_row_once(shop, tmp_path):
     assert Counter(row for row, _ in runs.got) == {f"r{number}": 1 for number in range(ROWS)}
     assert len(rows_of(directory)) == ROWS
     assert (run.rows, run.deaths) == (RowsRecord(ROWS, at_least=False, clock_step_ms=0), ())
+    (users,) = run.groups
+    assert (users.name, users.pause_count, sum(users.pause_ms)) == ("Users", ROWS, 20 * ROWS)
+    assert 20 * ROWS < sum(users.alive_ms) <= 5 * 1000 * len(users.alive_ms)
+    assert [end.cause for end in users.ended_early] == [NO_DATA]
+    assert users.ended_early[0].count == 5
     assert [(one.name, one.users, one.is_local, one.clock_ahead_ms) for one in run.generators] == [
         ("local-1", 3, True, 0),
         ("local-2", 2, True, 0),
