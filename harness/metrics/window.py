@@ -44,6 +44,8 @@ _LEVEL_LEAST_S = 3
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
+# A shorter pause is one of the runtime.
+_STALL_LEAST_S = 3.0
 # How the reason of a window begins of which too few intervals have samples.
 _SPARSE = "only"
 # After a stall, users leave within this many seconds of the next answers.
@@ -303,6 +305,8 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     from_s = full.from_s + _filling_s(seconds[counted_s : full.to_s])
     if counted_s - from_s < _SLOW_DOWN_LEAST_S:
         return ""
+    if stall := _stall(seconds, Interval(from_s, counted_s)):
+        return stall
     from harness.metrics.one_state import response_difference  # imported late: only a steady window needs it
 
     difference = response_difference(seconds[from_s : full.to_s], is_open=is_open)
@@ -312,6 +316,14 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     first = _average_ms(seconds[from_s : from_s + change.at_s])
     is_slow_start = first is None or first > math.sqrt(change.before * change.after)
     return "" if is_slow_start else f"the {difference.figure.name} was {difference.when(from_s)}"
+
+
+def _stall(seconds: Sequence[SecondFigures], warm_up: Interval) -> str:
+    """Return a text of the stall in a warm-up that began with answers; "" without one."""
+    for gap in find_gaps(seconds):
+        if gap.is_waited and gap.length_s >= _STALL_LEAST_S and warm_up.from_s + BATCH_S <= gap.from_s < warm_up.to_s:
+            return f"no sample ended from {gap.from_s} to {gap.to_s} s"
+    return ""
 
 
 def _mean(values: Sequence[float]) -> float:
