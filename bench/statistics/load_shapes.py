@@ -359,6 +359,7 @@ BAD: Mapping[str, Sizes] = {
     },
     "all end at": {_percent(ratio): _stop(1.0, ratio) for ratio in (0.9, 0.5, 0.25)},
 }
+PAUSES_OF_STATE = "five stalls"
 # Bad loads of closed bases, of open ones, and of their own.
 BAD_CLOSED: Mapping[str, Sizes] = {
     "users leave at 25 % of the run": {f"{100 * share:g} %": _stop(share, 0.25) for share in (0.1, 0.5)},

@@ -17,7 +17,17 @@ from typing import NamedTuple
 import numpy
 
 from bench.results import Aim
-from bench.statistics.load_shapes import BAD, BAD_CLOSED, BAD_HANGING, BAD_OPEN, BASES, GOOD, OVERLOADED, Case
+from bench.statistics.load_shapes import (
+    BAD,
+    BAD_CLOSED,
+    BAD_HANGING,
+    BAD_OPEN,
+    BASES,
+    GOOD,
+    OVERLOADED,
+    PAUSES_OF_STATE,
+    Case,
+)
 from bench.statistics.simulated_files import summary_of
 from bench.statistics.simulated_load import Rows
 from bench.tables import print_aims
@@ -166,6 +176,8 @@ def _cases() -> Iterator[tuple[str, str, Mapping[str, Case]]]:
     """Yield the base, the kind, and the cases by size."""
     for base, load in BASES.items():
         kinds = {**BAD, **(BAD_OPEN if load.rate_per_s else BAD_CLOSED)}
+        if load.rate_per_s:
+            del kinds[PAUSES_OF_STATE]  # the numbers of an open load include them
         if not load.rate_per_s and load.server_count is None:
             kinds |= BAD_HANGING
         for kind, sizes in kinds.items():

@@ -30,6 +30,8 @@ MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
 # Requests in flight differ by this ratio; a queue that is served has few of them in this share of the seconds.
 _FLIGHT_RATIO, _FLIGHT_BACK_RATIO, _FEW_IN_FLIGHT, _FLIGHT_LEAST_S = 1.5, 0.15, 2.5, 50
+# Or they differ by this ratio, and there are never few in the part with most.
+_FLIGHT_MUCH_RATIO = 8.0
 # By this share more wait in each second at the end than in any at the beginning.
 _HANGING_RATIO = 0.05
 # The users of a closed load are the same in this share of the seconds.
@@ -114,7 +116,10 @@ def _queue_growth(seconds: Sequence[SecondFigures]) -> StateChange | None:
     first, later = numbers[: len(numbers) // 10], numbers[len(numbers) // 4 :]
     usual = min(max(_FEW_IN_FLIGHT, fmean(first)), fmean(numbers) / 4 + 2)
     is_back = sum(number <= usual for number in later) >= _FLIGHT_BACK_RATIO * len(later)
-    return None if is_back else StateChange(figure, WindowChange.of(parts))
+    is_much = parts.greatest + 1 >= _FLIGHT_MUCH_RATIO * (parts.least + 1)
+    if is_back and not (is_much and min(numbers[parts.greatest_in.from_s : parts.greatest_in.to_s]) > usual):
+        return None
+    return StateChange(figure, WindowChange.of(parts))
 
 
 def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
@@ -130,7 +135,7 @@ def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
 
 
 def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
-    """Return the first number of the window's batches that differs between its parts: bytes, labels and their errors.
+    """Return the first number of the window's batches that differs between its parts: bytes, p95, labels, their errors.
 
     `labels` are those of the labels of the load. Cells are batches.
     """
@@ -145,6 +150,9 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
     known = [one for one in total.received_bytes if one is not None]
     if known and len(known) == len(counts):
         yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
+    p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
+    if len(p95_ms) == len(counts):
+        yield WindowFigure("p95", list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
     for label in often if len(labels) > 1 else ():
         own = [float(count) for count in labels[label].sample_count]
