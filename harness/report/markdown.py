@@ -9,7 +9,7 @@ from urllib.parse import quote
 from harness.base import units
 from harness.cloudwatch.participants import idle_services
 from harness.cloudwatch.queries import TITLE
-from harness.judge.goals import GoalResult, is_beyond
+from harness.judge.goals import is_beyond
 from harness.judge.loads import rows_by_load, rows_by_tenant
 from harness.judge.machines import is_generator
 from harness.judge.result import Result
@@ -29,6 +29,7 @@ from harness.report.charts.run_charts import RunCharts
 from harness.report.columns import COUNT, DEFAULT, ERROR_RATIO, Column, columns_of, whole_text
 from harness.report.error_tables import error_table, failed_transactions
 from harness.report.first_screen import first_screen
+from harness.report.goal_tables import goal_table
 from harness.report.key_figures import (
     KEY_COLUMNS,
     WARNINGS_MOST,
@@ -53,7 +54,6 @@ from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 
 # Only the main load usually has enough samples for these.
 LOAD_PERCENTILES = percentiles(Table.REPORT)
-GOAL_HEADS = ("goal", "measured", "result")
 # Warnings about these parts are printed below them.
 _PRINTED_BELOW = (ReportPart.VERDICT, ReportPart.WINDOW)
 _RATES_OF_LABELS = (
@@ -98,22 +98,6 @@ def _columns(load: Group, goal: Goal | None = None) -> list[Column]:
             )
         )
     return columns
-
-
-def goal_rows(goals: Sequence[GoalResult]) -> list[list[str]]:
-    """Return the rows of a table of goals: each goal, what was measured, and whether it is met."""
-    return [[cell(one.goal_text), cell(one.measured_text), "met" if one.is_met else "**missed**"] for one in goals]
-
-
-def goal_table(verdict: Verdict) -> str:
-    """Return the table of goals; empty without goals.
-
-    The first rows are goals of which only the text is known: a stop of the run, and all goals of older files.
-    """
-    known = {one.text for one in verdict.goals}
-    texts = (*((text, "**missed**") for text in verdict.goals_missed), *((text, "met") for text in verdict.goals_met))
-    rows = [[cell(text), "", result] for text, result in texts if text not in known] + goal_rows(verdict.goals)
-    return table(GOAL_HEADS, rows, text_columns=len(GOAL_HEADS)) if rows else ""
 
 
 def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:

@@ -27,7 +27,8 @@ from harness.kinds.nightly.outcome import FAILED, LoadOutcome, LoadResult, Night
 from harness.metrics.metric import Metric, Table, columns_of_runs
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
-from harness.report.markdown import GOAL_HEADS, goal_rows, image
+from harness.report.goal_tables import GOAL_HEADS, goal_rows
+from harness.report.markdown import image
 from harness.report.profiles import profile_links
 from harness.report.tables import cell, in_comment, table
 from harness.report.template import filled
