@@ -6,7 +6,7 @@ while, and too few waited for a stall.
 Why it matters: Rows are not lost at random: often they are the failures.
 
 What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote fields with a delimiter. Or
-count one part: `./aggregate.py table FILE --window FROM..TO`.
+count one part: `lth table FILE --window FROM..TO`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def measure(evidence: Evidence) -> Sides:
     return Sides(left, right, ratio, Balance.BALANCED)
 
 
-_REMEDY = "Run again, or count one part: ./aggregate.py table FILE --window FROM..TO."
+_REMEDY = "Run again, or count one part: lth table FILE --window FROM..TO."
 
 
 def _beside(evidence: Evidence) -> str:

@@ -5,7 +5,7 @@ Seen: Times, errors or throughput of one part of the window differ from those of
 Why it matters: An average over several states is the number of none of them.
 
 What to do: Look at the charts for the time that the reason names. Run longer if the system was still warming up, or
-count one part: `./aggregate.py table FILE --window 2m..5m`.
+count one part: `lth table FILE --window 2m..5m`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measure(evidence: Evidence) -> Sides:
         return Sides(left, NOT_KNOWN_TEXT, None, Balance.DOUBT, brief, "Run longer, or drive more users.")
     then = f"It was {when}. " if when else ""
     mixed = "Averages and percentiles mix several states. Run longer, or count one interval: "
-    advice = f"{_lost_cpu_text(evidence)}{then}{mixed}./aggregate.py table FILE --window FROM..TO."
+    advice = f"{_lost_cpu_text(evidence)}{then}{mixed}lth table FILE --window FROM..TO."
     brief = ": ".join(filter(None, (brief, ends)))
     return Sides(left, ends or reason, None, Balance.DOUBT, brief, advice)
 

@@ -5,7 +5,7 @@ warm-up that gets faster.
 
 Why it matters: The window is then the half that flatters, and what went wrong is in no number.
 
-What to do: Look at the charts for the part that is left out. Count the whole load: `./aggregate.py table FILE`.
+What to do: Look at the charts for the part that is left out. Count the whole load: `lth table FILE`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def measure(evidence: Evidence) -> Sides:
     return Sides(left, right, ratio, Balance.BALANCED)
 
 
-_ADVICE = "No number in the window includes it. Look at the charts for that time; ./aggregate.py table FILE counts all."
+_ADVICE = "No number in the window includes it. Look at the charts for that time; lth table FILE counts all."
 
 
 def _worse_parts(evidence: Evidence) -> Iterator[str]:
