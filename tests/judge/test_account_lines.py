@@ -326,7 +326,7 @@ def test_what_jmeter_closed_at_the_end_of_an_open_load_is_no_failure_of_the_syst
 def test_a_run_by_requests_is_told_how_many_to_send():
     load = closed_load(users=USERS, ramp_s=0.0, duration_s=600.0, loops=None, requests=400, think_time_s=0.78)
     (text,) = (one.text for one in a_run(users_of(length_s=20), load).warnings if one.code == "too-short")
-    assert text == "Too short to judge: 19 s measured, 50 s needed. Run again with REQUESTS=1000."
+    assert text == "Too short to judge: 19 s measured, 50 s needed. Run again with --requests=1000."
     assert "depends on when" not in text
 
 

@@ -185,10 +185,10 @@ def test_reasons_that_differ_only_in_numbers_are_one():
 
 def test_one_sentence_says_where_the_reasons_are_explained():
     short, few = RunWarning("too-short", "Too short."), RunWarning("few-samples", "Few.")
-    assert explained([short, few], None) == "What DOUBTFUL means, and what to do: lth help too-short"
+    assert explained([short, few]) == "What DOUBTFUL means, and what to do: lth help too-short"
     several = [short, RunWarning("offered-read", "Rows are missing.")]
-    assert explained(several, record(command="lth run shop")).endswith("what to do: lth help doubtful")
-    assert explained([few], None) == ""
+    assert explained(several).endswith("what to do: lth help doubtful")
+    assert explained([few]) == ""
 
 
 def test_a_number_or_a_file_in_a_cause_does_not_end_its_sentence():
