@@ -12,7 +12,7 @@ from harness.judge.summarise import SummaryOptions, summarise
 from harness.judge.summary import RunSummary
 from harness.metrics.window import Window
 from harness.plan.goal import Goal, GoalRule
-from harness.report.markdown import goal_table
+from harness.report.goal_tables import goal_table
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
 ONE_USER = closed_load(users=1)
