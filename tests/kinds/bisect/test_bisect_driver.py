@@ -174,7 +174,7 @@ def test_a_history_that_cannot_be_bisected_is_refused_in_one_line(bisect, reposi
         (("--good=v9",), "--good=v9: no commit that git knows here"),
         (("--good=c1", "--metric=p42"), "--metric p42: no such metric"),
         (("--good=c1", VALUES), "--good=c1 and --set=delay_ms=0,1,20,21,22: commits or values"),
-        ((), "GOOD is missing; give --good=v1.4, or one setting with values"),
+        ((), "--good is missing; give --good=v1.4, or one setting with values"),
         (("--set=delay_ms=0,x",), "delay_ms"),
     ):
         assert message in refused(bisect, *given)
