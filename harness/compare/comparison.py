@@ -89,7 +89,10 @@ class LabelComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A complete comparison; `baseline` and `contender` name the runs."""
+    """A complete comparison; `baseline` and `contender` name the runs.
+
+    `work` is how the work of the sides differs, what weighs most first: pay: 6,666 samples → none.
+    """
 
     json_keys: ClassVar = {
         "baseline": "base", "contender": "new", "only_baseline": "only_base", "only_contender": "only_new",
@@ -105,3 +108,4 @@ class Comparison:
     only_contender: tuple[str, ...]
     warnings: tuple[str, ...]
     further_runs: int | None
+    work: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from harness.base.plain_text import one_line
 from harness.base.records import to_plain
 from harness.compare.answer import AnswerRow, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import GrownCost
+from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.setup_diff import Difference
 from harness.judge.result import KeyFigure, NextStep, Result
@@ -25,8 +26,6 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 
 FORMAT_VERSION = 1
-# Interval ends beyond this are printed as >.
-_MOST_RATIO = 10.0
 # Limits of the terminal table: number of labels, and minimum width of their names.
 _TERMINAL_LABELS = 15
 _TERMINAL_NAME_LEAST = 12
@@ -112,9 +111,7 @@ def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextS
 
 
 def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
-    delta = units.signed_percent(metric.change_ratio)
-    if delta:
-        delta += f" {metric.metric.change_unit}"
+    delta = with_unit(change_of(metric), metric)
     figures = (metric.metric.text(value) for value in (metric.baseline, metric.contender))
     return (name, *figures, delta, metric.word)
 
@@ -246,7 +243,7 @@ def _change_row(row: AnswerRow) -> list[str]:
         metric.metric.title,
         metric.metric.text(metric.baseline),
         metric.metric.text(metric.contender),
-        with_unit(units.signed_percent(metric.change_ratio), metric),
+        with_unit(change_of(metric), metric),
         _interval_text(metric),
         f"**{metric.word}**" if metric.word == REGRESSED else metric.word,
     ]
@@ -271,17 +268,10 @@ def _statistics_row(row: AnswerRow) -> list[str]:
     ]
 
 
-def with_unit(text: str, metric: MetricComparison) -> str:
-    """Return the text of a change with its unit; empty for an empty one."""
-    return f"{text} {metric.metric.change_unit}" if text else ""
-
-
 def _interval_text(metric: MetricComparison) -> str:
-    if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
+    if not _is_judged(metric):
         return ""
-    low, high = units.signed_percent(metric.low_ratio), units.signed_percent(metric.high_ratio)
-    is_cut = metric.high_ratio > _MOST_RATIO and not metric.metric.is_share
-    return with_unit(f"{low} to {f'>{_MOST_RATIO * 100:+.0f}' if is_cut else high}", metric)
+    return with_unit(interval_of(metric), metric)
 
 
 def _is_judged(metric: MetricComparison) -> bool:

@@ -26,8 +26,8 @@ from harness.compare.comparison import (
     MetricComparison,
 )
 from harness.compare.comparison_warnings import numbers_warnings
-from harness.compare.findings import CLOCK_STEP_MS, figures_of, sample_count
-from harness.metrics.metric import Metric
+from harness.compare.findings import figures_of, sample_count
+from harness.metrics.metric import CLOCK_STEP_MS, Metric
 from harness.plan.thresholds import Thresholds
 from harness.release.repeats import RUNS_LEAST, Block, Judgement, RepeatedChange, change_in, scatter_of
 from harness.report.run_result import LabelResult

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import NamedTuple
 
-from harness.base import units
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.shift import CONFIDENCE, as_ratio
+from harness.report.change_text import decimals_of, interval_text, signed_text
 
 RUNS_LEAST = 2
 NO_VERDICT = "no verdict: one run"
@@ -65,13 +65,13 @@ class RepeatedChange:
     @property
     def cells(self) -> list[str]:
         """The change in %, its interval and its verdict, as cells of a table."""
-        return [units.signed_percent(self.ratio), interval_text(self.low, self.high), self.verdict]
+        interval = interval_text(self.low, self.high, self.verdict, decimals_of(self.low, self.high))
+        return [self.text, interval, self.verdict]
 
-
-def interval_text(low: float | None, high: float | None, decimals: int = 1) -> str:
-    """Return an interval of ratios in %: +1.2 to +5.0; empty when an end is unknown."""
-    ends = (units.signed_percent(low, decimals), units.signed_percent(high, decimals))
-    return " to ".join(ends) if all(ends) else ""
+    @property
+    def text(self) -> str:
+        """The change in %, with its sign; empty when unknown, and for CANNOT TELL."""
+        return signed_text(self.ratio, self.verdict, decimals_of(self.low, self.high))
 
 
 def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:

@@ -12,7 +12,6 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.base.records import to_plain
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.compare.conditions import Conditions
-from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.experiment.warm import SoFar
@@ -24,7 +23,7 @@ from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, lea
 from harness.kinds.trust.record import TrustRecord
 from harness.kinds.trust.variance import VariancePart, VarianceParts, between_days, parts_of, within_runs
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
+from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
 from harness.report.first_screen import brief
 from harness.report.run_result import RunResult, samples_least
 
