@@ -2,7 +2,7 @@
 
 Values are compared by their logarithms. `change_over` fits a mean for each cell and one change for all (additive model,
 least squares); what remains, also a change that differs between cells, is its error. `change_in` estimates the change
-of one cell, with the deviation of repeats pooled over all cells. Intervals and p-values are Student's.
+of one cell, with the deviation that is given. Intervals and p-values are Student's.
 
 Source: D. C. Montgomery, "Design and Analysis of Experiments", 4.1 (randomised blocks with unequal numbers).
 """
@@ -35,7 +35,7 @@ class Scatter(NamedTuple):
     """The standard deviation of the logarithms of repeats, and its degrees of freedom."""
 
     deviation: float
-    freedom: int
+    freedom: float
 
 
 @dataclass(frozen=True)
@@ -74,24 +74,20 @@ class RepeatedChange:
         return signed_text(self.ratio, self.verdict, decimals_of(self.low, self.high))
 
 
-def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:
-    """Return the scatter of repeats within the cells and sides; None without repeats.
-
-    `step` is the resolution of the values: their rounding adds its variance, so that equal values are not exact ones.
-    """
+def scatter_of(blocks: Sequence[Block]) -> Scatter | None:
+    """Return the scatter of repeats within the cells and sides; None without repeats."""
     groups = [[math.log(value) for value in side] for block in blocks for side in block if side]
     freedom = sum(len(group) - 1 for group in groups)
     if freedom < 1:
         return None
     squares = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
-    least = min(value for block in blocks for side in block for value in side)
-    return Scatter(math.sqrt(squares + (step / least) ** 2 / 12), freedom)
+    return Scatter(math.sqrt(squares), freedom)
 
 
-def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> RepeatedChange:
-    """Return the change of one cell; without repeats on both sides it is a number without a verdict."""
+def change_in(block: Block, scatter: Scatter | None, judgement: Judgement, least: int = RUNS_LEAST) -> RepeatedChange:
+    """Return the change of one cell; with fewer runs a side than `least` it is a number without a verdict."""
     change = _unjudged(block.baseline, block.contender)
-    if min(map(len, block)) < RUNS_LEAST or scatter is None or change.ratio is None:
+    if min(map(len, block)) < least or scatter is None or change.ratio is None:
         return change
     estimate = _mean_log(block.contender) - _mean_log(block.baseline)
     error = scatter.deviation * math.sqrt(sum(1 / len(side) for side in block))
@@ -135,7 +131,7 @@ def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Repeated
 
 
 def _judged(
-    change: RepeatedChange, estimate: float, error: float, freedom: int, judgement: Judgement
+    change: RepeatedChange, estimate: float, error: float, freedom: float, judgement: Judgement
 ) -> RepeatedChange:
     """Return the change with its interval and its verdict, as `compare` decides it (docs/methodology.md)."""
     reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * error

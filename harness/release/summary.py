@@ -172,26 +172,16 @@ def recommendations(release: Release) -> list[str]:
 
 def _of_regressions(release: Release) -> Iterator[str]:
     levels = release.levels[0]
-    undecided = {plan for plan, whole in release.wholes.items() if whole.verdict == CANNOT_TELL}
-    slower = labels_with(levels, REGRESSED)
-    single = sorted({one for cells in slower.values() for one in cells if _plan_of(release, one) in undecided})
-    if single:
-        yield f"Measure {cells_text(single)} again with REPEAT=5: there, single runs differ by more than the threshold."
-    decided = {label: [one for one in cells if one not in single] for label, cells in slower.items()}
-    if not (decided := {label: cells for label, cells in decided.items() if cells}):
+    if not (slower := labels_with(levels, REGRESSED)):
         return
     new, base = release.results[:2]
     found = [cause for one in levels for cause in causes(base[one], new[one])]
     named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
-    yield f"Find the cause of the slower response times: {_labels_text(decided)}." + (
+    yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
         if named
         else " Sweeps with PROFILE=1 on both releases show what each request costs."
     )
-
-
-def _plan_of(release: Release, one: ReleaseCell) -> str:
-    return one.workload or release.plans[0]
 
 
 def _of_jobs(release: Release) -> Iterator[str]:
