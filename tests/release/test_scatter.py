@@ -19,15 +19,15 @@ def cell(step: float, within: float = 0.0, shift: float = 0.0) -> CellValues:
 def test_cells_whose_repeats_are_alike_share_half_of_their_variance():
     # Variances 2e-4 and 8e-4, mean 5e-4; half own, half shared; two degrees of freedom become four.
     found = scatters({1: cell(0.01), 2: cell(0.02)})
-    assert found[1].deviation**2 == pytest.approx(3.5e-4)
-    assert found[2].deviation**2 == pytest.approx(6.5e-4)
+    assert found[1].deviation ** 2 == pytest.approx(3.5e-4)
+    assert found[2].deviation ** 2 == pytest.approx(6.5e-4)
     assert found[1].freedom == found[2].freedom == 4
 
 
 def test_cells_that_contradict_each_other_share_nothing():
     found = scatters({1: cell(0.001), 2: cell(0.1), 3: cell(0.0012), 4: cell(0.09)})
-    assert found[1].deviation**2 == pytest.approx(2e-6)
-    assert found[2].deviation**2 == pytest.approx(0.02)
+    assert found[1].deviation ** 2 == pytest.approx(2e-6)
+    assert found[2].deviation ** 2 == pytest.approx(0.02)
     assert {one.freedom for one in found.values()} == {2}
 
 
@@ -46,7 +46,7 @@ def single(change: float, within: float = 0.0) -> CellValues:
 
 def test_single_runs_scatter_by_what_is_assumed_or_by_more_if_their_changes_do():
     alike = single_scatters({at: single(0.2, within=7e-4) for at in range(4)})
-    assert alike[0].deviation**2 == pytest.approx(SINGLE_RUNS**2 + 7e-4)
+    assert alike[0].deviation ** 2 == pytest.approx(SINGLE_RUNS**2 + 7e-4)
     # Changes of 0, 0.1, 0.2: variance 0.01, half of it is that of a run.
     apart = single_scatters({at: single(0.1 * at) for at in range(3)})
-    assert apart[0].deviation**2 == pytest.approx(0.005)
+    assert apart[0].deviation ** 2 == pytest.approx(0.005)
