@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.statistics.answer_pages import Answers, Simulated
 from bench.statistics.scatter import Kind, RunFactors, run_of
 from harness.compare.comparison import REGRESSED, MetricComparison
 from harness.metrics.metric import AVERAGE
@@ -78,6 +79,16 @@ def rates(
     return PageRates(
         regressed / pages, cell_regressed / pages, covered / intervals if intervals else 0.0, intervals, agree / pages
     )
+
+
+def answers(repeat: int) -> Simulated:
+    """Return the simulation of release pages with so many runs per cell."""
+
+    def simulate(random: np.random.Generator, kind: Kind, pages: int, change: float) -> Answers:
+        found = rates(random, kind, repeat, pages, change)
+        return Answers(found.regressed, found.covered)
+
+    return simulate
 
 
 def _averages(found: ComparedLevels) -> Iterator[tuple[LevelKey, MetricComparison]]:

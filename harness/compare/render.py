@@ -17,7 +17,7 @@ from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Compariso
 from harness.compare.setup_diff import Difference
 from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE
+from harness.metrics.metric import AVERAGE, ERRORS, P95, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
@@ -26,8 +26,9 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 
 FORMAT_VERSION = 1
-# Limits of the terminal table: number of labels, and minimum width of their names.
-_TERMINAL_LABELS = 15
+# Limits of the terminal table: rows below its head, and minimum width of the names of labels.
+_TERMINAL_ROWS = 7
+_TERMINAL_METRICS = (AVERAGE, P95, THROUGHPUT, ERRORS)
 _TERMINAL_NAME_LEAST = 12
 _KEY_ROWS_MOST = 12
 # Metrics of labels with these verdicts are on the first screen, after those of TOTAL.
@@ -92,20 +93,23 @@ def result_of(comparison: Comparison, first_chart: str = "", next_steps: tuple[N
 
 
 def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextStep] = ()) -> str:
-    """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
+    """Return the comparison for a terminal of `width` characters: headline, at most eight lines, what to do next.
 
-    The labels with the largest change of the average are shown. Long label names are cut.
+    The lines are the main metrics of TOTAL and the averages of the labels that changed most. Long names are cut.
     """
-    total = comparison.total.metrics if comparison.total else ()
-    rows = [_terminal_row(metric.metric.title, metric) for metric in total if metric.is_known]
-    averages = [(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE))]
-    averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
-    rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
+    total = [comparison.total.of(metric) for metric in _TERMINAL_METRICS] if comparison.total else []
+    rows = [_terminal_row(one.metric.title, one) for one in total if one and one.is_known]
+    averages = by_weight(
+        AnswerRow(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE)) and average.is_known
+    )
+    room = _TERMINAL_ROWS - len(rows)
+    shown = averages if len(averages) <= room else averages[: room - 1]
+    rows += [_terminal_row(f"{one_line(row.label)} average ms", row.metric) for row in shown]
     lines = [headline(comparison)]
     if rows:
         lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
-    if len(averages) > _TERMINAL_LABELS:
-        lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    if len(averages) > len(shown):
+        lines.append(f"and {units.plural(len(averages) - len(shown), 'more label')}: see the page")
     lines += [f"next: {one_line(f'{step.text}: {step.command}'.removesuffix(': '))}" for step in next_steps]
     return "\n".join([*lines, ""])
 

@@ -268,9 +268,9 @@ def test_the_answer_is_one_sentence_of_at_most_twenty_words(changes, expected):
     assert len(headline(found).split()) <= 20
 
 
-def test_a_terminal_shows_the_change_of_every_metric_and_of_the_labels_that_changed_most():
+def test_a_terminal_shows_the_main_metrics_and_the_labels_that_changed_most_in_eight_lines():
     labels = [label(f"Label {number}", metric(delta_ratio=number / 100)) for number in range(40)]
-    unsure = metric("90", verdict=CANNOT_TELL, baseline=1.38, contender=0.75)
+    unsure = metric("95", verdict=CANNOT_TELL, baseline=1.38, contender=0.75)
     comparison = compared(
         label("TOTAL", metric(baseline=1.38, contender=0.748, delta_ratio=0.1), unsure, errors()), labels
     ).comparison
@@ -280,7 +280,8 @@ def test_a_terminal_shows_the_change_of_every_metric_and_of_the_labels_that_chan
     assert lines[4].endswith("CANNOT TELL")
     assert lines[5].split() == ["errors", "%", "0.00", "0.40", "CANNOT", "TELL"]
     assert lines[6].startswith("Label 39 average ms")
-    assert lines[-1] == "and 25 more labels: see the report"
+    assert lines[-1] == "and 37 more labels: see the page"
+    assert len(lines) == 1 + 1 + 8, "verdict, an empty line, eight lines"
 
 
 def test_a_narrow_terminal_cuts_label_names_and_never_numbers():
