@@ -2,12 +2,11 @@
 
 Three runs against three have no interval there (docs/methodology.md): Student's t decides, with the scatter of
 harness/release/scatter.py. The intervals of single runs would contain only the noise within the runs, so a scatter
-between runs is assumed. A metric is tested once per cell and label: its p-values are multiplied by that number.
+between runs is assumed. p-values are multiplied by the number of all tests of a page.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -80,10 +79,10 @@ def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, Repea
             if len(repeated) == 1:  # one run against several has no scatter of its side
                 known = cells.setdefault((test.metric, test.label, False in repeated), {})
                 known[test.level] = CellValues(values, _within(sides, values, test.metric))
-    counts = Counter(metric for (metric, *_), levels in cells.items() for _ in levels)
+    count = sum(map(len, cells.values()))
     for (metric, label, is_single), levels in cells.items():
         found_scatters = (single_scatters if is_single else scatters)(levels)
-        judgement = Judgement(thresholds.of(metric), thresholds.alpha, counts[metric], metric.more_is_better)
+        judgement = Judgement(thresholds.of(metric), thresholds.alpha, count, metric.more_is_better)
         for key, one in levels.items():
             changes[_Test(metric, label, key)] = change_in(one.block, found_scatters[key], judgement, least=1)
     return changes
