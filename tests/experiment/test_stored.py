@@ -60,6 +60,15 @@ def spellings(number: str) -> set[str]:
     return {number, *(f"{one:.{decimals}f}" for one in exact for decimals in (0, 1))}
 
 
+def with_keys_of(new: Any, old: Any) -> Any:
+    """Return plain data without the keys that only later versions write."""
+    if isinstance(new, dict) and isinstance(old, dict):
+        return {key: with_keys_of(new.get(key), value) for key, value in old.items()}
+    if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
+        return [with_keys_of(*pair) for pair in zip(new, old, strict=True)]
+    return new
+
+
 def rounded(value: Any) -> Any:
     """Return plain data with nine digits of each number: another processor adds in another order."""
     if isinstance(value, dict):
@@ -87,5 +96,6 @@ def test_an_experiment_of_an_earlier_version_is_rendered_again_with_every_number
     } == set()
     again = json.loads(path.read_text())
     facts = record.keys() - {"headline"}  # text, which may have other words
-    assert rounded({key: again[key] for key in facts}) == rounded({key: record[key] for key in facts})
+    old = {key: record[key] for key in facts}
+    assert rounded(with_keys_of(again, old)) == rounded(old)
     assert {chart.name for chart in path.with_suffix("").glob("*.svg")} >= charts

@@ -167,8 +167,8 @@ def headline(outcome: TrustOutcome) -> str:
     change, verdict = change_text(record.detect_ratio), outcome.verdict
     if one := outcome.answer:
         seen, metric, way = f"{change}{may_be(one, record.detect_ratio)}", one.metric.name, one.ways[0].text
-        answers = (f"this benchmark sees {seen} in {metric} with {way}.", f"{way} see {seen} in {metric}.")
-        return shortest(*(f"{before}{verdict}: {answer}" for answer in answers))
+        texts = (f"this benchmark sees {seen} in {metric} with {way}.", f"{way} see {seen} in {metric}.")
+        return shortest(*(f"{before}{verdict}: {text}" for text in texts))
     if verdict == INVALID:
         return brief(f"{before}{verdict}: {outcome.problems[-1]}")
     if len(outcome.starts) < STARTS_LEAST:
