@@ -20,6 +20,7 @@ examples:
   scripts/bench aggregate --rows 1000000 --without csv,jmeter-g
   scripts/bench scale                                           100 million rows, 100,000 labels, six days
   scripts/bench compare                                         false alarms, power and time of comparisons
+  scripts/bench answers --only release                          false REGRESSED per page, coverage, power
   scripts/bench gate                                            false alarms and power of the nightly gate
   scripts/bench ab                                              false alarms and power of A/B tests
   scripts/bench tune                                            false effects and power of designed experiments
@@ -51,7 +52,7 @@ exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 # Parts that are too slow to run with all others.
 _BY_NAME = (
     "verdicts", "correlation", "har", "generator", "memory", "one-user", "tools", "held-back", "soak", "scale",
-    "trust-real",
+    "trust-real", "answers",
 )  # fmt: skip
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
@@ -62,6 +63,7 @@ _PARTS = {
         "100 million rows, four files, 100,000 labels, six days (20 min, 18 GB)",
     ),
     "compare": ("statistics.compare", "false alarms, power and time of comparisons"),
+    "answers": ("statistics.answers", "false REGRESSED per page, coverage and power of every page (half an hour)"),
     "gate": ("statistics.gate", "false alarms and power of the nightly gate, on simulated histories"),
     "ab": ("statistics.ab", "false alarms and power of A/B tests, on simulated runs of a machine that drifts"),
     "tune": ("statistics.tune", "false effects and power of designed experiments, on simulated systems"),

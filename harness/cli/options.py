@@ -212,7 +212,10 @@ OPTIONS = {
     "output/site": Option("folder to write (build/site)", "DIR", "o", type=Path, default=BUILD / "site"),
     "save": Option("write the report beside the runs, and print the verdict", of=FOLLOW),
     "into": Option("folder of what is written (beside the run)", "DIR", type=Path, of=PLACE),
-    "format/compare": Option("how the result is printed", "F", choices=("markdown", "json"), default="markdown"),
+    "format/compare": Option(
+        "md: print the page, json: its data; by default a terminal shows verdict and path of the page", "F",
+        choices=("md", "markdown", "json"),
+    ),
     "format/sweep": Option("print the result instead of writing a report", "F", choices=("markdown", "csv", "json")),
     "format/history": Option("how to print it", "F", choices=("markdown", "csv", "json", "otava"), default="markdown"),
     "format/export": Option(

@@ -64,6 +64,8 @@ from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
 
 MARKDOWN, JSON = "markdown", "json"
+# The pages of files that are not in the reports folder.
+_FOLDER = "compare"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
 # The end of the name of the chart of the intervals.
 _INTERVALS = "-intervals.svg"
@@ -106,6 +108,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the comparison and return the exit code."""
+    # On a terminal nobody reads Markdown: the page is written, and its verdict and path are printed.
+    options.is_screen = options.format is None and options.output is None and sys.stdout.isatty()
+    options.save = options.save or options.is_screen
+    options.format = MARKDOWN if options.format in (None, "md") else options.format
     if options.html:
         if options.format == JSON:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
@@ -172,6 +178,8 @@ def _compare_with_pasted(options: argparse.Namespace, name: str) -> int:
     if not addresses:
         raise UsageError(f"compare: {name} is one run, and no other run's table is pasted into it", _TWO_SIDES)
     own, others = addresses[0], addresses[1:]
+    if len(others) > 1 and options.is_screen:
+        options.save = False
     if len(others) > 1 and (options.output or options.save or options.format == JSON):
         raise UsageError(f"compare: {name} has tables of {len(others)} other runs", f"name one: {others[0]} {own}")
     return max(_compare_sides(options, _Sides([other], [own])) for other in others)
@@ -213,7 +221,8 @@ def _thresholds(options: argparse.Namespace, plans: Sequence[str]) -> Thresholds
 def _output(options: argparse.Namespace, baseline: Sequence[Found], contender: Sequence[Found]) -> Path | None:
     """Return the file to write; None to print.
 
-    --save writes into the contender's plan, or else the baseline's, and prints when neither is in the reports folder.
+    --save writes into the contender's plan, or else the baseline's, and prints when neither is in the reports folder;
+    on a terminal such a page is written into a folder of its own there.
     """
     if options.output is not None:
         output: Path = options.output
@@ -223,6 +232,9 @@ def _output(options: argparse.Namespace, baseline: Sequence[Found], contender: S
     plan = next((found.path.parent for found in (*contender, *baseline) if is_in(found.path, options.reports)), None)
     if plan is None and options.html:
         raise UsageError(f"--html: no run is in {options.reports}", _NAME_A_FILE)
+    if plan is None and options.is_screen:
+        plan = options.reports / _FOLDER
+        plan.mkdir(parents=True, exist_ok=True)
     if plan is None or not options.save:
         return None
     return plan / f"{kinds.COMPARISON.named(short_names(baseline, plan))}-{short_names(contender, plan)}.md"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base import units
+from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import (
     BETTER,
     CANNOT_TELL,
@@ -53,9 +55,11 @@ def headline(comparison: Comparison) -> str:
     """Return the verdict and what changed most, or what is missing for a verdict, in at most 20 words."""
     verdict, total = comparison.verdict, comparison.total
     rows = rows_of([*([total] if total else []), *comparison.labels])
+    if comparison.work and (verdict == CANNOT_TELL or comparison.work[0] in comparison.reasons):
+        return brief(f"{verdict}: {comparison.work[0]}.")
     if verdict in (REGRESSED, BETTER):
         return brief(f"{verdict}: {changes_text(rows, verdict)}.")
-    seen = seen_text(total.metrics if total else ())
+    seen = seen_text(total.metrics if total else (), verdict)
     if verdict == OK:
         return brief(f"{OK}: no metric regressed.", seen)
     if comparison.further_runs:
@@ -88,13 +92,11 @@ def changes_text(rows: Iterable[AnswerRow], word: str) -> str:
     return f"{_name(changed[0])} {_change(changed[0].metric)}{more}{of_labels}"
 
 
-def seen_text(metrics: Sequence[MetricComparison]) -> str:
-    """Return the changes that a reader looks for first, as a sentence; empty when they are unknown."""
-    texts = [
-        f"{one.metric.name} {units.signed_percent(one.change_ratio, 1)} %"
-        for one in metrics
-        if one.metric in _SEEN and one.change_ratio is not None
-    ]
+def seen_text(metrics: Sequence[MetricComparison], verdict: str) -> str:
+    """Return the changes that a reader looks for first; unless the verdict is OK how large they can be, if known."""
+    shown = [one if verdict == OK else replace(one, verdict=CANNOT_TELL) for one in metrics if one.metric in _SEEN]
+    found = [(one.metric.name, change_of(one) or interval_of(one)) for one in shown]
+    texts = [f"{name} {text} %" for name, text in found if text]
     return f"Seen: {', '.join(texts)}." if texts else ""
 
 
@@ -108,7 +110,6 @@ def _name(row: AnswerRow) -> str:
 def _change(metric: MetricComparison) -> str:
     """Return both values and the change: 312 → 397 ms (+27.2 %)."""
     kind = metric.metric
-    change = f" ({units.signed_percent(metric.change_ratio, 2 if kind.is_share else 1)} {kind.change_unit})"
-    return f"{kind.mean_text(metric.baseline)} → {kind.mean_text(metric.contender)} {kind.unit}" + (
-        change if metric.change_ratio is not None else ""
-    )
+    change = with_unit(change_of(metric), metric)
+    values = f"{kind.mean_text(metric.baseline)} → {kind.mean_text(metric.contender)} {kind.unit}"
+    return f"{values} ({change})" if change else values

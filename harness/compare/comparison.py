@@ -94,6 +94,7 @@ class Comparison:
     """A complete comparison; `baseline` and `contender` name the runs.
 
     `accounts` are those of the runs by name, `same_work` is the line about both sides.
+    `work` is how the work of the sides differs, what weighs most first: pay: 6,666 samples → none.
     """
 
     json_keys: ClassVar = {
@@ -112,3 +113,4 @@ class Comparison:
     further_runs: int | None
     accounts: Mapping[str, tuple[AccountLine, ...]] = field(default_factory=dict)
     same_work: AccountLine | None = None
+    work: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.compare import planning
+from harness.compare.change_text import change_of, with_unit
 from harness.compare.comparison import (
     BETTER,
     CANNOT_TELL,
@@ -28,11 +29,12 @@ from harness.compare.comparison import (
     MetricComparison,
 )
 from harness.compare.comparison_warnings import comparison_warnings
-from harness.compare.findings import CLOCK_STEP_MS, ComparisonFinding, figures_of, find, label_names, sample_count
+from harness.compare.findings import ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
-from harness.compare.same_work import same_work_line
+from harness.compare.same_work import OtherWork, other_work, same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
+from harness.metrics.metric import CLOCK_STEP_MS
 from harness.metrics.shift import Shift
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import RunResult
@@ -73,6 +75,8 @@ def compare(
     has_total = any(result.total for result in baseline) and any(result.total for result in contender)
     total = _judged(baseline, contender, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(baseline, contender, common, thresholds, unjudged)
+    work = other_work(baseline, contender)
+    total, labels = _of_same_work(total, labels, work)
     rows, further_runs = [total, *labels] if total else labels, None
     reasons = _sentences(rows, lambda metric: metric.word == BETTER)
     verdict = BETTER if reasons else OK
@@ -81,8 +85,10 @@ def compare(
         verdict, reasons = INVALID, invalid
     elif doubtful and not anyway:
         verdict, reasons = CANNOT_TELL, doubtful
-    elif regressed := _sentences(rows, lambda metric: metric.verdict == REGRESSED):
+    elif regressed := [*work.lost, *_sentences(rows, lambda metric: metric.verdict == REGRESSED)]:
         verdict, reasons = REGRESSED, regressed
+    elif work.texts:
+        verdict, reasons = CANNOT_TELL, [*work.texts]
     elif open_ones or not any(label.verdict == OK for label in rows):
         verdict, reasons = CANNOT_TELL, open_ones or ["nothing could be judged"]
         further = [metric.further_runs or 0 for label in rows for metric in label.metrics if _is_open(metric)]
@@ -100,7 +106,27 @@ def compare(
         further_runs=further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
         same_work=same_work_line(baseline, contender),
+        work=work.texts,
     )
+
+
+def _of_same_work(
+    total: LabelComparison | None, labels: list[LabelComparison], work: OtherWork
+) -> tuple[LabelComparison | None, list[LabelComparison]]:
+    """Return TOTAL and the labels: those that are of other work have CANNOT TELL as the verdict of each metric."""
+    if total and (why := (*work.of_all, *work.of_total)):
+        total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
+    return total, [_unjudged(label, work.of_all[0]) for label in labels] if work.of_all else labels
+
+
+def _unjudged(label: LabelComparison, reason: str) -> LabelComparison:
+    metrics = tuple(
+        replace(one, verdict=CANNOT_TELL, reason=reason, further_runs=None, adjusted_p_value=None)
+        if one.is_known
+        else one
+        for one in label.metrics
+    )
+    return replace(label, metrics=metrics, verdict=CANNOT_TELL)
 
 
 def _judged(
@@ -239,7 +265,5 @@ def _sentences(labels: Iterable[LabelComparison], chosen: Callable[[MetricCompar
 
 
 def _change_text(metric: MetricComparison) -> str:
-    """Return a metric's change: p90 +12.34 %, errors in percentage points; only the metric when unknown."""
-    if metric.change_ratio is None:
-        return metric.metric.name
-    return f"{metric.metric.name} {metric.change_ratio * 100:+.2f} {metric.metric.change_unit}"
+    """Return a metric's change: p90 +12.3 %, errors in points; only the metric when unknown, and for CANNOT TELL."""
+    return f"{metric.metric.name} {with_unit(change_of(metric), metric)}".rstrip()

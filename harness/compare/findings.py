@@ -12,7 +12,7 @@ from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
 from harness.metrics import batch_means, ranks
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, compared_metrics
+from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
 from harness.report.run_result import LabelResult, RunResult, samples_least
 
@@ -20,8 +20,6 @@ from harness.report.run_result import LabelResult, RunResult, samples_least
 LABEL_LEAST_SAMPLES = 1_000
 # These metrics of TOTAL always decide, however few samples there are.
 ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
-# Times are whole milliseconds.
-CLOCK_STEP_MS = 1.0
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from harness.base import units
 from harness.compare.answer import AnswerRow, by_weight
+from harness.compare.change_text import change_of, interval_of
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
 from harness.metrics.figures import TOTAL
 from harness.report.charts import svg
@@ -43,7 +43,7 @@ def interval_chart(rows: Sequence[AnswerRow]) -> str:
         body += _row(row, axis, y)
     axis_title = "change; the band is the threshold"
     body.append(svg.text((_PLOT_LEFT + _PLOT_RIGHT) / 2, bottom + 38, axis_title, "muted middle"))
-    about = " ".join(f"{_name(row)}: {_change(row)} ({_interval(row)}), {row.metric.word}." for row in drawn)
+    about = " ".join(f"{_name(row)}: {_about(row)}, {row.metric.word}." for row in drawn)
     return svg.document("Change from the baseline", "%, with its interval", about, bottom + _FOOT_PX, body)
 
 
@@ -68,14 +68,20 @@ def _x_px(axis: Axis, percent: float) -> float:
 def _row(row: AnswerRow, axis: Axis, y: float) -> list[str]:
     """Return name, interval, point, change and verdict of a row."""
     metric = row.metric
-    low, high = _x_px(axis, (metric.low_ratio or 0.0) * 100), _x_px(axis, (metric.high_ratio or 0.0) * 100)
+    ends = (metric.low_ratio or 0.0, metric.high_ratio or 0.0)
+    if metric.word == CANNOT_TELL:  # a bar on one side would be a direction
+        most = max(map(abs, ends))
+        ends = (-most, most)
+    low, high = (_x_px(axis, end * 100) for end in ends)
     colour = f"c{_COLOURS[metric.word]}"
     parts = [
         svg.text(_NAME_LEFT, y + 5, _short_name(row)),
         svg.rectangle(low, y - _BAR_PX / 2, max(high - low, 1), _BAR_PX, f"bar {colour}"),
-        svg.text(_TEXT_LEFT, y + 5, svg.shortened(f"{_change(row)} {metric.word}", svg.WIDTH - _TEXT_LEFT - 8)),
+        svg.text(
+            _TEXT_LEFT, y + 5, svg.shortened(f"{_change(row)} {metric.word}".lstrip(), svg.WIDTH - _TEXT_LEFT - 8)
+        ),
     ]
-    if metric.change_ratio is not None:
+    if metric.change_ratio is not None and metric.word != CANNOT_TELL:
         x = _x_px(axis, metric.change_ratio * 100)
         parts.append(f'<circle cx="{svg.number(x)}" cy="{svg.number(y)}" r="{_DOT_PX}" class="bar {colour}"/>')
     return parts
@@ -95,10 +101,11 @@ def _short_name(row: AnswerRow) -> str:
 
 def _change(row: AnswerRow) -> str:
     metric = row.metric
-    text = units.signed_percent(metric.change_ratio, 1 if abs(metric.change_ratio or 0.0) < 1 else 0)
+    text = change_of(metric)
     return f"{text} {'pt' if metric.metric.is_share else '%'}" if text else ""
 
 
-def _interval(row: AnswerRow) -> str:
-    low, high = (units.signed_percent(end, 1) for end in (row.metric.low_ratio, row.metric.high_ratio))
-    return f"{low} to {high}"
+def _about(row: AnswerRow) -> str:
+    """Return the change with its interval, of CANNOT TELL the largest change either way."""
+    change, interval = _change(row), interval_of(row.metric)
+    return f"{change} ({interval})" if change else f"{interval} %" if interval else "unknown"

@@ -90,6 +90,9 @@ def _invalid(result: RunResult) -> Iterator[str]:
         yield f"{result.name} has no requests"
         return
     whole = result.whole or result.total  # the plan's goal is checked over the whole run
+    if whole and whole.sample_count == 0:
+        yield f"{result.name} has no request: nothing was measured"
+        return
     ratio = whole.error_ratio if whole else None
     goal = result.run.goal if result.run and not result.run.goal.has_default_errors else Goal()
     limit = MOSTLY_ERRORS_RATIO if goal.error_ratio is None else goal.error_ratio

@@ -12,12 +12,13 @@ from harness.base.plain_text import one_line
 from harness.base.records import to_plain
 from harness.compare.answer import AnswerRow, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import GrownCost
+from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import BETTER, CANNOT_TELL, REGRESSED, Comparison, MetricComparison
 from harness.compare.setup_diff import Difference
 from harness.judge.account import AccountLine
 from harness.judge.result import KeyFigure, NextStep, Result
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE
+from harness.metrics.metric import AVERAGE, ERRORS, P95, THROUGHPUT
 from harness.plan.thresholds import Thresholds
 from harness.report.account_table import accounts_line, accounts_table
 from harness.report.charts.chart import Chart
@@ -27,10 +28,9 @@ from harness.report.tables import cell, table
 from harness.report.template import filled
 
 FORMAT_VERSION = 1
-# Interval ends beyond this are printed as >.
-_MOST_RATIO = 10.0
-# Limits of the terminal table: number of labels, and minimum width of their names.
-_TERMINAL_LABELS = 15
+# Limits of the terminal table: rows below its head, and minimum width of the names of labels.
+_TERMINAL_ROWS = 7
+_TERMINAL_METRICS = (AVERAGE, P95, THROUGHPUT, ERRORS)
 _TERMINAL_NAME_LEAST = 12
 _KEY_ROWS_MOST = 12
 # Metrics of labels with these verdicts are on the first screen, after those of TOTAL.
@@ -95,20 +95,23 @@ def result_of(comparison: Comparison, first_chart: str = "", next_steps: tuple[N
 
 
 def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextStep] = ()) -> str:
-    """Return the comparison for a terminal of `width` characters: headline, metrics of TOTAL, a row per label.
+    """Return the comparison for a terminal of `width` characters: headline, at most eight lines, what to do next.
 
-    The labels with the largest change of the average are shown. Long label names are cut.
+    The lines are the main metrics of TOTAL and the averages of the labels that changed most. Long names are cut.
     """
-    total = comparison.total.metrics if comparison.total else ()
-    rows = [_terminal_row(metric.metric.title, metric) for metric in total if metric.is_known]
-    averages = [(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE))]
-    averages.sort(key=lambda pair: -abs(pair[1].delta_ratio or 0.0))
-    rows += [_terminal_row(f"{one_line(label)} average ms", metric) for label, metric in averages[:_TERMINAL_LABELS]]
+    total = [comparison.total.of(metric) for metric in _TERMINAL_METRICS] if comparison.total else []
+    rows = [_terminal_row(one.metric.title, one) for one in total if one and one.is_known]
+    averages = by_weight(
+        AnswerRow(one.label, average) for one in comparison.labels if (average := one.of(AVERAGE)) and average.is_known
+    )
+    room = _TERMINAL_ROWS - len(rows)
+    shown = averages if len(averages) <= room else averages[: room - 1]
+    rows += [_terminal_row(f"{one_line(row.label)} average ms", row.metric) for row in shown]
     lines = [headline(comparison)]
     if rows:
         lines += ["", *_aligned([("TOTAL", HEADS.baseline, HEADS.contender, "delta", "verdict"), *rows], width)]
-    if len(averages) > _TERMINAL_LABELS:
-        lines.append(f"and {units.plural(len(averages) - _TERMINAL_LABELS, 'more label')}: see the report")
+    if len(averages) > len(shown):
+        lines.append(f"and {units.plural(len(averages) - len(shown), 'more label')}: see the page")
     if account := _account_line(comparison):
         lines += ["", account]
     lines += [f"next: {one_line(f'{step.text}: {step.command}'.removesuffix(': '))}" for step in next_steps]
@@ -116,9 +119,7 @@ def terminal_text(comparison: Comparison, width: int, next_steps: Sequence[NextS
 
 
 def _terminal_row(name: str, metric: MetricComparison) -> tuple[str, ...]:
-    delta = units.signed_percent(metric.change_ratio)
-    if delta:
-        delta += f" {metric.metric.change_unit}"
+    delta = with_unit(change_of(metric), metric)
     figures = (metric.metric.text(value) for value in (metric.baseline, metric.contender))
     return (name, *figures, delta, metric.word)
 
@@ -265,7 +266,7 @@ def _change_row(row: AnswerRow) -> list[str]:
         metric.metric.title,
         metric.metric.text(metric.baseline),
         metric.metric.text(metric.contender),
-        with_unit(units.signed_percent(metric.change_ratio), metric),
+        with_unit(change_of(metric), metric),
         _interval_text(metric),
         f"**{metric.word}**" if metric.word == REGRESSED else metric.word,
     ]
@@ -290,17 +291,10 @@ def _statistics_row(row: AnswerRow) -> list[str]:
     ]
 
 
-def with_unit(text: str, metric: MetricComparison) -> str:
-    """Return the text of a change with its unit; empty for an empty one."""
-    return f"{text} {metric.metric.change_unit}" if text else ""
-
-
 def _interval_text(metric: MetricComparison) -> str:
-    if not _is_judged(metric) or metric.low_ratio is None or metric.high_ratio is None:
+    if not _is_judged(metric):
         return ""
-    low, high = units.signed_percent(metric.low_ratio), units.signed_percent(metric.high_ratio)
-    is_cut = metric.high_ratio > _MOST_RATIO and not metric.metric.is_share
-    return with_unit(f"{low} to {f'>{_MOST_RATIO * 100:+.0f}' if is_cut else high}", metric)
+    return with_unit(interval_of(metric), metric)
 
 
 def _is_judged(metric: MetricComparison) -> bool:

@@ -1,14 +1,153 @@
-"""Measures whether both sides of a comparison did the same work: the last line of the account."""
+"""Whether both sides of a comparison are the same work: their labels and shares, users, and rows left out.
+
+TOTAL of other work is no comparison: a system that no longer gets its slowest request seems faster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 
+from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.judge.account import AccountLine, line_of, same_work
 from harness.judge.account.same_work import Work, sides_of
 from harness.report.run_result import RunResult
 from harness.report.setup import load_text
+
+# Labels of one side with a smaller share of its samples change TOTAL by less than any threshold.
+OTHER_LABELS_MOST = 0.01
+# The shares of the labels may differ by so much, beyond chance: half of the sum of their differences.
+_MIX_MOST = 0.05
+# A label of which so many samples are expected is missing by chance in fewer than one of ten thousand runs.
+_EXPECTED_LEAST = 10.0
+# A greater difference of users, and of throughput in the same direction, is another load.
+_LOAD_MOST = 0.1
+# Users are constant if their most are at most so far above their mean.
+_CONSTANT_USERS = 0.02
+# A side may leave out so much more of its rows than the other.
+_LEFT_OUT_MOST = 0.01
+
+
+@dataclass(frozen=True)
+class OtherWork:
+    """How the work of the contender differs from that of the baseline, as texts; all empty when it is the same.
+
+    `lost` are requests that runs of one plan no longer send: a regression. `of_total` is why TOTAL cannot be compared,
+    `of_all` why nothing can.
+    """
+
+    lost: tuple[str, ...] = ()
+    of_total: tuple[str, ...] = ()
+    of_all: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts, what weighs most first."""
+        return (*self.lost, *self.of_all, *self.of_total)
+
+
+def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
+    """Return how the work of two sides differs."""
+    sides = [_counts(side) for side in (baseline, contender)]
+    of_all = (*_load(baseline, contender), *_left_out(baseline, contender))
+    if not all(sides):
+        return OtherWork(of_all=of_all)
+    gone, new = _one_sided(*sides), _one_sided(*reversed(sides))
+    shares = [
+        sum(own[label] for label in labels) / sum(own.values()) for own, labels in zip(sides, (gone, new), strict=True)
+    ]
+    texts = [*(f"{label}: {_samples(sides[0][label])} → none" for label in gone),
+             *(f"{label}: none → {_samples(sides[1][label])}" for label in new)]  # fmt: skip
+    if max(shares) <= OTHER_LABELS_MOST:
+        return OtherWork(of_total=tuple(_mix(*sides)), of_all=of_all)
+    # A renamed label is gone on one side and new on the other.
+    is_lost = _is_one_plan(baseline, contender) and shares[0] > OTHER_LABELS_MOST and shares[1] < shares[0] / 2
+    if is_lost:
+        return OtherWork(lost=_shortened(texts), of_total=_shortened(texts), of_all=of_all)
+    return OtherWork(of_total=_shortened(texts), of_all=of_all)
+
+
+def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
+    """Return the samples of each request in all runs of a side; empty when a count is unknown."""
+    counts: dict[str, int] = {}
+    for label in (label for run in side for label in run.labels if not (label.is_transaction or label.is_job)):
+        if label.sample_count is None:
+            return {}
+        counts[label.label] = counts.get(label.label, 0) + label.sample_count
+    return {label: count for label, count in counts.items() if count}
+
+
+def _one_sided(own: Mapping[str, int], other: Mapping[str, int]) -> list[str]:
+    """Return the labels of a side that the other one lacks, not by chance; the most frequent first."""
+    scale = sum(other.values()) / sum(own.values())
+    found = [label for label, count in own.items() if label not in other and count * scale >= _EXPECTED_LEAST]
+    return sorted(found, key=lambda label: -own[label])
+
+
+def _share(counts: Mapping[str, int], labels: Sequence[str]) -> float:
+    return sum(counts[label] for label in labels) / sum(counts.values())
+
+
+def _mix(baseline: Mapping[str, int], contender: Mapping[str, int]) -> Iterator[str]:
+    """Yield the label whose share changed most, if the shares differ by more than chance."""
+    whole = [sum(side.values()) for side in (baseline, contender)]
+    labels = {*baseline, *contender}
+    changes = {
+        label: (contender.get(label, 0) / whole[1]) - (baseline.get(label, 0) / whole[0]) for label in sorted(labels)
+    }
+    # Two draws from one mix are at most this far apart on average, and half as far again when requests come in groups.
+    by_chance = 1.5 * math.sqrt(len(labels) * sum(1 / count for count in whole)) / 2
+    if sum(map(abs, changes.values())) / 2 - by_chance > _MIX_MOST:
+        most = max(changes, key=lambda label: abs(changes[label]))
+        parts = (side.get(most, 0) / count for side, count in zip((baseline, contender), whole, strict=True))
+        yield f"another mix: {most} is {' → '.join(units.percent_text(part, 0) for part in parts)} % of the samples"
+
+
+def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+    """Yield that files without a record had other loads; of runs the records are compared."""
+    if all(run.run for run in (*baseline, *contender)):
+        return
+    users = [[run.users for run in side if run.users] for side in (baseline, contender)]
+    rates = [
+        [run.total.rate_per_s for run in side if run.total and run.total.rate_per_s] for side in (baseline, contender)
+    ]
+    if not all(users) or not all(rates):
+        return
+    before, after = map(fmean, users)
+    rate_ratio = fmean(rates[1]) / fmean(rates[0])
+    known = [run for run in (*baseline, *contender) if run.users and run.peak_users]
+    is_constant = all((run.peak_users or 0) <= (run.users or 0) * (1 + _CONSTANT_USERS) for run in known)
+    is_other = abs(after / before - 1) > _LOAD_MOST
+    # In an open load the users follow the response times: then the throughput does not follow the users.
+    is_cause = is_constant or (abs(rate_ratio - 1) > _LOAD_MOST and (rate_ratio > 1) == (after > before))
+    if is_other and is_cause:
+        yield f"another load: {' → '.join(f'{count:.1f}'.removesuffix('.0') for count in (before, after))} active users"
+
+
+def _left_out(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
+    """Yield that one side leaves out more of its rows, which are not random ones."""
+    ratios = [max((run.dropped_ratio for run in side), default=0.0) for side in (baseline, contender)]
+    if abs(ratios[1] - ratios[0]) > _LEFT_OUT_MOST:
+        shown = " → ".join(units.percent_text(ratio, 1) for ratio in ratios)
+        yield f"rows that could not be read: {shown} %"
+
+
+def _is_one_plan(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> bool:
+    plans = {run.run.plan if run.run else None for run in (*baseline, *contender)}
+    return len(plans) == 1 and None not in plans
+
+
+def _samples(count: int) -> str:
+    return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
+def _shortened(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the first text, and how many more labels there are."""
+    more = len(texts) - 1
+    return (f"{texts[0]}, and {units.plural(more, 'more label')}" if more else texts[0],)
 
 
 def same_work_line(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> AccountLine:

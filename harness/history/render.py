@@ -28,8 +28,6 @@ _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
 _TEXT_GAP_PX = 4
-# Smaller p-values are printed as below this.
-_P_SHOWN = 1e-6
 
 
 def history_report(history: History, charts: Sequence[Chart | None], runs_folder: str | None, command: str) -> str:
@@ -150,13 +148,12 @@ def _changes(line: HistoryLine, metric: Metric, most: int | None = None) -> str:
     rows = []
     for index in sorted({*changes, *reasons}, reverse=True)[:most]:
         point, change = line.valid[index], changes.get(index)
-        sizes = [""] * 4
+        sizes = [""] * 3
         if change:
-            p_value = f"{change.p_value:.1g}" if change.p_value >= _P_SHOWN else f"< {_P_SHOWN:g}"
             means = [metric.mean_text(mean) for mean in (change.before, change.after)]
-            sizes = [*means, size_text(change, metric), p_value]
+            sizes = [*means, size_text(change, metric)]
         rows.append([point.run, start_text(point.started_at), cell(reasons.get(index, "")), *sizes])
-    heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change", "p")
+    heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change")
     return table(heads, rows, text_columns=3) if rows else ""
 
 

@@ -11,6 +11,7 @@ from harness.compare.conditions import Conditions
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.change_points import ChangePoint
+from harness.history.lasting import lasting_changes
 from harness.history.nightly_series import date_of
 from harness.history.trend import Gauge, changes_of
 from harness.metrics.figures import TOTAL
@@ -122,7 +123,8 @@ def _with_changes(
 ) -> HistoryLine:
     """Return a line with its changes, limited to its `last` points."""
     valid = line.valid
-    changes = changes_of([point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric)))
+    values, gauge = [point.value or 0.0 for point in valid], Gauge(metric, Thresholds().of(metric))
+    changes = lasting_changes(values, changes_of(values, gauge), gauge)
     dates = [point.date for point in valid]
     accepted = [
         (index, acceptance)

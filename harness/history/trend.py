@@ -13,9 +13,8 @@ from statistics import median
 
 import numpy as np
 
-from harness.compare.findings import CLOCK_STEP_MS
 from harness.history.change_points import ChangePoint, change_points
-from harness.metrics.metric import Metric
+from harness.metrics.metric import CLOCK_STEP_MS, Metric
 
 OK, WARNED, REGRESSED, IMPROVED, LEARNING = "OK", "WARNED", "REGRESSED", "IMPROVED", "LEARNING"
 

@@ -15,6 +15,9 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.metrics.histogram import Histogram
 
+# The resolution of times: they are whole milliseconds.
+CLOCK_STEP_MS = 1.0
+
 
 class Table(Enum):
     """A table or page with some of the metrics. The wide table, its CSV and JSON and the JSON of a run have all."""

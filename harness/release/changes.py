@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.base import units
+from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import CANNOT_TELL, REGRESSED, Comparison, LabelComparison, MetricComparison
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P75, P95, THROUGHPUT, Metric
 from harness.release.cells import ReleaseCell, TitledTable, all_cells, cell_heads, cell_texts, cells_text
 from harness.release.release import Release
-from harness.release.repeats import interval_text
 from harness.report.tables import cell
 from harness.report.wide_tables import narrow_tables
 
@@ -29,11 +28,10 @@ def verdict_text(metric: MetricComparison) -> str:
 
 
 def change_text(metric: MetricComparison) -> str:
-    """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.58 %: REGRESSED`."""
+    """Return both values, the change and the verdict: `p95 914 → 1093 ms, +19.6 %: REGRESSED`."""
     shown = metric.metric
-    change = units.signed_percent(metric.change_ratio) or "?"
     values = f"{shown.phrase} {shown.text(metric.baseline)} → {shown.text(metric.contender)} {shown.unit}"
-    return f"{values}, {change} {shown.change_unit}: {verdict_text(metric)}"
+    return f"{', '.join(filter(None, (values, with_unit(change_of(metric), metric))))}: {verdict_text(metric)}"
 
 
 def total_tables(release: Release) -> list[TitledTable]:
@@ -97,8 +95,8 @@ def _cells(metric: Metric, ones: Sequence[MetricComparison | None]) -> list[str]
     for pair in ones:
         texts += ["", "", "", ""] if pair is None else [
             metric.text(pair.baseline),
-            f"{units.signed_percent(pair.change_ratio)}{' points' if metric.is_share else ''}",
-            interval_text(pair.low_ratio, pair.high_ratio, 2 if metric.is_share else 1),
+            with_unit(change_of(pair), pair) if metric.is_share else change_of(pair),
+            interval_of(pair),
             verdict_text(pair),
         ]  # fmt: skip
     return texts

@@ -2,7 +2,7 @@
 
 Values are compared by their logarithms. `change_over` fits a mean for each cell and one change for all (additive model,
 least squares); what remains, also a change that differs between cells, is its error. `change_in` estimates the change
-of one cell, with the deviation of repeats pooled over all cells. Intervals and p-values are Student's.
+of one cell, with the deviation that is given. Intervals and p-values are Student's.
 
 Source: D. C. Montgomery, "Design and Analysis of Experiments", 4.1 (randomised blocks with unequal numbers).
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import NamedTuple
 
-from harness.base import units
 from harness.compare.comparison import BETTER, CANNOT_TELL, OK, REGRESSED
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.shift import CONFIDENCE, as_ratio
+from harness.report.change_text import decimals_of, interval_text, signed_text
 
 RUNS_LEAST = 2
 NO_VERDICT = "no verdict: one run"
@@ -35,7 +35,7 @@ class Scatter(NamedTuple):
     """The standard deviation of the logarithms of repeats, and its degrees of freedom."""
 
     deviation: float
-    freedom: int
+    freedom: float
 
 
 @dataclass(frozen=True)
@@ -65,33 +65,29 @@ class RepeatedChange:
     @property
     def cells(self) -> list[str]:
         """The change in %, its interval and its verdict, as cells of a table."""
-        return [units.signed_percent(self.ratio), interval_text(self.low, self.high), self.verdict]
+        interval = interval_text(self.low, self.high, self.verdict, decimals_of(self.low, self.high))
+        return [self.text, interval, self.verdict]
+
+    @property
+    def text(self) -> str:
+        """The change in %, with its sign; empty when unknown, and for CANNOT TELL."""
+        return signed_text(self.ratio, self.verdict, decimals_of(self.low, self.high))
 
 
-def interval_text(low: float | None, high: float | None, decimals: int = 1) -> str:
-    """Return an interval of ratios in %: +1.2 to +5.0; empty when an end is unknown."""
-    ends = (units.signed_percent(low, decimals), units.signed_percent(high, decimals))
-    return " to ".join(ends) if all(ends) else ""
-
-
-def scatter_of(blocks: Sequence[Block], step: float = 0.0) -> Scatter | None:
-    """Return the scatter of repeats within the cells and sides; None without repeats.
-
-    `step` is the resolution of the values: their rounding adds its variance, so that equal values are not exact ones.
-    """
+def scatter_of(blocks: Sequence[Block]) -> Scatter | None:
+    """Return the scatter of repeats within the cells and sides; None without repeats."""
     groups = [[math.log(value) for value in side] for block in blocks for side in block if side]
     freedom = sum(len(group) - 1 for group in groups)
     if freedom < 1:
         return None
     squares = sum((value - fmean(group)) ** 2 for group in groups for value in group) / freedom
-    least = min(value for block in blocks for side in block for value in side)
-    return Scatter(math.sqrt(squares + (step / least) ** 2 / 12), freedom)
+    return Scatter(math.sqrt(squares), freedom)
 
 
-def change_in(block: Block, scatter: Scatter | None, judgement: Judgement) -> RepeatedChange:
-    """Return the change of one cell; without repeats on both sides it is a number without a verdict."""
+def change_in(block: Block, scatter: Scatter | None, judgement: Judgement, least: int = RUNS_LEAST) -> RepeatedChange:
+    """Return the change of one cell; with fewer runs a side than `least` it is a number without a verdict."""
     change = _unjudged(block.baseline, block.contender)
-    if min(map(len, block)) < RUNS_LEAST or scatter is None or change.ratio is None:
+    if min(map(len, block)) < least or scatter is None or change.ratio is None:
         return change
     estimate = _mean_log(block.contender) - _mean_log(block.baseline)
     error = scatter.deviation * math.sqrt(sum(1 / len(side) for side in block))
@@ -135,7 +131,7 @@ def _unjudged(baseline: Sequence[float], contender: Sequence[float]) -> Repeated
 
 
 def _judged(
-    change: RepeatedChange, estimate: float, error: float, freedom: int, judgement: Judgement
+    change: RepeatedChange, estimate: float, error: float, freedom: float, judgement: Judgement
 ) -> RepeatedChange:
     """Return the change with its interval and its verdict, as `compare` decides it (docs/methodology.md)."""
     reach = student_t_quantile(freedom, (1 + CONFIDENCE) / 2) * error

@@ -10,6 +10,7 @@ from harness.base import units
 from harness.judge.result import Result
 from harness.judge.stored_comparisons import REGRESSED, ComparedLabel, ComparedRun
 from harness.metrics.metric import Metric, metric_of
+from harness.report.change_text import decimals_of_metric, signed_text
 from harness.report.columns import whole_text
 from harness.report.results import headline_line
 from harness.report.tables import cell, table
@@ -81,7 +82,7 @@ def _total_table(compared_run: ComparedRun, names: _Names) -> str:
     rows = []
     for index, metric in enumerate(map(metric_of, compared_run.metrics)):
         values = (compared_run.total.base[index], compared_run.total.new[index])
-        row = [metric.title, *map(metric.text, values), _change_text(metric, compared_run.total.change_ratio[index])]
+        row = [metric.title, *map(metric.text, values), _change_text(metric, compared_run.total, index)]
         threshold = f"{units.percent_text(compared_run.threshold_ratios[index])} {metric.change_unit}"
         rows.append(
             [*row, threshold, _emphasised(compared_run.total.verdicts[index], compared_run.total.verdicts[index])]
@@ -97,7 +98,7 @@ def _label_table(compared_run: ComparedRun, labels: Sequence[ComparedLabel], hea
         for index, metric in enumerate(map(metric_of, compared_run.metrics)):
             values, verdict = (label.base[index], label.new[index]), label.verdicts[index]
             if values != (None, None):
-                change = _change_text(metric, label.change_ratio[index])
+                change = _change_text(metric, label, index)
                 texts = (*map(metric.text, values), change, _emphasised(verdict, verdict))
                 rows.append([f"{cell(label.label)} ({counts})", metric.title, *texts])
     return table((head, "metric", *map(cell, names), "change", "verdict"), rows, text_columns=2)
@@ -107,5 +108,8 @@ def _emphasised(text: str, verdict: str) -> str:
     return f"**{text}**" if verdict == REGRESSED else text
 
 
-def _change_text(metric: Metric, ratio: float | None) -> str:
-    return "" if ratio is None else f"{units.signed_percent(ratio)} {metric.change_unit}"
+def _change_text(metric: Metric, label: ComparedLabel, index: int) -> str:
+    """Return the change of a metric with its unit; empty when unknown, and for CANNOT TELL."""
+    decimals = decimals_of_metric(metric, label.base[index], None, None)
+    text = signed_text(label.change_ratio[index], label.verdicts[index], decimals)
+    return f"{text} {metric.change_unit}" if text else ""

@@ -91,7 +91,9 @@ class RunResult:
     two only Markdown reports of this harness have a verdict. `remarks` list what was corrected or left blank on
     reading. `origin_s` is the start of the load (seconds since 1970). `whole` is the TOTAL of the whole run when the
     window excludes a part: error goals use it. `errors` are the failures of the whole run by label and cause. `result`
-    is None in the JSON of earlier versions. `jmx` is the path of the plan that JMeter ran, empty if not stored.
+    is None in the JSON of earlier versions. `jmx` is the path of the plan that JMeter ran, empty if not stored. `users`
+    are the mean of the active ones, None if unknown, `peak_users` their most. `dropped_ratio` is the share (0-1) of the
+    rows that could not be read.
     """
 
     name: str
@@ -118,6 +120,9 @@ class RunResult:
     jobs: tuple[JobRun, ...] = ()
     services: Services | None = None
     account: tuple[AccountLine, ...] = ()
+    users: float | None = None
+    peak_users: int | None = None
+    dropped_ratio: float = 0.0
 
     @property
     def stated(self) -> Result:
@@ -181,4 +186,13 @@ class RunResult:
             jobs=summary.jobs,
             services=observed.services,
             account=summary.account,
+            users=summary.littles_law.active_users if summary.littles_law else None,
+            peak_users=summary.littles_law.peak_users if summary.littles_law else None,
+            dropped_ratio=_dropped_ratio(summary),
         )
+
+
+def _dropped_ratio(summary: RunSummary) -> float:
+    """Return the share (0-1) of rows that could not be read."""
+    known = sum(code.sample_count for code in summary.codes)
+    return summary.dropped_count / (summary.dropped_count + known) if summary.dropped_count else 0.0

@@ -19,7 +19,7 @@ from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.records import read_record, to_plain
 from harness.compare.answer import headline
-from harness.compare.comparison import BETTER, REGRESSED, LabelComparison
+from harness.compare.comparison import BETTER, OK, REGRESSED, LabelComparison
 from harness.compare.decision import compare
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
@@ -302,8 +302,6 @@ def comparison_json(baseline: RunResult, contender: RunResult, thresholds: Thres
 
 
 def _marks(label: LabelComparison) -> dict[str, str]:
-    return {
-        metric.metric.id: "worse" if metric.verdict == REGRESSED else "better"
-        for metric in label.metrics
-        if metric.word in (REGRESSED, BETTER)
-    }
+    """Return worse, better or same of each metric with a verdict; with CANNOT TELL the page shows no change."""
+    words = {REGRESSED: "worse", BETTER: "better", OK: "same"}
+    return {metric.metric.id: words[metric.word] for metric in label.metrics if metric.word in words}

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.compare.change_text import change_of, with_unit
 from harness.compare.comparison import CANNOT_TELL, Comparison
 from harness.compare.conditions import Conditions
 from harness.compare.decision import compare
@@ -110,16 +111,14 @@ def _changed(trend: Trend, baseline: Entry, newest: Entry, thresholds: Threshold
         comparison = compare([sides[0]], [sides[1]], thresholds)
     except UsageError:
         return trend
-    changes = tuple(_change(comparison, metric) for metric in CHANGES)
+    is_known = comparison.verdict != CANNOT_TELL
+    changes = tuple(_change(comparison, metric) if is_known else "" for metric in CHANGES)
     return replace(trend, verdict=comparison.verdict, changes=changes)
 
 
 def _change(comparison: Comparison, metric: Metric) -> str:
     metric_change = comparison.total.of(metric) if comparison.total else None
-    if metric_change is None or metric_change.change_ratio is None:
-        return ""
-    points = " points" if metric.is_share else ""
-    return f"{units.signed_percent(metric_change.change_ratio)} %{points}"
+    return with_unit(change_of(metric_change), metric_change) if metric_change else ""
 
 
 def _point(entry: Entry) -> TrendPoint:

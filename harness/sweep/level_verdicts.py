@@ -19,7 +19,7 @@ from harness.metrics.metric import Table, metrics_of
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import RunResult
 from harness.sweep.labels import label_of
-from harness.sweep.levels import LevelKey
+from harness.sweep.levels import LevelKey, Sweep
 from harness.sweep.pairs import FigureComparison, LevelVerdict, SweepComparison, compare_sweeps
 from harness.sweep.sources import FoundSweep
 from harness.sweep.text import levels_text
@@ -52,7 +52,6 @@ def compare_levels(
 
     With `anyway`, runs that are DOUBTFUL or differ in load are judged, too.
     """
-    comparison = compare_sweeps(baseline.sweep, contender.sweep)
     contender_keys = {level.key for level in contender.sweep.levels}
     common = [level.key for level in baseline.sweep.levels if level.key in contender_keys]
     if not common:
@@ -60,7 +59,24 @@ def compare_levels(
         what = f"{baseline.sweep.name} and {contender.sweep.name} have no level in common ({levels})"
         same = "values" if baseline.sweep.is_of_setting else "--users"
         raise UsageError(what, f"compare sweeps over some of the same {same}")
-    baseline_results, contender_results = results_of(baseline), results_of(contender)
+    results = SweepResults(results_of(baseline), results_of(contender))
+    return compare_results((baseline.sweep, contender.sweep), results, thresholds, anyway=anyway)
+
+
+class SweepResults(NamedTuple):
+    """The results of the runs of two sweeps by level."""
+
+    baseline: Mapping[LevelKey, Sequence[RunResult]]
+    contender: Mapping[LevelKey, Sequence[RunResult]]
+
+
+def compare_results(
+    sweeps: tuple[Sweep, Sweep], results: SweepResults, thresholds: Thresholds, *, anyway: bool = False
+) -> ComparedLevels:
+    """Return the comparison of two sweeps whose results are known: of the levels that both have."""
+    comparison = compare_sweeps(*sweeps)
+    baseline_results, contender_results = results
+    common = [key for key in baseline_results if key in contender_results]
     levels_compared = {
         key: compare(baseline_results[key], contender_results[key], thresholds, anyway) for key in common
     }

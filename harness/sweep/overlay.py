@@ -12,6 +12,7 @@ from harness.base.plain_text import one_line
 from harness.compare.comparison import CANNOT_TELL, REGRESSED
 from harness.judge.result import NextStep, Result
 from harness.metrics.metric import AVERAGE, P95, Table, columns_of_runs
+from harness.report.change_text import signed_text
 from harness.report.first_screen import ROWS_MOST, WEAKENED_MOST, first_screen, printed_screen, shortest
 from harness.report.markdown import image
 from harness.report.results import worst
@@ -244,7 +245,8 @@ def comparison_table(found: SweepComparison, keys: Collection[str], most: int | 
         row = [cell(deltas[at].key.value)]
         for figure in figures:
             delta, show = figure.deltas[at], PRINTS[figure.figure]
-            row += [show(delta.base), show(delta.new), units.signed_percent(delta.delta_ratio)]
+            change = signed_text(delta.delta_ratio, verdicts.get(delta.key, ""), 1)
+            row += [show(delta.base), show(delta.new), change]
         rows.append(row + ([verdicts.get(deltas[at].key, "")] if verdicts else []))
     heads = [cell(deltas[0].setting.partition("=")[0] if deltas else "") or "users"]
     for figure in figures:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import ClassVar
 
-from harness.base.units import plural, signed_percent
+from harness.base.units import percent_text, plural, signed_percent
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.metrics.metric import Table, metric_of, metrics_of
 from harness.plan.goal import metric_text
@@ -159,16 +159,25 @@ def headline(comparison: SweepComparison) -> str:
     figure = comparison.figures[0] if comparison.figures else None
     if not verdict:
         return sentence(comparison, figure) if figure else "No value of both sweeps is known."
-    seen = f" Seen: {_range_text(figure)}." if figure else ""
+    seen = f" Seen: {_figure_text(figure, verdict)}." if figure else ""
     return shortest(f"{verdict}: {reason}.{seen}", f"{verdict}.{seen}" if seen else verdict)
 
 
-def _range_text(figure: FigureComparison) -> str:
-    """Return the range of differences over the levels: average -0.59 to +14.57 % over 4 levels."""
-    metric = metric_of(figure.figure)
-    low, high = signed_percent(figure.low_ratio), signed_percent(figure.high_ratio)
-    span = low if low == high else f"{low} to {high}"
-    return f"{metric_text(metric)} {span} % over {plural(figure.level_count, 'level')}"
+def _figure_text(figure: FigureComparison, verdict: str) -> str:
+    """Return the differences over the levels: average -0.6 to +14.6 % over 4 levels."""
+    text = range_text(figure, verdict)
+    return f"{metric_text(metric_of(figure.figure))} {text} over {plural(figure.level_count, 'level')}"
+
+
+def range_text(figure: FigureComparison, verdict: str) -> str:
+    """Return the range of differences over the levels: -0.6 to +14.6 %; without a verdict within ±14.6 %."""
+    low, high = figure.low_ratio, figure.high_ratio
+    if low is None or high is None:
+        return "unknown"
+    if verdict in _UNKNOWN:
+        return f"within ±{percent_text(max(abs(low), abs(high)), 1)} %"
+    ends = dict.fromkeys(signed_percent(end, 1) for end in (low, high))
+    return f"{' to '.join(ends)} %"
 
 
 def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
@@ -181,7 +190,7 @@ def sentence(comparison: SweepComparison, figure: FigureComparison) -> str:
     metric = metric_of(figure.figure)
     levels = plural(figure.level_count, "level")
     if comparison.verdict in _UNKNOWN or (comparison.is_doubtful and not comparison.verdict):
-        return f"{CANNOT_TELL} whether {comparison.new} differs. Seen: {_range_text(figure)}."
+        return f"{CANNOT_TELL} whether {comparison.new} differs. Seen: {_figure_text(figure, CANNOT_TELL)}."
     over = f"({metric_text(metric)}, {levels})"
     more, less = ("higher", "lower") if metric.more_is_better else ("slower", "faster")
     nearest, farthest = sorted((abs(low), abs(high)))

@@ -17,6 +17,7 @@ from harness.metrics.distributions import student_t_quantile
 from harness.metrics.metric import THROUGHPUT, Metric, Table, times_of
 from harness.metrics.shift import CONFIDENCE
 from harness.plan.goal import Goal, metric_text
+from harness.report.change_text import decimals_of, interval_text
 from harness.sweep.analysis import outcome
 from harness.sweep.levels import Level, level_head
 
@@ -115,16 +116,16 @@ def setting_answers(levels: Sequence[Level]) -> Iterator[str]:
     low, high = (f"{_shown(metric, level)} {metric.unit} at {level.text}" for level in (least, most))
     change = "" if contrast.change_ratio is None else f" ({contrast.change_ratio * 100:+.1f} %)"
     name = "" if metric == THROUGHPUT else f"{metric_text(metric)} "
-    seen = f"{name}{low}, {high}{change}"
+    seen = f"{name}{low}, {high}"
     if contrast.is_certain:
-        yield seen
+        yield f"{seen}{change}"
     elif contrast.least.doubtful or contrast.most.doubtful:
         yield f"a run is {DOUBTFUL}; seen: {seen}"
     elif contrast.interval is None:
         yield f"one run per level; seen: {seen}"
     else:
         yield f"levels differ no more than repeats do; seen: {seen}"
-    yield f"{metric_text(metric)}{change} from {least.value} to {most.value}"
+    yield f"{metric_text(metric)}{change if contrast.is_certain else ''} from {least.value} to {most.value}"
 
 
 def _contrast_text(contrast: Contrast) -> str:
@@ -135,13 +136,15 @@ def _contrast_text(contrast: Contrast) -> str:
     change = f"{contrast.change_ratio * 100:+.1f} %"
     ends = contrast.interval
     if ends is None:
-        return f"{low}, {high} ({change}, of one run each: repeat, --repeat=3)"
-    interval = f"95 % interval {ends.low_ratio * 100:+.1f} to {ends.high_ratio * 100:+.1f} %"
+        return f"{low}, {high} (of one run each: repeat, --repeat=3)"
+    decimals = decimals_of(*ends)
+    word = "" if contrast.is_certain else CANNOT_TELL
+    interval = f"95 % interval {interval_text(*ends, word, decimals)} %"
     if contrast.is_certain:
         return f"{low}, {high}: {change} ({interval})"
     if ends.low_ratio > 0:
-        return f"{CANNOT_TELL}: {low}, {high} ({change}, {interval}), but a run is {DOUBTFUL}"
-    return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({change}, {interval})"
+        return f"{CANNOT_TELL}: {low}, {high} ({interval}), but a run is {DOUBTFUL}"
+    return f"{CANNOT_TELL} the levels apart: {low}, {high}, no more than repeats differ ({interval})"
 
 
 def _shown(metric: Metric, level: Level) -> str:

@@ -20,10 +20,10 @@ def test_two_sweeps_are_compared_level_by_level_with_a_verdict_for_each(compare,
     assert out[0] == "REGRESSED: at 1, 2 users"
     assert out[3:] == ["1 user: REGRESSED", "2 users: REGRESSED", "reports/tiny/compare-sweep-11-sweep-12.md"]
     text = (reports / "tiny" / "compare-sweep-11-sweep-12.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.94 |")]
+    rows = [line for line in text.splitlines() if line.startswith("| 2 | 100 | 200 | +99.9 |")]
     assert rows
     assert all(row.endswith("| REGRESSED |") for row in rows)
-    assert "\n❌ **REGRESSED: at 1, 2 users. Seen: average +99.94 % over 2 levels.**\n" in text
+    assert "\n❌ **REGRESSED: at 1, 2 users. Seen: average +99.9 % over 2 levels.**\n" in text
     assert "4 users" in text
     assert "8 users" in text
 

@@ -42,7 +42,7 @@ def test_five_runs_that_are_all_slower_by_a_fifth_have_regressed():
     # 100.5 / 99 is 101 / 99.5.
     assert one.low_ratio == pytest.approx(1.2 * 99.5 / 101 - 1)
     assert one.high_ratio == pytest.approx(1.2 * 101 / 99.5 - 1)
-    assert found.reasons[0].startswith("TOTAL: average +20.00 %, p50 +20.00 %")
+    assert found.reasons[0].startswith("TOTAL: average +20.0 %, p50 +20 %")
 
 
 def test_five_runs_that_vary_less_than_the_threshold_are_ok():
@@ -54,7 +54,7 @@ def test_five_runs_that_vary_less_than_the_threshold_are_ok():
 def test_five_faster_runs_have_improved():
     found = compare(runs("A", QUIET), runs("B", [ms * 0.8 for ms in QUIET]), LIMITS)
     assert (found.verdict, average(found).verdict, average(found).reason) == (BETTER, OK, IMPROVED)
-    assert found.reasons[0].startswith("TOTAL: average -20.00 %")
+    assert found.reasons[0].startswith("TOTAL: average -20.0 %")
 
 
 def test_a_certain_change_that_may_be_below_the_threshold_is_undecided():
@@ -87,7 +87,7 @@ def test_an_unreachable_number_of_runs_is_not_suggested():
     # The logarithms scatter by 1.745, the threshold is 1.14 away: (1.9908 + 0.8464) * 1.745 * sqrt(2 pi / 3 n) is 1.147
     # at n = 39 and 1.133 at n = 40, 35 more than there are.
     assert one.further_runs == 35
-    assert found.reasons[0].startswith("TOTAL: average +119.00 %")
+    assert found.reasons[0].startswith("TOTAL: average, p50")
     one = average(compare(runs("A", wild), runs("B", wild), LIMITS))
     assert (one.least_ratio, one.further_runs) == (None, None)
     assert one.reason == "runs differ too much from each other: even 100 runs a side could not tell"
@@ -295,7 +295,7 @@ def test_without_a_total_the_labels_decide():
     assert (found.total, found.verdict) == (None, OK)
     unlike = [run_result(f"B_{index}", label_result("Void", ms)) for index, ms in enumerate(QUIET)]
     found = compare(base, unlike, LIMITS)
-    assert (found.verdict, found.reasons) == (CANNOT_TELL, ("nothing could be judged",))
+    assert (found.verdict, found.reasons) == (CANNOT_TELL, ("Pay: 50,000 samples → none, and 1 more label",))
 
 
 def test_any_metrics_give_a_finite_result_and_a_reason():

@@ -117,7 +117,7 @@ def test_an_ab_test_that_cannot_tell_names_no_direction_in_its_headline_and_mess
 def test_the_page_of_a_release_that_cannot_tell_names_no_direction_above_its_tables(tmp_path):
     reports = tmp_path / "reports"
     save_release(reports, "01")
-    save_release(reports, "02", {"Search": 30.0, "Pay": 65.0}, started_at="2026-02-01T00:00:00Z")
+    save_release(reports, "02", {"Search": 30.0, "Pay": 54.0}, started_at="2026-02-01T00:00:00Z")
     path = reports / "tiny" / "run-02_2.json"
     run = json.loads(path.read_text())
     run["verdict"] |= {"state": "DOUBTFUL", "reasons": ["not steady"]}
@@ -125,9 +125,8 @@ def test_the_page_of_a_release_that_cannot_tell_names_no_direction_above_its_tab
     assert main(["release", "--base=tiny/sweep-01", "--new=tiny/sweep-02", f"--reports={reports}"]) == 0
     page = (reports / "tiny" / "release-sweep-01-sweep-02.md").read_text()
     top = page[page.index("**") : page.index("## Test runs")]
-    assert top.startswith("**CANNOT TELL: a run at 4 users is DOUBTFUL. Seen: average +18.")
-    assert "- Beyond the threshold at single levels only: TOTAL at 2 users; Pay at 2 users.\n" in top
-    assert "- Measure 2 users again with --repeat=5: there, single runs differ by more than the threshold.\n" in top
-    # The verdict on the runs of one level stays: it is compare's.
-    summary = [line for line in top.splitlines() if not line.startswith(("- 2 users: average", "| 2 |"))]
-    assert not re.search(r"\b(slower|faster|worse|better|improved|regressed)\b", "\n".join(summary), re.IGNORECASE)
+    assert re.match(
+        r"\*\*CANNOT TELL: a run at 4 users is DOUBTFUL\. Seen: average within ±[5-6]\.\d % over 2 levels", top
+    )
+    assert "runs are assumed to scatter by 3 % or more" in page
+    assert not re.search(r"\b(slower|faster|worse|better|improved|regressed)\b", top, re.IGNORECASE)

@@ -58,18 +58,18 @@ SECTION = """
 
 | TOTAL | run-01_1 | run-01_2 | change | threshold | verdict |
 | --- | ---: | ---: | ---: | ---: | ---: |
-| average ms | 100 | 150 | +50.00 % | 5.00 % | **REGRESSED** |
-| errors % | 0.00 | 1.00 | +1.00 points | 0.50 points | CANNOT TELL |
+| average ms | 100 | 150 | +50.0 % | 5.00 % | **REGRESSED** |
+| errors % | 0.00 | 1.00 |  | 0.50 points | CANNOT TELL |
 | req/s |  | 20.00 |  | 5.00 % | CANNOT TELL |
 
 | label (samples) | metric | run-01_1 | run-01_2 | change | verdict |
 | --- | --- | ---: | ---: | ---: | ---: |
-| Pay \\| x (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | IMPROVED |
+| Pay \\| x (120 → 118) | average ms | 8.00 | 6.00 | -25.0 % | IMPROVED |
 | Pay \\| x (120 → 118) | errors % | 0.00 | 0.00 | 0.00 points | OK |
 
 | transaction (samples) | metric | run-01_1 | run-01_2 | change | verdict |
 | --- | --- | ---: | ---: | ---: | ---: |
-| Visit (120 → 118) | average ms | 8.00 | 6.00 | -25.00 % | **REGRESSED** |
+| Visit (120 → 118) | average ms | 8.00 | 6.00 | -25.0 % | **REGRESSED** |
 | Visit (120 → 118) | errors % | 0.00 | 0.00 | 0.00 points | OK |
 
 Only run-01_1 has Old.

@@ -147,7 +147,7 @@ def test_a_job_that_takes_longer_in_repeated_runs_is_regressed_and_equal_ones_ar
     durations, rates = job_tables(slower)
     (row,) = rows_of(durations.table)
     assert [row[title] for title in ("job", "users", "GR s", "FF s", "change %", "verdict")] == [
-        "import", "8", "720.00", "600.00", "+20.00", REGRESSED
+        "import", "8", "720.00", "600.00", "+20.0", REGRESSED
     ]  # fmt: skip
     assert rows_of(rates.table)[0]["change %"] == "-16.67"
     same = release_of_results(jobs("ff", 600, 606, 594), jobs("gr", 603, 598, 601))

@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from harness.compare.decision import compare
 from harness.jtl.sample import Sample
 from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.summary import Observed
@@ -22,9 +21,8 @@ from harness.release.pooled import with_pooled
 from harness.release.release import Edition, Release
 from harness.report.run_result import RunResult
 from harness.run.directory import json_text
-from harness.sweep.level_verdicts import ComparedLevels, with_verdict
+from harness.sweep.level_verdicts import SweepResults, compare_results
 from harness.sweep.levels import LevelKey, Sweep, level_run, levels_of
-from harness.sweep.pairs import LevelVerdict, compare_sweeps
 from harness.sweep.sources import FoundSweep
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 from tests.support.sweep_reports import save_record
@@ -75,18 +73,13 @@ def release_of_results(
     names: tuple[str, str] = ("FF", "GR"),
 ) -> Release:
     """Return the release of one plan whose runs are given by users, the baseline first."""
-    keyed = [{LevelKey(users): runs for users, runs in side.items()} for side in (baseline, contender)]
-    levels = {key: compare(keyed[0][key], keyed[1][key], Thresholds()) for key in keyed[0] if key in keyed[1]}
-    sweeps = [
+    keyed = SweepResults(*({LevelKey(users): runs for users, runs in side.items()} for side in (baseline, contender)))
+    base_sweep, new_sweep = (
         Sweep(name, levels_of((users, level_run(run)) for users, runs in side.items() for run in runs))
         for name, side in zip(names, (baseline, contender), strict=True)
-    ]
-    verdicts = tuple(
-        LevelVerdict(key.users, one.verdict, "", is_repeated=len(keyed[0][key]) > 1) for key, one in levels.items()
     )
-    whole = with_verdict(replace(compare_sweeps(*sweeps), verdicts=verdicts), Thresholds())
-    compared = with_pooled(ComparedLevels(whole, levels, *keyed), Thresholds())
-    base, new = (Edition(sweep.name, {"tiny": FoundSweep(sweep, None, {})}) for sweep in sweeps)
+    compared = with_pooled(compare_results((base_sweep, new_sweep), keyed, Thresholds()), Thresholds())
+    base, new = (Edition(sweep.name, {"tiny": FoundSweep(sweep, None, {})}) for sweep in (base_sweep, new_sweep))
     results = tuple({ReleaseCell("", users): runs for users, runs in side.items()} for side in (contender, baseline))
     return Release(new, (base,), ({"tiny": compared},), results, Thresholds())
 

@@ -131,9 +131,7 @@ def test_levels_that_differ_by_more_than_repeats_are_distinguished():
     assert rate.interval == pytest.approx((0.4966, 1.6728), abs=1e-4)
     assert (rate.is_certain, average.is_certain) == (True, True)
     text = setting_findings(levels({"delay_ms=10": (100, 110), "delay_ms=20": (200, 220)}), None)["throughput"]
-    assert text == (
-        "105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20: +100.0 % (95 % interval +49.7 to +167.3 %)"
-    )
+    assert text == ("105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20: +100.0 % (95 % interval +50 to +167 %)")
 
 
 def test_levels_within_the_scatter_of_repeats_are_not_distinguished():
@@ -161,7 +159,7 @@ def test_single_runs_and_doubtful_runs_are_never_certain():
     )
     assert not contrasts(doubtful)[0].is_certain
     assert next(setting_answers(doubtful)) == (
-        "a run is DOUBTFUL; seen: 105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20 (+100.0 %)"
+        "a run is DOUBTFUL; seen: 105.00 req/s at delay_ms=10, 210.00 req/s at delay_ms=20"
     )
     assert setting_findings(levels({"delay_ms=10": (100,)}), None)["throughput"].startswith("unknown: needs")
 
@@ -180,7 +178,7 @@ def test_the_report_is_about_the_values_and_has_no_findings_about_users(reports)
     ]  # fmt: skip
     assert "- goal: delay_ms=40: p90 2000 ms" in findings
     assert "\nGoal met at delay_ms=10 and 20, missed at delay_ms=40: p90 ≤ 1000 ms, errors ≤ 1 %.\n" in text
-    assert re.search(r"\*\*CANNOT TELL: one run per level; seen: .* at delay_ms=40, .* at delay_ms=10 \(\+.* %\)", text)
+    assert re.search(r"\*\*CANNOT TELL: one run per level; seen: .* at delay_ms=40, .* at delay_ms=10\.", text)
     assert "closed model, 4 users, ramp" in text
     assert "The runs differ in system settings" not in text
     for word in ("plateau", "knee", "Scalability", "capacity"):

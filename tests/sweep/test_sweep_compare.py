@@ -106,7 +106,7 @@ def test_no_direction_is_claimed_when_the_verdict_is_cannot_tell(verdict):
     found = replace(compare_sweeps(*sides(SECOND)), verdict=verdict, reason="a run at 5 users is DOUBTFUL")
     # 10.95 and 16.10 are the published extremes.
     text = sentence(found, found.figures[0])
-    assert text == "CANNOT TELL whether GR differs. Seen: average +10.95 to +16.10 % over 4 levels."
+    assert text == "CANNOT TELL whether GR differs. Seen: average within ±16.1 % over 4 levels."
     for reason in (
         "only at 5 users a change exceeds its threshold: one run per level is not enough",
         "a run is DOUBTFUL",
@@ -121,6 +121,6 @@ def test_side_by_side_no_direction_is_claimed_of_doubtful_runs():
     base = sweep("a", {5: Figures(average_ms=100.0)})
     new = Sweep("b", levels_of([(5, LevelRun("y", Figures(average_ms=119.0), doubtful))]))
     found = compare_sweeps(base, new)
-    assert headline(found) == "CANNOT TELL whether b differs. Seen: average +19.00 % over 1 level."
+    assert headline(found) == "CANNOT TELL whether b differs. Seen: average within ±19.0 % over 1 level."
     assert "slower" not in headline(found)
     assert "is_doubtful" not in to_plain(compare_sweeps(base, base))

@@ -73,7 +73,7 @@ def test_several_sweeps_are_side_by_side_and_two_are_compared(reports, capsys):
     assert "✅ **FOUND: tiny/sweep-07 is about 20 % faster than old (average, 2 levels).**" in text
     assert "- [tiny/sweep-07](../tiny/sweep-07.md): FOUND: 2 users within p90 ≤ 1000 ms" in text
     row = row_of(text, "1", "## tiny/sweep-07 against old")
-    assert cells_of([row], "old average ms", "tiny/sweep-07 average ms", "change %") == [["500", "400", "-20.00"]]
+    assert cells_of([row], "old average ms", "tiny/sweep-07 average ms", "change %") == [["500", "400", "-20.0"]]
     assert "- Only old has 8 users: not compared." in text
     assert (reports / "sweeps" / "old-tiny-sweep-07" / "average.svg").is_file()
 

@@ -13,6 +13,7 @@ from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_RE
 from harness.base.records import to_plain
 from harness.compare.answer import AnswerRow, changes_text, seen_text
 from harness.compare.causes import GrownCost, causes
+from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.render import change_figures
 from harness.experiment.counting import problem_of
@@ -139,7 +140,7 @@ def headline(outcome: AbOutcome) -> str:
     failed = sum(bool(pair.problem) for pair in outcome.pairs)
     if failed and count < PAIRS_LEAST:
         needed = f"{units.plural(failed, 'pair')} {'does' if failed == 1 else 'do'} not count"
-    seen = seen_text(outcome.metrics) if count >= PAIRS_LEAST else ""
+    seen = seen_text(outcome.metrics, verdict) if count >= PAIRS_LEAST else ""
     return brief(f"{before}{verdict}{after}: {needed if missing else 'the runs differ too much'}.", seen)
 
 
@@ -192,11 +193,12 @@ def _failed_warm_up(runs: Sequence[AbRun], results: Mapping[str, RunResult]) -> 
 
 
 def change_text(metric: MetricComparison) -> str:
-    """Return a metric with its change and interval, such as p90 +12.30 % (+8.10 to +16.70)."""
+    """Return a metric with its change and interval, p90 +12.3 % (+8.1 to +16.7); of CANNOT TELL p90 within ±4 %."""
     if metric.delta_ratio is None or metric.low_ratio is None or metric.high_ratio is None:
         return f"{metric.metric.short_title} ({metric.reason})"
-    change, low, high = map(units.signed_percent, (metric.delta_ratio, metric.low_ratio, metric.high_ratio))
-    return f"{metric.metric.short_title} {change} {metric.metric.change_unit} ({low} to {high})"
+    change, interval = with_unit(change_of(metric), metric), interval_of(metric)
+    text = f"{change} ({interval})" if change else with_unit(interval, metric) or metric.reason
+    return f"{metric.metric.short_title} {text}"
 
 
 def _within_text(metrics: Sequence[MetricComparison]) -> str:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.compare.findings import ALWAYS_DECIDE, CLOCK_STEP_MS, sample_count
+from harness.compare.findings import ALWAYS_DECIDE, sample_count
 from harness.kinds.ab.record import A
 from harness.kinds.ab.rule import PairSeries
-from harness.metrics.metric import Metric, compared_metrics
+from harness.metrics.metric import CLOCK_STEP_MS, Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import LabelResult, RunResult
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 from harness.base import units
+from harness.compare.comparison import CANNOT_TELL
 from harness.compare.comparison_warnings import profiling_warnings, warnings_of
 from harness.compare.interval_chart import interval_chart
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, change_table, run_link, statistics_table
@@ -18,6 +19,7 @@ from harness.kinds.ab.record import A, AbRecord, B
 from harness.kinds.ab.rule import ALPHA, LOOKS, PairSeries, level_of
 from harness.metrics.metric import Metric, Table, metrics_of
 from harness.plan.thresholds import Thresholds
+from harness.report.change_text import decimals_of_metric, signed_text
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image
@@ -41,6 +43,7 @@ def ab_charts(outcome: AbOutcome) -> tuple[Chart, ...]:
 def ab_report(outcome: AbOutcome, charts: Sequence[Chart], notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
+    undecided = {one.metric for one in outcome.metrics if one.word == CANNOT_TELL}
     sides = {name: [run for pair in outcome.pairs if (run := pair.result(name))] for name in (A, B)}
     warnings = [
         *map(cell, _of_runs(outcome)),
@@ -67,11 +70,13 @@ def ab_report(outcome: AbOutcome, charts: Sequence[Chart], notes: str) -> str:
         alpha=units.percent_text(record.thresholds.alpha, 0),
         looks=", ".join(map(str, LOOKS)),
         order="in the order A B, B A" if record.seed is None else f"in random order (seed {record.seed})",
-        pair_table=table(_PAIR_HEADS, [_pair_row(pair) for pair in outcome.pairs], 2) if outcome.pairs else "",
+        pair_table=table(_PAIR_HEADS, [_pair_row(pair, undecided) for pair in outcome.pairs], 2)
+        if outcome.pairs
+        else "",
         warm_up=", ".join(
             f"[{cell(one.run)}]({quote(one.run)}.md)" for one in record.runs if one.pair == WARM_UP and one.run
         ),
-        label_table=_label_table(outcome.counted, record.thresholds),
+        label_table=_label_table(outcome.counted, record.thresholds, undecided),
         setting_table=_setting_table(record, sides),
         cause_table=cause_table(outcome.causes, _HEADS),
         profiles=_profiles(outcome.counted),
@@ -100,20 +105,29 @@ def _of_runs(outcome: AbOutcome) -> Iterator[str]:
         yield f"{doubtful} of {units.plural(len(runs), 'run')} {'is' if doubtful == 1 else 'are'} DOUBTFUL."
 
 
-def _pair_row(pair: Pair) -> list[str]:
+def _pair_row(pair: Pair, undecided: Container[Metric]) -> list[str]:
+    """Return a pair with the values of both sides, and the change of metrics that have a verdict."""
     a, b = pair.a, pair.b
-    cells = [_change_cell(metric, a.total, b.total) if a and b else "" for metric in _BRIEF]
+    cells = [_change_cell(metric, a.total, b.total, undecided) if a and b else "" for metric in _BRIEF]
     counts = f"no: {cell(pair.problem)}" if pair.problem else "yes"
     return [str(pair.number), "B A" if pair.b_is_first else "A B", run_link(a), run_link(b), *cells, counts]
 
 
-def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None) -> str:
+def _change_cell(metric: Metric, a: LabelResult | None, b: LabelResult | None, undecided: Container[Metric]) -> str:
     baseline, contender = (metric.of(side) if side else None for side in (a, b))
     if baseline is None or contender is None:
         return ""
     change = contender - baseline if metric.is_share else (contender - baseline) / baseline if baseline else None
-    text = f"{metric.text(baseline)} → {metric.text(contender)}"
-    return text if change is None else f"{text} ({units.signed_percent(change)})"
+    return _arrow(metric, (metric.text(baseline), metric.text(contender)), change, baseline, undecided)
+
+
+def _arrow(
+    metric: Metric, values: tuple[str, str], change: float | None, baseline: float, undecided: Container[Metric]
+) -> str:
+    """Return both values and the change of a metric, which has none when its verdict is CANNOT TELL."""
+    word = CANNOT_TELL if metric in undecided else ""
+    shown = signed_text(change, word, decimals_of_metric(metric, baseline, None, None))
+    return f"{' → '.join(values)} ({shown})" if shown else " → ".join(values)
 
 
 def _profiles(pairs: Sequence[Pair]) -> str:
@@ -126,7 +140,7 @@ def _profiles(pairs: Sequence[Pair]) -> str:
     return ""
 
 
-def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
+def _label_table(pairs: Sequence[Pair], thresholds: Thresholds, undecided: Container[Metric]) -> str:
     """Return a row per label of all runs that count: the mean of each side over the pairs, and its change."""
     runs = [run for pair in pairs for run in (pair.a, pair.b) if run]
     names = list(dict.fromkeys(label.label for run in runs for label in run.labels))
@@ -136,15 +150,16 @@ def _label_table(pairs: Sequence[Pair], thresholds: Thresholds) -> str:
         known = [(a, b) for a, b in found if a and b]
         if known:
             means = {one.metric: one for one in series_of(known, thresholds)}
-            rows.append([cell(name), *(_mean_cell(metric, means.get(metric)) for metric in _BRIEF)])
+            rows.append([cell(name), *(_mean_cell(metric, means.get(metric), undecided) for metric in _BRIEF)])
     return table(("label", *(f"{metric.title}" for metric in _BRIEF)), rows) if rows else ""
 
 
-def _mean_cell(metric: Metric, series: PairSeries | None) -> str:
+def _mean_cell(metric: Metric, series: PairSeries | None, undecided: Container[Metric]) -> str:
     if series is None or series.base is None or series.new is None:
         return ""
     change = series.new - series.base if metric.is_share else series.new / series.base - 1
-    return f"{metric.mean_text(series.base)} → {metric.mean_text(series.new)} ({units.signed_percent(change)})"
+    values = (metric.mean_text(series.base), metric.mean_text(series.new))
+    return _arrow(metric, values, change, series.base, undecided)
 
 
 def _label(run: RunResult | None, name: str) -> LabelResult | None:

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.base import units
+from harness.compare.comparison import CANNOT_TELL
 from harness.compare.comparison_warnings import warnings_of
 from harness.compare.render import WEAKENED_BY_MOST, Heads, cause_table, run_link
 from harness.kinds.bisect.outcome import BisectOutcome
+from harness.kinds.bisect.posterior import LikelyChange
 from harness.kinds.bisect.text import CHART, change_text, result_of
+from harness.report.change_text import within_text
 from harness.report.charts import svg
 from harness.report.charts.axes import Axis
 from harness.report.charts.chart import Chart
@@ -100,12 +103,20 @@ def _suspect_table(outcome: BisectOutcome) -> str:
     rows: list[tuple[float, str, str]] = []
     for one in outcome.decision.suspects[:_SUSPECTS_SHOWN]:
         names = " or ".join(record.candidates[k].title for k in one.positions)
-        rows.append((one.probability, names, change_text(one.change) if one.is_closed else ""))
+        rows.append((one.probability, names, _change(outcome, one.change) if one.is_closed else ""))
     rows.append((posterior.several, "several commits, or all a little", ""))
-    rows.append((posterior.none, "no change", change_text(posterior.whole())))
+    rows.append((posterior.none, "no change", _change(outcome, posterior.whole())))
     shown = sorted((row for row in rows if row[0] >= _PROBABILITY_SHOWN), key=lambda row: -row[0])
     cells = [[units.percent_text(share, 0), cell(name), change] for share, name, change in shown]
     return table(("probability %", "what", f"{record.metric.name}, 95 % interval"), cells, text_columns=3)
+
+
+def _change(outcome: BisectOutcome, change: LikelyChange) -> str:
+    """Return a change with its interval; with CANNOT TELL the largest one either way."""
+    if outcome.decision.verdict != CANNOT_TELL:
+        return change_text(change)
+    most = max(abs(change.low_ratio), abs(change.high_ratio))
+    return f"{within_text(most, 0)} %" if within_text(most, 0) else ""
 
 
 def _part_table(outcome: BisectOutcome) -> str:
@@ -113,7 +124,7 @@ def _part_table(outcome: BisectOutcome) -> str:
     if outcome.found is None or outcome.decision.named or outcome.found.several < 0.5:
         return ""
     names = [candidate.text for candidate in outcome.record.candidates]
-    rows = [[cell(names[a]), cell(names[b]), change_text(change)] for a, b, change in outcome.found.parts()]
+    rows = [[cell(names[a]), cell(names[b]), _change(outcome, change)] for a, b, change in outcome.found.parts()]
     return table(("after", "up to", f"{outcome.record.metric.name}, 95 % interval"), rows, text_columns=3)
 
 

@@ -74,14 +74,19 @@ def _percent(ratio: float) -> str:
 
 
 def suspect_text(outcome: BisectOutcome, suspect: Suspect, subject_words: int) -> str:
-    """Return a suspect with its probability and change, such as 91 %: a3f2c1 Use a lock (p95 +14 %, 9 to 19)."""
+    """Return a suspect with its probability and change, such as 91 %: a3f2c1 Use a lock (p95 +14 %, 9 to 19).
+
+    With CANNOT TELL it has no change.
+    """
     candidate = outcome.record.candidates[suspect.positions[-1]]
     words = candidate.title.split()
     title = " ".join(words[: subject_words + 1]) + ("…" if len(words) > subject_words + 1 else "")
     others = len(suspect.positions) - 1
     more = f" or {others} before it" if others else ""
-    change = f"{outcome.record.metric.name} {change_text(suspect.change)}"
-    return f"{_percent(suspect.probability)}: {title}{more} ({change})"
+    text = f"{_percent(suspect.probability)}: {title}{more}"
+    if outcome.decision.verdict == CANNOT_TELL:
+        return text
+    return f"{text} ({outcome.record.metric.name} {change_text(suspect.change)})"
 
 
 def change_text(change: LikelyChange) -> str:

@@ -15,6 +15,7 @@ from harness.compare.setup_diff import Difference, setup_differences
 from harness.history import trend as states
 from harness.history.acceptance import Acceptance
 from harness.history.change_points import ChangePoint
+from harness.history.lasting import lasting_changes
 from harness.history.nightly_series import NightlyRuns
 from harness.history.trend import VALUES_LEAST, Gauge, Position, TrendSeries, changes_of, positions
 from harness.metrics.figures import TOTAL
@@ -174,7 +175,7 @@ def _of_metric(
         since=None if position.since is None else dates[position.since],
         history=tuple(map(NightlyValue, dates, values)),
         baseline_dates=tuple(dates[at] for at in position.baseline_indexes),
-        change_points=changes,
+        change_points=lasting_changes(values, changes, gauge),
         accepted_dates=tuple(dates[at] for at in sorted(accepted) if at < len(dates)),
     )
     if check.state == OK and position.is_worse_interval and changes:

@@ -57,12 +57,15 @@ class Known:
     proposal: Proposal | None
 
     def variance(self, metric: Metric, length_s: float) -> float | None:
-        """Return the variance of a metric's logarithm between runs of this length; None when it is not known."""
+        """Return the variance of a metric's logarithm between runs of this length; None when it is not known.
+
+        It is the cautious one: that of four in five tests is not larger.
+        """
         parts = self._parts(metric)
         window_s = length_s - self.costs.length_s + self.costs.window_s
         if parts is None or window_s <= 0:
             return None
-        return parts.between + parts.shrinking * self.costs.window_s / window_s
+        return parts.caution * (parts.between + parts.shrinking * self.costs.window_s / window_s)
 
     def sees_ratio(self, metric: Metric, length_s: float, run_count: int) -> float | None:
         """Return the smallest change that so many runs a side of this length see in four of five cases; None: unknown.
@@ -100,7 +103,8 @@ class Known:
         """Return the longer or the more runs whose mean has at most the variance `allowed`; empty without any."""
         parts, variance, cures = self._parts(metric), self.variance(metric, length_s), []
         assert parts and variance is not None
-        if longer_s := length_of(repeats * allowed, parts.between, parts.shrinking, self.costs):
+        larger = (parts.caution * parts.between, parts.caution * parts.shrinking)
+        if longer_s := length_of(repeats * allowed, *larger, self.costs):
             cures.append(units.duration_text(longer_s))
         if allowed > 0 and (count := math.ceil(variance / allowed)) <= _RUNS_MOST:
             cures.append(f"{count} runs")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.base import units
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.base.records import to_plain
 from harness.compare.comparison import CANNOT_TELL, INVALID
 from harness.compare.conditions import Conditions
-from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import FINISHED
 from harness.experiment.warm import SoFar
@@ -22,10 +21,10 @@ from harness.judge.verdict import INTERRUPTED
 from harness.kinds.trust.design import RUNS_PER_START, STARTS_LEAST
 from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, least_change, ways
 from harness.kinds.trust.record import TrustRecord
-from harness.kinds.trust.variance import VariancePart, VarianceParts, between_days, parts_of, within_runs
+from harness.kinds.trust.variance import VariancePart, VarianceParts, between_days, outlier, parts_of, within_runs
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
-from harness.report.first_screen import brief
+from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, MEDIAN, P90, P95, P99, THROUGHPUT, Metric
+from harness.report.first_screen import brief, shortest
 from harness.report.run_result import RunResult, samples_least
 
 METRICS = (AVERAGE, MEDIAN, P90, P95, P99, THROUGHPUT)
@@ -67,6 +66,8 @@ class MetricTrust:
     alarm_ratio: float | None = None
     reason: str = ""
     job: str = ""
+    outlier: str = ""
+    optional: ClassVar = ("outlier",)
 
     @property
     def name(self) -> str:
@@ -165,7 +166,9 @@ def headline(outcome: TrustOutcome) -> str:
     before = "" if record.state == FINISHED else "INTERRUPTED, so far "
     change, verdict = change_text(record.detect_ratio), outcome.verdict
     if one := outcome.answer:
-        return brief(f"{before}{verdict}: this benchmark sees {change} in {one.metric.name} with {one.ways[0].text}.")
+        seen, metric, way = f"{change}{may_be(one, record.detect_ratio)}", one.metric.name, one.ways[0].text
+        texts = (f"this benchmark sees {seen} in {metric} with {way}.", f"{way} see {seen} in {metric}.")
+        return shortest(*(f"{before}{verdict}: {text}" for text in texts))
     if verdict == INVALID:
         return brief(f"{before}{verdict}: {outcome.problems[-1]}")
     if len(outcome.starts) < STARTS_LEAST:
@@ -178,6 +181,17 @@ def headline(outcome: TrustOutcome) -> str:
         return brief(f"{before}{verdict} {change}: {answers[0].metric.name} must not gate: {answers[0].gate_problem}.")
     sees = f"ten pairs of these runs see {sees_text(coarse.seen_at(max(PAIRS)).ratio)}"
     return brief(f"{before}{verdict} {change} in {coarse.metric.name}: {sees}.")
+
+
+def may_be(one: MetricTrust, detect_ratio: float) -> str:
+    """Return between which changes the one that the test finds in 80 % may be, in brackets: (3-8 %); empty if known."""
+    assert one.parts
+    cautious = one.parts.total.ratio * math.sqrt(one.parts.caution)
+    if not cautious:
+        return ""
+    ends = (one.parts.total.low_ratio, one.parts.total.high_ratio)
+    low, high = (math.expm1(math.log1p(detect_ratio) * end / cautious) for end in ends)
+    return f" ({units.percent_text(low, 0)}-{units.percent_text(high, 0)} %)"
 
 
 def sees_text(ratio: float | None) -> str:
@@ -252,7 +266,9 @@ def _metric(
     per_s = count / costs.window_s if costs.window_s else 0.0
     needed_s = samples_least(metric, flat) / per_s if per_s else 0.0
     step = CLOCK_STEP_MS / mean if metric.percentile is not None else 0.0
-    tests = ways(parts.between, parts.shrinking, costs, record.detect_ratio, needed_s, step)
+    # The proposed test sees the change also if the variance is as large as in one of five tests.
+    larger = (parts.caution * parts.between, parts.caution * parts.shrinking)
+    tests = ways(*larger, costs, record.detect_ratio, needed_s, step)
     total = parts.total
     seen = tuple(
         Seen(pairs, *(least_change(one**2, pairs, step) for one in (total.ratio, total.low_ratio, total.high_ratio)))
@@ -271,7 +287,25 @@ def _metric(
         else None,
         job=job,
     )
-    return replace(trust, gate_problem=_gate_problem(trust, record.detect_ratio))
+    return replace(trust, gate_problem=_gate_problem(trust, record.detect_ratio), outlier=_outlier(rows))
+
+
+def _outlier(rows: Sequence[Sequence[float]]) -> str:
+    """Return the start, or else the run, that does not belong to the others; empty without one.
+
+    `rows` are the logarithms of the runs of each start.
+    """
+    of_starts = [sum(row) / len(row) for row in rows]
+    found, others, name = outlier(of_starts), of_starts, "start"
+    if found is None:
+        later = [sum(column) / len(column) for column in zip(*rows, strict=True)]
+        others = [level - later[index] for row in rows for index, level in enumerate(row)]
+        found, name = outlier(others), "run"
+    if found is None:
+        return ""
+    rest = [level for at, level in enumerate(others) if at != found]
+    ratio = math.expm1(others[found] - sum(rest) / len(rest))
+    return f"{name} {found + 1} differs from the others by {units.percent_text(abs(ratio), 1)} %"
 
 
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:

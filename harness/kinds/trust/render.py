@@ -24,7 +24,8 @@ _PART_HEADS = ("metric", "within a run %", "between runs %", "between starts %",
 def trust_report(outcome: TrustOutcome, notes: str) -> str:
     """Return the report as Markdown; `notes` is the text of its notes block."""
     record = outcome.record
-    warnings = [cell(text) for text in (*_early(outcome), *outcome.problems, *warnings_of(outcome.results))]
+    found = (*_early(outcome), *_outliers(outcome), *outcome.problems, *warnings_of(outcome.results))
+    warnings = [cell(text) for text in found]
     change = change_text(record.detect_ratio)
     heads = ("metric", "mean", "run scatter %", "8 pairs see %", f"cheapest test for {change}", "may gate")
     return filled(
@@ -62,6 +63,19 @@ def trust_report(outcome: TrustOutcome, notes: str) -> str:
 def _early(outcome: TrustOutcome) -> Sequence[str]:
     reason = outcome.record.stop_reason.rstrip(".")
     return [f"The test ended early: {reason}."] if reason else []
+
+
+def _outliers(outcome: TrustOutcome) -> Sequence[str]:
+    """Return a warning when a start or a run does not belong to the others."""
+    texts: dict[str, list[str]] = {}
+    for one in outcome.metrics:
+        if one.outlier:
+            texts.setdefault(one.outlier.partition(" differs")[0], []).append(f"{one.name}: {one.outlier}")
+    return [
+        f"Slow starts or heavy tails: {found[0]}. When one start in ten is slow, tests find the stated change in about "
+        "74 % instead of 80 %."
+        for found in texts.values()
+    ][:1]
 
 
 def _key_row(one: MetricTrust) -> list[str]:

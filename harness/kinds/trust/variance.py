@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import mean, variance
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from harness.metrics.batch_means import Estimate, effective_count
 from harness.metrics.distributions import chi_squared_above, f_above, student_t_quantile
@@ -29,6 +29,9 @@ _TAIL = (1 - CONFIDENCE) / 2
 _BISECTIONS = 80
 _MOST = 1e12
 DAYS_LEAST = 3
+# The variance is not larger than the cautious end in four of five tests.
+_CAUTIOUS = 0.8
+_OUTLIER_LEVEL = 0.01
 
 
 class MeanSquare(NamedTuple):
@@ -63,7 +66,8 @@ class VarianceParts:
 
     `within` and `run` are None when a run has no batches: then `between`, all but `within`, includes it. `later` is by
     how much later runs of a start differ from the first one, as a difference of logarithms with its interval.
-    `start_count` is the number of starts.
+    `start_count` is the number of starts. `caution` is how many times as large the variance of a run may be: that of
+    four in five tests is not larger. 1 in tests of earlier versions.
     """
 
     start: VariancePart
@@ -72,6 +76,8 @@ class VarianceParts:
     total: VariancePart
     later: tuple[float, float, float]
     start_count: int
+    caution: float = 1.0
+    optional: ClassVar = ("caution",)
 
     @property
     def between(self) -> float:
@@ -101,14 +107,31 @@ def parts_of(levels: Sequence[Sequence[float]], within: MeanSquare | None) -> Va
     later = mean(of_positions[1:]) - of_positions[0]
     error = math.sqrt(between_runs.value / starts * (1 + 1 / (runs - 1)))
     reach = student_t_quantile(freedom, 1 - _TAIL) * error
+    whole_run = _sum((between_starts.value / runs, between_starts), (between_runs.value * (1 - 1 / runs), between_runs))
     return VarianceParts(
         start=difference(between_starts, between_runs, runs),
         run=difference(between_runs, within) if within else None,
         within=_scaled(within) if within else None,
-        total=_sum((between_starts.value / runs, between_starts), (between_runs.value * (1 - 1 / runs), between_runs)),
+        total=_scaled(whole_run),
         later=(later, later - reach, later + reach),
         start_count=starts,
+        caution=1 / _chi(whole_run.freedom, _CAUTIOUS),
     )
+
+
+def outlier(values: Sequence[float]) -> int | None:
+    """Return the index of the value that does not belong to the others, by Grubbs' test at 1 %; None without one.
+
+    Source: F. E. Grubbs, "Procedures for detecting outlying observations in samples", Technometrics 11(1), 1969.
+    """
+    count = len(values)
+    deviation = math.sqrt(variance(values)) if count > 2 else 0.0
+    if not deviation:
+        return None
+    farthest = max(range(count), key=lambda index: abs(values[index] - mean(values)))
+    quantile = student_t_quantile(count - 2, 1 - _OUTLIER_LEVEL / (2 * count))
+    limit = (count - 1) / math.sqrt(count) * math.sqrt(quantile**2 / (count - 2 + quantile**2))
+    return farthest if abs(values[farthest] - mean(values)) / deviation > limit else None
 
 
 def within_runs(estimates: Sequence[Estimate]) -> MeanSquare | None:
@@ -160,11 +183,11 @@ def difference(one: MeanSquare, other: MeanSquare, divisor: float = 1.0) -> Vari
     return VariancePart.of(*(value / divisor for value in (estimate, *ends)))
 
 
-def _sum(*terms: tuple[float, MeanSquare]) -> VariancePart:
-    """Return a sum of terms, each a mean square times a factor, with Satterthwaite's interval."""
+def _sum(*terms: tuple[float, MeanSquare]) -> MeanSquare:
+    """Return a sum of terms, each a mean square times a factor, with Satterthwaite's degrees of freedom."""
     value = sum(term for term, _ in terms)
     squares = sum(term**2 / square.freedom for term, square in terms)
-    return _scaled(MeanSquare(value, value**2 / squares if squares else min(one.freedom for _, one in terms)))
+    return MeanSquare(value, value**2 / squares if squares else min(one.freedom for _, one in terms))
 
 
 def _scaled(square: MeanSquare) -> VariancePart:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK
 from harness.compare.comparison import INVALID
-from harness.compare.findings import CLOCK_STEP_MS
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.judge.result import FOUND, NO_EFFECT
@@ -18,7 +17,7 @@ from harness.kinds.tune.effects import Effect, effects_of
 from harness.kinds.tune.factors import assignments
 from harness.kinds.tune.model import ModelFit, Observation, fit
 from harness.kinds.tune.record import TuneRecord, TuneRun
-from harness.metrics.metric import Metric
+from harness.metrics.metric import CLOCK_STEP_MS, Metric
 from harness.metrics.shift import as_ratio
 from harness.report.run_result import RunResult
 

@@ -16,6 +16,7 @@ from harness.kinds.tune.outcome import TuneOutcome
 from harness.kinds.tune.record import TuneRecord
 from harness.kinds.tune.text import effect_name, result_of, sure_text
 from harness.metrics.metric import ERRORS, Metric, Table, is_better, metrics_of
+from harness.report.change_text import decimals_of, interval_text, signed_text
 from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.markdown import image
@@ -91,15 +92,21 @@ def _effect_rows(outcome: TuneOutcome) -> list[list[str]]:
     rows = []
     for index, effect in enumerate(outcome.effects):
         if not effect.is_pair:
-            more = (units.signed_percent(found[index].delta_ratio) if found else "" for found in changes)
+            more = (_texts(found[index])[0] if found else "" for found in changes)
             rows.append([*_effect_cells(outcome, effect), *more])
     return rows
 
 
 def _effect_cells(outcome: TuneOutcome, effect: Effect) -> list[str]:
-    low, high = map(units.signed_percent, (effect.low_ratio, effect.high_ratio))
     name = cell(effect_name(outcome.record.factors, effect))
-    return [name, _answer(outcome.record.metric, effect), units.signed_percent(effect.delta_ratio), f"{low} to {high}"]
+    return [name, _answer(outcome.record.metric, effect), *_texts(effect)]
+
+
+def _texts(effect: Effect) -> tuple[str, str]:
+    """Return the change of an effect in % and its interval; CANNOT TELL has no sign."""
+    ends = effect.low_ratio, effect.high_ratio
+    decimals = decimals_of(*ends)
+    return signed_text(effect.delta_ratio, effect.verdict, decimals), interval_text(*ends, effect.verdict, decimals)
 
 
 def _answer(metric: Metric, effect: Effect) -> str:

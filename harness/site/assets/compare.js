@@ -29,16 +29,16 @@ function text(value, decimals, factor) {
   return (value * factor).toFixed(decimals ?? (Math.abs(value) < 9.995 ? 2 : 0));
 }
 
-// The colour of a change is the result of compare: a change without a colour may be noise.
+// The colour of a change is the result of compare; with CANNOT TELL its direction is not known, and it is not shown.
 function change([name, valueOf, , factor, metric], base, new_, marks) {
   const [before, after] = [base && valueOf(base), new_ && valueOf(new_)];
-  if (before == null || after == null) return cell("");
+  const mark = base && marks[base.label]?.[metric];
+  if (before == null || after == null || !mark) return cell("");
   const isErrors = name.startsWith("errors");
   if (!isErrors && before === 0) return cell("");
   const difference = isErrors ? (after - before) * factor : ((after - before) / before) * 100;
-  const made = cell(`${difference >= 0 ? "+" : "−"}${Math.abs(difference).toFixed(2)}`);
-  made.classList.add("delta");
-  if (marks[base.label]?.[metric]) made.classList.add(marks[base.label][metric]);
+  const made = cell(`${difference >= 0 ? "+" : "−"}${Math.abs(difference).toFixed(isErrors ? 2 : 1)}`);
+  made.classList.add("delta", mark);
   return made;
 }
 
@@ -135,7 +135,7 @@ function figuresOf(base, new_, marks) {
   return section(
     "TOTAL of the load",
     tableOf(["", base.id, new_.id, "change %"], total, "TOTAL of the load"),
-    element("p", { textContent: "The change of errors is in percentage points. A coloured change is REGRESSED (red) or IMPROVED (green) by the rules of compare; others may be noise." }),
+    element("p", { textContent: "The change of errors is in percentage points. A coloured change is REGRESSED (red) or IMPROVED (green) by the rules of compare, others are OK; CANNOT TELL has no change." }),
     element("h3", { textContent: "Labels" }),
     tableOf(["label", ...heads], lines, "labels", over),
   );

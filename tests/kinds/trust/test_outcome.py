@@ -7,9 +7,12 @@ import pytest
 from harness.history.catalogue import Entry
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict
 from harness.judge.warnings import RunWarning
+from harness.kinds.trust.known import known_of
 from harness.kinds.trust.outcome import TrustOutcome, headline, outcome_of
 from harness.kinds.trust.overview import noise_of
+from harness.kinds.trust.power import least_change
 from harness.kinds.trust.record import TrustRecord, TrustRun
+from harness.kinds.trust.render import trust_report
 from harness.metrics.batch_means import Estimate
 from harness.metrics.window import Window
 from harness.plan.thresholds import Thresholds
@@ -63,9 +66,29 @@ def test_a_quiet_benchmark_sees_the_change_with_few_short_runs_and_names_the_thr
     found = outcome(QUIET)
     assert (found.verdict, found.exit_code) == ("FOUND", 0)
     # 13 runs as long as the shortest steady window, and 10 s beside each.
-    assert headline(found) == "FOUND: this benchmark sees 5 % in p95 with 6 pairs of 50 s (13 min)."
+    assert headline(found) == "FOUND: this benchmark sees 5 % (2-10 %) in p95 with 6 pairs of 50 s (13 min)."
     # A p95 of this plan must change by 10 % to be a regression.
     assert found.result.next_steps[0].text.startswith("Set p95 = 0.05 in the plan's [compare]")
+
+
+def test_a_slow_start_is_named_and_starts_that_belong_together_are_not():
+    slow = outcome([*QUIET, (100.2, 100.3), (112.0, 111.5)])
+    assert {one.outlier for one in slow.metrics if one.metric.is_time} == {"start 6 differs from the others by 11.4 %"}
+    assert "Slow starts or heavy tails: average: start 6 differs from the others by 11.4 %." in trust_report(slow, "")
+    assert {one.outlier for one in outcome(QUIET).metrics} == {""}
+
+
+def test_a_proposed_test_sees_the_change_also_with_the_variance_of_one_in_five_tests():
+    found = outcome(
+        [(100.0, 101.0), (100.8, 100.2), (99.5, 100.0), (101.2, 100.2), (99.8, 100.5), (100.2, 99.5)], 0.006
+    )
+    one = found.metrics[0]
+    assert one.parts and one.parts.caution > 1.3
+    way, window_s = one.ways[0], one.ways[0].length_s
+    variance = one.parts.caution * (one.parts.between + one.parts.shrinking * 60 / window_s)
+    assert least_change(variance, way.pairs) <= 0.05 + 1e-9
+    cautious = known_of(found.to_plain(), "tiny/trust-01").variance(one.metric, 60)
+    assert cautious == pytest.approx(one.parts.caution * one.parts.total.variance)
 
 
 def test_a_noisy_benchmark_cannot_tell_and_says_what_it_sees():

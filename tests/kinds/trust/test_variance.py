@@ -6,7 +6,15 @@ import pytest
 from scipy import stats
 
 from harness.kinds.trust import variance
-from harness.kinds.trust.variance import MeanSquare, VariancePart, between_days, difference, parts_of, within_runs
+from harness.kinds.trust.variance import (
+    MeanSquare,
+    VariancePart,
+    between_days,
+    difference,
+    outlier,
+    parts_of,
+    within_runs,
+)
 from harness.metrics.batch_means import Estimate
 
 # Two runs of three starts. Starts have the means 1, 2, 6; the second runs are 2 higher on average.
@@ -74,3 +82,11 @@ def test_the_days_of_a_history_need_three_and_leave_out_the_scatter_of_their_run
     assert days is not None
     assert days.variance == pytest.approx(36 - 8 * 2.5 / 3)
     assert VariancePart.of(-1.0, -2.0, 4.0) == VariancePart(0.0, 0.0, 2.0)
+
+
+def test_grubbs_test_names_the_value_that_does_not_belong_to_the_others():
+    # Grubbs' limit for six values, two-sided 1 %: 1.973.
+    assert outlier([0.0, 0.1, -0.1, 0.05, -0.05, 1.0]) == 5
+    assert outlier([0.0, 0.1, -0.1, 0.05, -0.05, 0.2]) is None
+    assert outlier([1.0, 1.0, 1.0]) is None
+    assert outlier([1.0, 2.0]) is None

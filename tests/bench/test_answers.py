@@ -1,0 +1,35 @@
+"""The simulated pages of `scripts/bench answers`, on few pages: each kind of page finds a change and no other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.statistics.answers import PAGES
+from bench.statistics.scatter import KINDS, RunFactors, run_of
+
+UNEQUAL = next(kind for kind in KINDS if kind.name == "unequal cells")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_each_page_finds_its_change_and_none_without_one(page):
+    assert page.simulate(np.random.default_rng(1), UNEQUAL, 6, 0.0).regressed <= 1 / 6
+    assert page.simulate(np.random.default_rng(2), UNEQUAL, 4, 2 * page.change).regressed >= 0.75
+
+
+def test_a_run_has_the_labels_samples_and_errors_of_its_kind():
+    kind = next(kind for kind in KINDS if kind.name == "30 labels")
+    random = np.random.default_rng(3)
+    run = run_of(random, kind, "A", RunFactors(random, kind).next(), 5)
+    assert run.total and (len(run.labels), run.total.sample_count) == (30, 30 * 20 * 5)
+    assert run.total.sample_count == sum(label.sample_count or 0 for label in run.labels)
+
+
+def test_a_change_of_a_label_is_in_its_average_only():
+    kind = UNEQUAL
+    before = run_of(np.random.default_rng(4), kind, "A", 0.0, 50)
+    after = run_of(np.random.default_rng(4), kind, "B", 0.0, 50, [0.5])
+    ratios = [b.average_ms / a.average_ms for a, b in zip(before.labels, after.labels, strict=True)]
+    assert ratios[0] == pytest.approx(np.exp(0.5), abs=0.01)
+    assert ratios[1:] == [1.0] * 5

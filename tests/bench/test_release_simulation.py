@@ -1,0 +1,26 @@
+"""The error rates that docs/benchmarks.md states of release pages, on fewer pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.statistics.release_pages import rates
+from bench.statistics.scatter import KINDS
+
+BY_NAME = {kind.name: kind for kind in KINDS}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("repeat", [1, 3])
+@pytest.mark.parametrize("name", ["unequal cells", "larger cells scatter more", "few errors"])
+def test_a_page_on_which_nothing_changed_is_hardly_ever_regressed(name, repeat):
+    found = rates(np.random.default_rng(1000), BY_NAME[name], repeat, 40)
+    assert found.regressed <= 0.05, "docs/benchmarks.md: at most 5 % of pages"
+    assert found.agree == 1.0, "the page is REGRESSED exactly when a cell is"
+    assert found.covered >= 0.93
+
+
+@pytest.mark.real
+def test_a_change_of_15_percent_is_found_on_nearly_every_page():
+    assert rates(np.random.default_rng(2000), BY_NAME["unequal cells"], 3, 15, 0.15).regressed >= 0.9

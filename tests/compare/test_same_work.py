@@ -1,0 +1,151 @@
+"""Both sides of a comparison must be the same work: TOTAL of other work is never IMPROVED, OK or REGRESSED."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from harness.cli.verbs import main
+from harness.compare.comparison import CANNOT_TELL, INVALID, OK, REGRESSED
+from harness.compare.decision import compare
+from harness.compare.render import headline
+from harness.compare.sources import result_of_jtls
+from harness.jtl.inputs import resolve
+from harness.metrics.metric import AVERAGE
+from harness.plan.thresholds import Thresholds
+from tests.support.comparisons import QUIET
+from tests.support.results import label_result, run_result
+
+START = 1_700_000_000_000
+
+
+def side(name, counts, averages_ms, *, total_ms=None, with_record=True, **changes):
+    """Return five runs with these samples and averages per label."""
+    found = []
+    for number, factor in enumerate(QUIET):
+        labels = [
+            label_result(label, averages_ms[label] * factor / 100, sample_count=count)
+            for label, count in counts.items()
+        ]
+        count = sum(counts.values())
+        mean = sum(counts[label] * averages_ms[label] for label in counts) / count if count else 0.0
+        total = label_result("TOTAL", (total_ms or mean) * factor / 100, sample_count=count)
+        found.append(run_result(f"{name}_{number}", *labels, total=total, **changes))
+    return found if with_record else [replace(run, run=None, kind="JTL") for run in found]
+
+
+TIMES = {"a": 100.0, "b": 100.0, "pay": 130.0, "pay v2": 130.0}
+
+
+@pytest.mark.parametrize("with_record", [True, False])
+@pytest.mark.parametrize("faster", [0.7, 1.0, 1.3])
+@pytest.mark.parametrize("count", [0, None])
+def test_a_step_that_is_never_sent_is_named_and_never_better_or_ok(with_record, faster, count):
+    base = side("A", {"a": 6_667, "b": 6_667, "pay": 6_666}, TIMES, with_record=with_record)
+    counts = {"a": 10_000, "b": 10_000} | ({"pay": 0} if count == 0 else {})
+    new = side("B", counts, {label: ms * faster for label, ms in TIMES.items()}, with_record=with_record)
+    found = compare(base, new, Thresholds())
+    assert found.total and found.total.verdict == CANNOT_TELL
+    assert {one.verdict for one in found.total.metrics} == {CANNOT_TELL}
+    assert found.verdict == (REGRESSED if with_record or faster > 1 else CANNOT_TELL)
+    if found.verdict == CANNOT_TELL or with_record:
+        assert headline(found) == f"{found.verdict}: pay: 33,330 samples → none."
+
+
+def test_a_step_that_is_new_or_renamed_says_nothing_about_total_and_is_no_regression():
+    base = side("A", {"a": 5_000, "pay": 5_000}, TIMES)
+    for counts, text in (
+        ({"a": 5_000, "pay": 5_000, "b": 5_000}, "b: none → 25,000 samples"),
+        ({"a": 5_000, "pay v2": 5_000}, "pay: 25,000 samples → none, and 1 more label"),
+    ):
+        found = compare(base, side("B", counts, TIMES), Thresholds())
+        assert (found.verdict, headline(found)) == (CANNOT_TELL, f"CANNOT TELL: {text}.")
+
+
+def test_another_mix_of_the_same_labels_says_nothing_about_total_but_about_its_labels():
+    base = side("A", {"a": 5_000, "pay": 5_000}, TIMES)
+    found = compare(base, side("B", {"a": 8_000, "pay": 2_000}, TIMES), Thresholds())
+    assert headline(found) == "CANNOT TELL: another mix: a is 50 → 80 % of the samples."
+    assert [label.verdict for label in found.labels] == [OK, OK]
+    slower = compare(base, side("B", {"a": 8_000, "pay": 2_000}, {"a": 100.0, "pay": 200.0}), Thresholds())
+    assert (slower.verdict, slower.total and slower.total.verdict) == (REGRESSED, CANNOT_TELL)
+
+
+def test_rare_labels_and_random_mixes_are_the_same_work():
+    rng = Random(2)
+    for _ in range(200):
+        sides = []
+        for name in "AB":
+            drawn = rng.choices(["a", "b", "pay", "rare"], [4, 3, 3, 0.02], k=400)
+            counts = {label: drawn.count(label) for label in ("a", "b", "pay", "rare") if label in drawn}
+            sides.append(side(name, counts, {**TIMES, "rare": 500.0}, total_ms=110.0)[:1])
+        assert compare(*sides, Thresholds()).work == ()
+
+
+@pytest.mark.parametrize(
+    ("new_users", "new_rate", "is_other"), [(5.0, 50.0, True), (5.0, 100.0, False), (10.4, 100.0, False)]
+)
+def test_files_of_another_load_are_not_compared(new_users, new_rate, is_other):
+    base = side("A", {"a": 10_000}, TIMES, with_record=False, users=10.0, peak_users=14)
+    new = side("B", {"a": 10_000}, {"a": 80.0}, with_record=False, users=new_users, peak_users=14)
+    new = [replace(run, total=replace(run.total, rate_per_s=new_rate)) for run in new]
+    found = compare(base, new, Thresholds())
+    assert bool(found.work) is is_other
+    if is_other:
+        assert headline(found) == "CANNOT TELL: another load: 10 → 5 active users."
+        assert {one.verdict for row in (found.total, *found.labels) for one in row.metrics} == {CANNOT_TELL}
+
+
+def test_constant_users_that_differ_are_another_load_even_at_the_same_throughput():
+    base = side("A", {"a": 10_000}, TIMES, with_record=False, users=10.0, peak_users=10)
+    new = side("B", {"a": 10_000}, {"a": 200.0}, with_record=False, users=20.0, peak_users=20)
+    assert headline(compare(base, new, Thresholds())) == "CANNOT TELL: another load: 10 → 20 active users."
+
+
+def test_rows_that_only_one_side_leaves_out_say_nothing_about_any_label():
+    base = side("A", {"a": 10_000}, TIMES, with_record=False)
+    new = side("B", {"a": 9_000}, {"a": 80.0}, with_record=False, dropped_ratio=0.1)
+    found = compare(base, new, Thresholds())
+    assert headline(found) == "CANNOT TELL: rows that could not be read: 0.0 → 10.0 %."
+    assert found.labels[0].verdict == CANNOT_TELL
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_side_without_a_request_is_invalid(order):
+    sides = [side("A", {"a": 10_000}, TIMES), side("B", {"a": 0}, TIMES)][::order]
+    found = compare(*sides, Thresholds())
+    assert found.verdict == INVALID
+    assert headline(found) == "INVALID: B_0 has no request: nothing was measured."
+
+
+def test_jtl_files_of_which_one_lacks_a_step_cannot_be_compared(tmp_path):
+    for name, labels, seed in (("base.csv", ("a", "b", "pay"), 3), ("new.csv", ("a", "b"), 9)):
+        rng = Random(seed)
+        rows = ["timeStamp,elapsed,label,responseCode,threadName,success,bytes,allThreads"]
+        for number in range(20_000):
+            label = labels[number % len(labels)]
+            elapsed = int(rng.gauss(130 if label == "pay" else 100, 8))
+            rows.append(f"{START + number * 20},{elapsed},{label},200,Users 1-{number % 5 + 1},true,500,5")
+        (tmp_path / name).write_text("\n".join(rows))
+    base, new = (result_of_jtls(resolve([str(tmp_path / name)]), name) for name in ("base.csv", "new.csv"))
+    assert (base.users, base.peak_users, base.dropped_ratio) == (5.0, 5, 0.0)
+    found = compare([base], [new], Thresholds())
+    assert headline(found).startswith("CANNOT TELL: pay: ") and headline(found).endswith(" samples → none.")
+    average = found.total and found.total.of(AVERAGE)
+    assert average and average.reason.startswith("TOTAL is of other work: pay: ")
+
+
+def test_a_locust_file_with_zero_requests_is_invalid(tmp_path, capsys):
+    head = "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time," \
+           "Max Response Time,Average Content Size,Requests/s,Failures/s,50%,66%,75%,80%,90%,95%,98%,99%,99.9%," \
+           "99.99%,100%\n"  # fmt: skip
+    (tmp_path / "good_stats.csv").write_text(
+        head + "GET,/,1000,0,10,10.5,5,20,100,50.0,0,10,11,12,12,14,15,17,18,20,20,20\n"
+        ",Aggregated,1000,0,10,10.5,5,20,100,50.0,0,10,11,12,12,14,15,17,18,20,20,20\n"
+    )
+    (tmp_path / "none_stats.csv").write_text(head + f",Aggregated,0,0,0,0.0,0,0,0,0.0,0.0{',N/A' * 11}\n")
+    names = [str(tmp_path / name) for name in ("good_stats.csv", "none_stats.csv")]
+    assert main(["compare", *names, f"--reports={tmp_path}"]) == 3
+    assert "INVALID: " in capsys.readouterr().out
