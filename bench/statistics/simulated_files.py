@@ -45,8 +45,7 @@ def summary_of(rows: Rows, load: LoadRecord) -> RunSummary:
 def tally_of(rows: Rows, scope: Scope) -> SampleTally:
     """Return the tally of a scope's samples."""
     tally = scope.tally()
-    start_ms = START_MS + numpy.rint(rows.start_s * MS_PER_S).astype(numpy.int64)
-    elapsed_ms = numpy.rint((rows.end_s - rows.start_s) * MS_PER_S).astype(numpy.int64)
+    start_ms, elapsed_ms = _times_ms(rows)
     end_ms = start_ms + elapsed_ms
     chosen = numpy.ones(len(end_ms), dtype=bool)
     if scope.window_ms:
@@ -67,7 +66,7 @@ def tally_of(rows: Rows, scope: Scope) -> SampleTally:
             )
         )  # fmt: skip
         if scope.window_ms:
-            _add_batches(tally, key, scope, end_ms[own], elapsed_ms[own], rows.failed[own], rows.size[own])
+            _add_batches(tally, key, scope, rows.only(own))
             continue
         tally.note_start(int(start_ms[own].min()))
         fine_count = int(own.sum()) - failed_count
@@ -83,6 +82,12 @@ def tally_of(rows: Rows, scope: Scope) -> SampleTally:
     return tally
 
 
+def _times_ms(rows: Rows) -> Array:
+    """Return two rows, in ms: when the samples begin, and how long they take."""
+    start_ms = START_MS + numpy.rint(rows.start_s * MS_PER_S)
+    return numpy.array([start_ms, numpy.rint((rows.end_s - rows.start_s) * MS_PER_S)]).astype(numpy.int64)
+
+
 def _histogram(values_ms: Array) -> Histogram:
     values, counts = numpy.unique(values_ms, return_counts=True)
     return Histogram(dict(zip(values.tolist(), counts.tolist(), strict=True)))
@@ -92,19 +97,21 @@ def _add_batches(
     tally: SampleTally,
     key: LabelKey,
     scope: Scope,
-    end_ms: Array,
-    elapsed_ms: Array,
-    failed: Array,
-    size: Array,
+    rows: Rows,
 ) -> None:
     window_ms = scope.window_ms
     if not scope.batch_count or window_ms is None:
         return
+    start_ms, elapsed_ms = _times_ms(rows)
+    end_ms = start_ms + elapsed_ms
     batch = (end_ms - window_ms.from_ms) * scope.batch_count // window_ms.length_ms
     for number in numpy.unique(batch).tolist():
         own = batch == number
         counts = BatchCounts(
-            _histogram(elapsed_ms[own]), int(elapsed_ms[own].sum()), int(failed[own].sum()), int(size[own].sum())
+            _histogram(elapsed_ms[own]),
+            int(elapsed_ms[own].sum()),
+            int(rows.failed[own].sum()),
+            int(rows.size[own].sum()),
         )
         tally.batches[key][number] = counts
 

@@ -142,8 +142,8 @@ class _System:
         self._last = self._factor.shape[1] - 1
         self._pauses = self._clock(load.pauses) if load.pauses else None
 
-    def _clock(self, pauses: MakePauses) -> tuple[Array, Array]:
-        """Return pairs of times of all runs and of the work that one server has done until then."""
+    def _clock(self, pauses: MakePauses) -> Array:
+        """Return two rows: times of all runs, and the work that one server has done until then."""
         times, worked = [], []
         for run in range(self.count):
             at_s, done_s = 0.0, 0.0
@@ -156,7 +156,8 @@ class _System:
                 at_s = to_s
             times.append((run + 0.5) * _APART_S)
             worked.append(run * _APART_S + done_s + 0.5 * _APART_S - at_s)
-        return numpy.array(times), numpy.array(worked)
+        clock: Array = numpy.array([times, worked])
+        return clock
 
     def ends(self, runs: Array, begin_s: Array, work_s: Array) -> Array:
         """Return when work that begins at these times of these runs is done."""
@@ -166,7 +167,8 @@ class _System:
             return begin_s + work_s
         times, worked = self._pauses
         done = numpy.interp(runs * _APART_S + begin_s, times, worked) + work_s
-        return numpy.interp(done, worked, times) - runs * _APART_S
+        ends_s: Array = numpy.interp(done, worked, times) - runs * _APART_S
+        return ends_s
 
     def think(self, shape: tuple[int, ...]) -> Array:
         """Return how long users think: 0.5 to 1.5 times the usual pause."""

@@ -104,6 +104,8 @@ def summaries(name: str, case: Case, count: int) -> Iterator[tuple[RunSummary, R
     for length_s, share in _LENGTHS_S.items():
         of_length = min(left, max(1, round(share * count)))
         left -= of_length
+        if not of_length:
+            continue
         for rows, record in case.load.runs(random, of_length, length_s):
             changed = case.change(rows, random, length_s)
             yield summary_of(changed, record), changed

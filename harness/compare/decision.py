@@ -7,7 +7,7 @@ docs/methodology.md describes the method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.base import units
@@ -31,7 +31,7 @@ from harness.compare.comparison import (
 from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.findings import ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
-from harness.compare.same_work import OtherWork, other_work, same_work_line
+from harness.compare.same_work import other_work, same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import CLOCK_STEP_MS
@@ -60,15 +60,7 @@ def compare(
         raise UsageError(
             f"the runs are not alike: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
         )
-    known = [f"Compared anyway, although they differ: {'; '.join(unlike)}."] if unlike else []
     invalid, doubtful = invalid_reasons(baseline, contender), doubtful_reasons(baseline, contender)
-    if doubtful:
-        known.append(
-            f"Judged anyway, although {'; '.join(doubtful)}."
-            if anyway
-            else "With a DOUBTFUL run metrics are shown but not judged. Leave it out, measure again, or pass --anyway "
-            "(--anyway)."
-        )
     unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
     baseline_labels, contender_labels = label_names(baseline), label_names(contender)
     common = [label for label in baseline_labels if label in contender_labels]
@@ -76,7 +68,9 @@ def compare(
     total = _judged(baseline, contender, [TOTAL], thresholds, unjudged)[0] if has_total else None
     labels = _judged(baseline, contender, common, thresholds, unjudged)
     work = other_work(baseline, contender)
-    total, labels = _of_same_work(total, labels, work)
+    if total and (why := (*work.of_all, *work.of_total)):
+        total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
+    labels = [_unjudged(label, work.of_all[0]) for label in labels] if work.of_all else labels
     rows, further_runs = [total, *labels] if total else labels, None
     reasons = _sentences(rows, lambda metric: metric.word == BETTER)
     verdict = BETTER if reasons else OK
@@ -102,7 +96,7 @@ def compare(
         labels=tuple(labels),
         only_baseline=tuple(label for label in baseline_labels if label not in contender_labels),
         only_contender=tuple(label for label in contender_labels if label not in baseline_labels),
-        warnings=(*known, *comparison_warnings(baseline, contender, thresholds.alpha)),
+        warnings=(*_known(unlike, doubtful, anyway), *comparison_warnings(baseline, contender, thresholds.alpha)),
         further_runs=further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
         same_work=same_work_line(baseline, contender),
@@ -110,21 +104,22 @@ def compare(
     )
 
 
-def _of_same_work(
-    total: LabelComparison | None, labels: list[LabelComparison], work: OtherWork
-) -> tuple[LabelComparison | None, list[LabelComparison]]:
-    """Return TOTAL and the labels: those that are of other work have CANNOT TELL as the verdict of each metric."""
-    if total and (why := (*work.of_all, *work.of_total)):
-        total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
-    return total, [_unjudged(label, work.of_all[0]) for label in labels] if work.of_all else labels
+def _known(unlike: Sequence[str], doubtful: Sequence[str], anyway: bool) -> Iterator[str]:
+    """Yield the warnings about sides that differ, or have DOUBTFUL runs."""
+    if unlike:
+        yield f"Compared anyway, although they differ: {'; '.join(unlike)}."
+    if doubtful and anyway:
+        yield f"Judged anyway, although {'; '.join(doubtful)}."
+    elif doubtful:
+        yield "With a DOUBTFUL run metrics are shown but not judged. Leave it out, measure again, or pass --anyway."
 
 
 def _unjudged(label: LabelComparison, reason: str) -> LabelComparison:
     metrics = tuple(
-        replace(one, verdict=CANNOT_TELL, reason=reason, further_runs=None, adjusted_p_value=None)
-        if one.is_known
-        else one
-        for one in label.metrics
+        replace(metric, verdict=CANNOT_TELL, reason=reason, further_runs=None, adjusted_p_value=None)
+        if metric.is_known
+        else metric
+        for metric in label.metrics
     )
     return replace(label, metrics=metrics, verdict=CANNOT_TELL)
 

@@ -60,26 +60,29 @@ def machines_of(evidence: Evidence) -> Iterator[Machine]:
     by_process = {usage.process: usage.cpu_cores_mean for usage in evidence.usages}
     # Generators of one machine share its cores; of its host there are rows once.
     elsewhere: dict[str, list[GeneratorRecord]] = {}
-    for one in run.generators:
-        if one.host and not one.is_local:
-            elsewhere.setdefault(one.machine or one.name, []).append(one)
+    for generator in run.generators:
+        if generator.host and not generator.is_local:
+            elsewhere.setdefault(generator.machine or generator.name, []).append(generator)
     is_once = (HOST, STOLEN)
     theirs = {
-        process_at(process, one.name): (
+        process_at(process, generator.name): (
             machine,
-            process if process in is_once else process_at(process, one.name),
+            process if process in is_once else process_at(process, generator.name),
         )
         for machine, ones in elsewhere.items()
-        for one in ones
+        for generator in ones
         for process in (GENERATOR, HARNESS, HOST, STOLEN)
     }
-    if not run.is_merged or any(one.is_local for one in run.generators):
+    if not run.is_merged or any(generator.is_local for generator in run.generators):
         used = {process: cores for process, cores in by_process.items() if process not in theirs}
         yield Machine("this machine's CPU", units.plural(run.host.cpu_count, "core"), run.host.cpu_count, used)
     for machine, ones in elsewhere.items():
         found = {process: theirs[process] for process in by_process if process in theirs}
         used = {name: by_process[process] for process, (where, name) in found.items() if where == machine}
-        core_count, names = ones[0].host.cpu_count if ones[0].host else 1, ", ".join(one.name for one in ones)
+        core_count, names = (
+            ones[0].host.cpu_count if ones[0].host else 1,
+            ", ".join(generator.name for generator in ones),
+        )
         cores = f"{units.plural(core_count, 'core')} of {names}"
         yield Machine(f"the CPU of {names}", cores, core_count, used, is_part=ones[0].machine is not None)
 

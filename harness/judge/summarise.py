@@ -130,7 +130,7 @@ def summarise(
     errors = _errors_since_origin(tally)
     evidence = _evidence(tally, run, observed, groups, errors, options)
     account = measured(evidence)
-    found = find_warnings(evidence, account)
+    weakening = find_warnings(evidence, account)
     shown = shown_series(tally.second_series) if options.with_timeline else None
     others = tuple(group for group in groups.shown if group.name != LOAD)
     judged = RunGroups(groups.load, groups.whole, others) if groups.whole else None
@@ -139,7 +139,7 @@ def summarise(
         source=source,
         origin_s=origin_of(tally),
         run=run,
-        verdict=judge(evidence, found.warnings, judged, errors, account),
+        verdict=judge(evidence, weakening.warnings, judged, errors, account),
         window=window,
         groups=groups.shown,
         whole=groups.whole if options.counted is not None else None,
@@ -149,8 +149,8 @@ def summarise(
         timeline=shown.timeline() if shown else None,
         littles_law=evidence.law,
         observed=observed,
-        warnings=found.warnings,
-        account=account_lines(account, found.causes),
+        warnings=weakening.warnings,
+        account=account_lines(account, weakening.causes),
         dropped_count=tally.dropped.count,
         dropped_first=tuple(tally.dropped.first),
         generators=evidence.generators,

@@ -44,7 +44,7 @@ def _cosines(count: int) -> list[list[float]]:
 
 @functools.lru_cache(maxsize=16)
 def _noises(count: int, most: float) -> list[_Noise]:
-    found = []
+    noises = []
     for correlation in (one for one in _CORRELATIONS if one <= most):
         for white in _WHITE_SHARES if correlation else (0.0,):
             shape = [
@@ -52,8 +52,8 @@ def _noises(count: int, most: float) -> list[_Noise]:
                 / (1 + correlation**2 - 2 * correlation * math.cos(math.pi * index / count)) + white
                 for index in range(1, count)
             ]  # fmt: skip
-            found.append(_Noise([1 / one for one in shape], sum(map(math.log, shape))))
-    return found
+            noises.append(_Noise([1 / one for one in shape], sum(map(math.log, shape))))
+    return noises
 
 
 def slow_ratio(values: Sequence[float]) -> float:

@@ -101,10 +101,12 @@ def _undecided(levels: Mapping[LevelKey, Comparison]) -> Iterator[_Test]:
     """Yield what too few runs leave without an interval, and what single runs judge by the noise within them."""
     for key, comparison in levels.items():
         for label in filter(None, (comparison.total, *comparison.labels)):
-            for one in label.metrics:
-                is_few = one.reason in (TOO_FEW_RUNS, TOO_COARSE) and one.low_ratio is None
-                if is_few or (one.unit == BATCHES and one.adjusted_p_value is not None and not one.metric.is_share):
-                    yield _Test(one.metric, label.label, key)
+            for change in label.metrics:
+                is_few = change.reason in (TOO_FEW_RUNS, TOO_COARSE) and change.low_ratio is None
+                if is_few or (
+                    change.unit == BATCHES and change.adjusted_p_value is not None and not change.metric.is_share
+                ):
+                    yield _Test(change.metric, label.label, key)
 
 
 def _no_failure(sides: Sequence[Sequence[LabelResult]], values: Block, threshold: float) -> RepeatedChange | None:

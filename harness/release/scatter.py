@@ -38,19 +38,19 @@ class CellValues(NamedTuple):
 
 def scatters(cells: Mapping[Key, CellValues]) -> dict[Key, Scatter]:
     """Return the scatter of repeats in each cell with two or more runs a side."""
-    own = {key: _own(one.block) for key, one in cells.items()}
-    between = fmean(one.deviation**2 - cells[key].within for key, one in own.items())
+    own = {key: _own(cell.block) for key, cell in cells.items()}
+    between = fmean(cell.deviation**2 - cells[key].within for key, cell in own.items())
     shared = {key: max(0.0, between) + cells[key].within for key in cells}
-    found = {}
-    is_alike = len(cells) > 1 and _are_alike([(one, shared[key]) for key, one in own.items()])
-    for key, one in own.items():
-        variance = (one.deviation**2 + shared[key]) / 2 if is_alike else one.deviation**2
-        freedom = 2 * one.freedom if is_alike else one.freedom
+    by_cell = {}
+    is_alike = len(cells) > 1 and _are_alike([(cell, shared[key]) for key, cell in own.items()])
+    for key, cell in own.items():
+        variance = (cell.deviation**2 + shared[key]) / 2 if is_alike else cell.deviation**2
+        freedom = 2 * cell.freedom if is_alike else cell.freedom
         within = cells[key].within
-        found[key] = (
+        by_cell[key] = (
             Scatter(math.sqrt(within), _WITHIN_FREEDOM) if variance < within else Scatter(variance**0.5, freedom)
         )
-    return found
+    return by_cell
 
 
 def single_scatters(cells: Mapping[Key, CellValues]) -> dict[Key, Scatter]:

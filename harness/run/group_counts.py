@@ -156,13 +156,13 @@ def _sums(values: Sequence[int], begin: float, width: float, size: int) -> list[
     whole = [0]
     for value in values:
         whole.append(whole[-1] + value)
-    found = []
+    sums = []
     for mark in range(size + 1):
         at = min(max(0.0, (mark - begin) / width), len(values))
         before = int(at)
         rest = values[before] * (at - before) if before < len(values) else 0
-        found.append(round(whole[before] + rest))
-    return found
+        sums.append(round(whole[before] + rest))
+    return sums
 
 
 def label_counts(counts: Iterable[LabelCount]) -> tuple[LabelCount, ...]:
@@ -175,9 +175,9 @@ def label_counts(counts: Iterable[LabelCount]) -> tuple[LabelCount, ...]:
 
 def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:
     """Return the sums by cause and detail, with the time of the first of each."""
-    found = dict[tuple[str, str], EarlyEnd]()
+    by_cause = dict[tuple[str, str], EarlyEnd]()
     for end in ends:
-        known = found.setdefault((end.cause, end.detail), replace(end, count=0))
+        known = by_cause.setdefault((end.cause, end.detail), replace(end, count=0))
         count, first_ms = known.count + end.count, min(known.first_ms, end.first_ms)
-        found[end.cause, end.detail] = replace(end, count=count, first_ms=first_ms)
-    return tuple(found.values())
+        by_cause[end.cause, end.detail] = replace(end, count=count, first_ms=first_ms)
+    return tuple(by_cause.values())

@@ -123,7 +123,7 @@ def as_xml(sample: Sample) -> str:
         "t": sample.elapsed_ms, "lt": sample.latency_ms, "ct": sample.connect_ms, "ts": sample.start_ms,
         "s": str(sample.success).lower(), "lb": sample.label, "rc": sample.code, "rm": sample.message,
         "tn": sample.thread_name, "by": sample.received_bytes, "sby": sample.sent_bytes, "na": sample.all_threads,
-        "ng": sample.group_threads,
+        "ng": sample.group_threads, "hn": sample.host,
     }  # fmt: skip
     escapes = {"\n": "&#xa;", "\t": "&#x9;", '"': "&quot;"}
     listed = " ".join(f'{key}="{escape(str(value), escapes)}"' for key, value in attributes.items())

@@ -120,7 +120,7 @@ def test_two_runs_at_once_warn_of_each_other_and_the_first_notices_the_second(st
         assert text.startswith(f"tiny/{other}, pid ")
         page = (tmp_path / "reports" / "tiny" / f"{name}.md").read_text()
         assert "Another load test ran on this machine at the same time" in page
-        assert f"They share its cores and memory: tiny/{other}" in page
+        assert f"It shares its cores and memory: tiny/{other}" in page
 
 
 def test_many_other_runs_are_one_short_line_and_listed_in_the_set_up():

@@ -55,10 +55,10 @@ def _reason_of_batches(evidence: Evidence) -> str:
 
 def _ends_text(when: str) -> str:
     """Return the least and the greatest value of a text such as `195 ms from 50 to 80 s, otherwise 49 ms`."""
-    found = sorted(_VALUE.findall(when), key=lambda one: float(one[0].replace(",", "")))
-    if len(found) < _ENDS:
+    values = sorted(_VALUE.findall(when), key=lambda value: float(value[0].replace(",", "")))
+    if len(values) < _ENDS:
         return ""
-    (least, unit), *_, (most, _) = found
+    (least, unit), *_, (most, _) = values
     return f"{least} to {most}{unit}"
 
 

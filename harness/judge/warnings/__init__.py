@@ -135,21 +135,21 @@ def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> WarningsF
     A line of the account that is in doubt is a warning, too, unless another one explains it.
     """
     kinds = [kind for kind in warning_kinds().values() if not (evidence.is_failed and kind.is_of_answers)]
-    found = []
+    kinds_found = []
     for kind in kinds:
         values = values_of(account[kind.code]) if kind.code in account else kind.values_in(evidence)
         if values:
-            found.append((kind, values))
+            kinds_found.append((kind, values))
     causes = {
-        code: tuple(kind.code for kind, _ in found if code in kind.hides and kind.severity is Severity.DOUBTFUL)
+        code: tuple(kind.code for kind, _ in kinds_found if code in kind.hides and kind.severity is Severity.DOUBTFUL)
         for code in account
     }
-    hidden = {code for kind, _ in found for code in kind.hides}
+    hidden = {code for kind, _ in kinds_found for code in kind.hides}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
         hidden.discard(one_state.LINE.code)
     listed = tuple(
         RunWarning(kind.code, kind.full_text.format(**values), values.get("subject", ""))
-        for kind, each in found
+        for kind, each in kinds_found
         if kind.code not in hidden
         for values in each
     )

@@ -296,16 +296,16 @@ def _outlier(rows: Sequence[Sequence[float]]) -> str:
     `rows` are the logarithms of the runs of each start.
     """
     of_starts = [sum(row) / len(row) for row in rows]
-    found, others, name = outlier(of_starts), of_starts, "start"
-    if found is None:
+    index, others, name = outlier(of_starts), of_starts, "start"
+    if index is None:
         later = [sum(column) / len(column) for column in zip(*rows, strict=True)]
         others = [level - later[index] for row in rows for index, level in enumerate(row)]
-        found, name = outlier(others), "run"
-    if found is None:
+        index, name = outlier(others), "run"
+    if index is None:
         return ""
-    rest = [level for at, level in enumerate(others) if at != found]
-    ratio = math.expm1(others[found] - sum(rest) / len(rest))
-    return f"{name} {found + 1} differs from the others by {units.percent_text(abs(ratio), 1)} %"
+    rest = [level for at, level in enumerate(others) if at != index]
+    ratio = math.expm1(others[index] - sum(rest) / len(rest))
+    return f"{name} {index + 1} differs from the others by {units.percent_text(abs(ratio), 1)} %"
 
 
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:

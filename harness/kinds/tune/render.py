@@ -92,21 +92,24 @@ def _effect_rows(outcome: TuneOutcome) -> list[list[str]]:
     rows = []
     for index, effect in enumerate(outcome.effects):
         if not effect.is_pair:
-            more = (_texts(found[index])[0] if found else "" for found in changes)
+            more = (_change_text(found[index]) if found else "" for found in changes)
             rows.append([*_effect_cells(outcome, effect), *more])
     return rows
 
 
 def _effect_cells(outcome: TuneOutcome, effect: Effect) -> list[str]:
     name = cell(effect_name(outcome.record.factors, effect))
-    return [name, _answer(outcome.record.metric, effect), *_texts(effect)]
+    return [name, _answer(outcome.record.metric, effect), _change_text(effect), _interval_text(effect)]
 
 
-def _texts(effect: Effect) -> tuple[str, str]:
-    """Return the change of an effect in % and its interval; CANNOT TELL has no sign."""
+def _change_text(effect: Effect) -> str:
+    """Return the change of an effect in %; CANNOT TELL has no sign."""
+    return signed_text(effect.delta_ratio, effect.verdict, decimals_of(effect.low_ratio, effect.high_ratio))
+
+
+def _interval_text(effect: Effect) -> str:
     ends = effect.low_ratio, effect.high_ratio
-    decimals = decimals_of(*ends)
-    return signed_text(effect.delta_ratio, effect.verdict, decimals), interval_text(*ends, effect.verdict, decimals)
+    return interval_text(*ends, effect.verdict, decimals_of(*ends))
 
 
 def _answer(metric: Metric, effect: Effect) -> str:

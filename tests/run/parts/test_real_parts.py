@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from harness.base.errors import EXIT_INVALID
 from harness.report.files import stored_summary
 from harness.run.directory import RunDirectory
 from harness.run.group_counts import NO_DATA
@@ -124,7 +125,9 @@ def rows_of(directory):
 def test_two_parts_here_are_one_run_with_each_row_once(shop, tmp_path):
     runs = Runs(shop, tmp_path, "local:2")
     code, out = runs.to_the_end("--duration=60")
-    assert code == 0, out
+    assert code == EXIT_INVALID, out
+    assert "INVALID: All 5 users ended at " in out
+    assert "5 users had no more rows of a data file" in out
     directory = runs.last()
     run = directory.read_run()
     assert Counter(row for row, _ in runs.got) == {f"r{number}": 1 for number in range(ROWS)}
