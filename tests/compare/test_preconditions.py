@@ -129,4 +129,4 @@ def test_an_invalid_run_outranks_a_doubtful_one():
 def test_a_side_without_a_request_is_invalid():
     base = [run_result("A", total=total())]
     found = compare(base, [run_result("B", total=total(sample_count=0))], LIMITS)
-    assert (found.verdict, found.reasons) == ("INVALID", ("B has no requests",))
+    assert (found.verdict, found.reasons) == ("INVALID", ("B has no request: nothing was measured",))

@@ -106,6 +106,7 @@ SAMPLES = st.lists(
         error_count=st.just(0),
         group_threads=st.integers(0, 1000),
         trace_id=st.just(""),  # only in a run's own JTL, which is CSV
+        host=TEXTS,
     ).flatmap(
         lambda sample: st.builds(
             sample._replace,
@@ -138,10 +139,10 @@ def as_csv(samples: list[Sample]) -> bytes:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([
         "timeStamp", "elapsed", "label", "responseCode", "responseMessage", "threadName", "success", "failureMessage",
-        "bytes", "sentBytes", "allThreads", "Latency", "Connect", "grpThreads",
+        "bytes", "sentBytes", "allThreads", "Latency", "Connect", "grpThreads", "Hostname",
     ])  # fmt: skip
     for sample in samples:
-        writer.writerow([*sample[:6], str(sample.success).lower(), *sample[7:13], sample.group_threads])
+        writer.writerow([*sample[:6], str(sample.success).lower(), *sample[7:13], sample.group_threads, sample.host])
     return text.getvalue().encode()
 
 

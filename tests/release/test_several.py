@@ -19,6 +19,7 @@ from harness.release.confluence import storage_format
 from tests.release.test_findings import SLOW, STATEMENTS, lag_of
 from tests.release.test_formats import assert_is_documented, parsed
 from tests.release.test_release import recommended_on, section
+from tests.support.factories import closed_load
 from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import save_release
 
@@ -137,8 +138,9 @@ def test_the_page_is_documented_storage_format_and_the_same_bytes_again(several)
 
 
 def test_one_run_per_cell_is_said_on_the_page_and_in_the_last_line(tmp_path, capsys, monkeypatch):
-    save_release(tmp_path, "01", levels=(2,))
-    save_release(tmp_path, "02", levels=(2,), started_at="2026-02-01T00:00:00Z")
+    load = closed_load(duration_s=100.0, loops=None)
+    save_release(tmp_path, "01", levels=(2,), load=load)
+    save_release(tmp_path, "02", levels=(2,), load=load, started_at="2026-02-01T00:00:00Z")
     sides = {"new": ["tiny/sweep-02"], "bases": ["tiny/sweep-01"]}
     assert release(tmp_path, **sides) == 0
     unknown = "One run per cell: which change they can see is not known, lth trust tiny measures it. Measure 3 runs"
