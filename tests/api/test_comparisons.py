@@ -124,7 +124,7 @@ def test_two_sweeps_are_compared_level_by_level(tmp_path, levels, named, reason)
     make_sweep(tmp_path, "08", dict.fromkeys(levels, 150))
     result = compare("tiny/sweep-07", "tiny/sweep-08", reports=tmp_path)
     assert result.verdict == "REGRESSED"
-    assert result.headline == f"REGRESSED: at {reason}. Seen: average +99.94 % over 2 levels."
+    assert result.headline == f"REGRESSED: at {reason}. Seen: average +99.9 % over 2 levels."
     assert isinstance(result, ComparedSweeps)
     table = result.table()
     assert [*table.level.cat.categories] == named[:2]

@@ -150,21 +150,21 @@ def test_two_runs_chosen_in_the_list_are_side_by_side_with_their_change(page, si
     total = page.locator("section", has_text="TOTAL of the load").locator("table").first
     assert total.locator("thead th").all_inner_texts() == ["", "shop/run-07_1", "shop/run-07_2", "change %"]
     rows = {row[0]: row[1:] for row in (line.split("\t") for line in total.locator("tbody tr").all_inner_texts())}
-    # in the measurement window as many of 100 as of 101 and 102 ms: (151 - 101) / 101
-    assert rows["average ms"] == ["101", "151", "+49.50"]
-    assert rows["errors %"] == ["0.00", "0.00", "+0.00"]
+    # In the measurement window as many of 100 as of 101 and 102 ms. A change that cannot be told has no sign.
+    assert rows["average ms"] == ["101", "151", ""]
+    assert rows["errors %"] == ["0.00", "0.00", ""]
     setup = page.locator("section", has_text="Set-up differences").locator("tbody tr")
     becomes(setup.all_inner_texts, ["heap\t512 MB\t1024 MB"])
     becomes(page.locator("figure.chart canvas").count, 4)  # p50, p95, throughput, distribution
     page.get_by_role("button", name="Swap").click()
-    page.get_by_role("cell", name="−33.11").first.wait_for()  # (101 - 151) / 151
+    becomes(total.locator("thead th").all_inner_texts, ["", "shop/run-07_2", "shop/run-07_1", "change %"])
 
 
 def test_next_to_a_doubtful_run_nothing_is_marked_and_the_verdict_comes_first(page, site):
     page.goto(f"{site}/compare.html#doubt/run-01_1&doubt/run-01_2")
     verdict = page.locator(".verdict")
-    becomes(verdict.inner_text, "CANNOT TELL: doubt/run-01_2 is DOUBTFUL. Seen: average +40.7 %, p95 +40.2 %.")
-    assert page.locator(".delta", has_text="+40.").count() > 0
+    becomes(verdict.inner_text, "CANNOT TELL: doubt/run-01_2 is DOUBTFUL.")
+    assert page.locator(".delta", has_text="+").count() == 0
     assert page.locator(".delta.worse, .delta.better").count() == 0
     assert page.get_by_text("Nothing differs.").count() == 0
     page.get_by_text("doubt/run-01_2: Too few samples: 58 ").wait_for()

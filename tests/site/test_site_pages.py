@@ -235,7 +235,7 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     # Twice the time of a run that is DOUBTFUL is not called worse.
     doubtful, _ = fourth["against"]["tiny/run-01_1"]
     assert (doubtful["headline"], doubtful["marks"]) == (
-        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL. Seen: average +99.0 %, p95 +98.0 %.",
+        "CANNOT TELL: tiny/run-01_4 is DOUBTFUL.",
         {},
     )
     assert "tiny/run-01_4: Too few samples: 97 " in "\n".join(doubtful["caveats"])
