@@ -83,7 +83,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__path__ = []
         if spec.name.startswith("defusedxml"):  # a plan of one's own is read by the standard library
             vars(module).update(DefusedXmlException=ElementTree.ParseError, DefusedXMLParser=_XmlParser)
-            vars(module).update({name: getattr(ElementTree, name) for name in ("ParseError", "fromstring", "parse")})
+            vars(module).update(ParseError=ElementTree.ParseError, parse=ElementTree.parse, fromstring=_fromstring)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -92,6 +92,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def _refuse(*_: object) -> None:
     raise SetUpNeededError
+
+
+def _fromstring(text: str | bytes, **_: object) -> ElementTree.Element:
+    """Return the root of plain XML, as defusedxml does, which takes further arguments."""
+    return ElementTree.fromstring(text, ElementTree.XMLParser(target=ElementTree.TreeBuilder()))
 
 
 class _XmlParser:
