@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.jtl.inputs import Input, opened
@@ -23,25 +24,42 @@ _Row = tuple[int, int, str, str, str, int | None]
 def refuse_alike(inputs: Sequence[Input], columns: Sequence[str] | None) -> None:
     """Raise a UsageError when much of a file is in another one, too: its samples would count twice."""
     firsts = [list(islice(_rows(given, columns), _ROWS_MOST)) for given in inputs]
-    for number, (given, first) in enumerate(zip(inputs, firsts, strict=True)):
-        if len(first) < _ALIKE_LEAST:
-            continue
-        wanted, last_ms = set(first), max(row[0] + row[1] for row in first) + _LATE_MS
-        for other_number, other in enumerate(inputs):
-            begins = firsts[other_number][:1]
-            if other_number == number or not begins or begins[0][0] > last_ms:
-                continue
-            if _found(wanted, last_ms, _rows(other, columns)) >= max(_ALIKE_LEAST, _ALIKE_RATIO * len(wanted)):
-                raise UsageError(
-                    f"{given.name}: contains samples that {other.name} contains, too",
-                    "they would count twice: leave one out",
-                )
+    heads = [_Head(number, set(first), _last_ms(first)) for number, first in enumerate(firsts)]
+    heads = [head for head in heads if len(firsts[head.number]) >= _ALIKE_LEAST]
+    alike: list[tuple[int, int]] = []
+    for number, first in enumerate(firsts):
+        earlier = [head for head in heads if head.number != number and first and first[0][0] <= head.last_ms]
+        if earlier:  # a file is read once, however many others there are
+            last_ms = max(head.last_ms for head in earlier)
+            rows = list(_until(last_ms, islice(_rows(inputs[number], columns), _ROWS_LOOKED_AT_MOST)))
+            alike += [(head.number, number) for head in earlier if head.is_in(rows)]
+    if alike:
+        raise counted_twice(*(inputs[number].name for number in min(alike)))
 
 
-def _found(wanted: set[_Row], last_ms: int, rows: Iterator[_Row]) -> int:
-    """Return how many of the wanted rows are among those that begin up to an instant."""
-    earlier = takewhile(lambda row: row[0] <= last_ms, islice(rows, _ROWS_LOOKED_AT_MOST))
-    return sum(row in wanted for row in earlier)
+def counted_twice(name: str, other: str) -> UsageError:
+    """Return the error for a file whose samples another one has, too."""
+    return UsageError(f"{name}: contains samples that {other} contains, too", "they would count twice: leave one out")
+
+
+class _Head(NamedTuple):
+    """The first rows of a file, by its number, and until when others wrote these, ms since 1970."""
+
+    number: int
+    rows: set[_Row]
+    last_ms: int
+
+    def is_in(self, rows: Iterable[_Row]) -> bool:
+        """Return whether so many of them are among the earlier rows of another file that chance is excluded."""
+        return sum(row in self.rows for row in _until(self.last_ms, rows)) >= max(_ALIKE_LEAST, _ALIKE_RATIO * len(self.rows))
+
+
+def _until(last_ms: int, rows: Iterable[_Row]) -> Iterator[_Row]:
+    return takewhile(lambda row: row[0] <= last_ms, rows)
+
+
+def _last_ms(rows: Sequence[_Row]) -> int:
+    return max((row[0] + row[1] for row in rows), default=0) + _LATE_MS
 
 
 def _rows(given: Input, columns: Sequence[str] | None) -> Iterator[_Row]:

@@ -14,6 +14,7 @@ from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.readers import CSV, SUMMARY, TALLY, reader_of, refuse_summary
 from harness.jtl.sample import Dropped, Sample
+from harness.metrics.alike import counted_twice, refuse_alike
 from harness.metrics.counter_process import LARGE_BYTES, shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
 
@@ -76,8 +77,6 @@ def read_tally(
         else:
             whole.merge(tally)
     if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
-        from harness.metrics.alike import refuse_alike  # imported late: most tables are of one file
-
         refuse_alike([given for given in inputs if given.path], columns)
     return whole or scope.tally()
 
@@ -96,10 +95,7 @@ def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> Non
     digests = ["\n".join(sorted(texts)) for texts in by_file.values()]
     for digest in digests:
         if digest in seen:
-            raise UsageError(
-                f"{given.name}: contains samples that {seen[digest]} contains, too",
-                "they would count twice: leave one out",
-            )
+            raise counted_twice(given.name, seen[digest])
     seen.update(dict.fromkeys(digests, given.name))
 
 
