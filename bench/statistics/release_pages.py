@@ -34,7 +34,6 @@ class PageRates:
     regressed: float
     cell_regressed: float
     covered: float
-    interval_count: int
     agree: float
 
 
@@ -77,7 +76,7 @@ def rates(
                 intervals += 1
                 covered += metric.low_ratio <= (change if key.users in cells else 0.0) <= metric.high_ratio
     return PageRates(
-        regressed / pages, cell_regressed / pages, covered / intervals if intervals else 0.0, intervals, agree / pages
+        regressed / pages, cell_regressed / pages, covered / intervals if intervals else 0.0, agree / pages
     )
 
 

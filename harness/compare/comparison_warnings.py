@@ -10,7 +10,7 @@ from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.preconditions import is_mixed, names_text
-from harness.compare.same_work import OTHER_LABELS_MOST
+from harness.judge.account.same_work import DOUBT_RATIO
 from harness.judge.warnings import RunWarning, Severity, one_side_profiled, plan
 from harness.metrics.figures import TOTAL
 from harness.metrics.ranks import least_p_value
@@ -84,7 +84,7 @@ def _of_labels(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
         _share_of_labels(side, [label for label in own if label not in others])
         for side, own, others in zip((baseline, contender), names, reversed(names), strict=True)
     ]
-    if max(shares) > OTHER_LABELS_MOST:
+    if max(shares) > DOUBT_RATIO:
         percents = [units.percent_text(share) for share in shares]
         yield (
             f"TOTAL contains different requests: labels of one side only are {percents[0]} % of the baseline's samples "

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.base import units
-from harness.compare.findings import figures_of, label_names, sample_count
 from harness.judge.account import AccountLine, line_of, same_work
-from harness.judge.account.same_work import Work, sides_of
+from harness.judge.account.same_work import DOUBT_RATIO, Work, sides_of
 from harness.report.run_result import RunResult
 from harness.report.setup import load_text
 
-# Labels of one side with a smaller share of its samples change TOTAL by less than any threshold.
-OTHER_LABELS_MOST = 0.01
 # The shares of the labels may differ by so much, beyond chance: half of the sum of their differences.
 _MIX_MOST = 0.05
 # A label of which so many samples are expected is missing by chance in fewer than one of ten thousand runs.
@@ -56,18 +53,15 @@ def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     if not all(sides):
         return OtherWork(of_all=of_all)
     gone, new = _one_sided(*sides), _one_sided(*reversed(sides))
-    shares = [
-        sum(own[label] for label in labels) / sum(own.values()) for own, labels in zip(sides, (gone, new), strict=True)
-    ]
+    shares = [_share(*side) for side in zip(sides, (gone, new), strict=True)]
     texts = [*(f"{label}: {_samples(sides[0][label])} → none" for label in gone),
              *(f"{label}: none → {_samples(sides[1][label])}" for label in new)]  # fmt: skip
-    if max(shares) <= OTHER_LABELS_MOST:
+    if max(shares) <= DOUBT_RATIO:
         return OtherWork(of_total=tuple(_mix(*sides)), of_all=of_all)
     # A renamed label is gone on one side and new on the other.
-    is_lost = _is_one_plan(baseline, contender) and shares[0] > OTHER_LABELS_MOST and shares[1] < shares[0] / 2
-    if is_lost:
-        return OtherWork(lost=_shortened(texts), of_total=_shortened(texts), of_all=of_all)
-    return OtherWork(of_total=_shortened(texts), of_all=of_all)
+    is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
+    shortened = _shortened(texts)
+    return OtherWork(lost=shortened if is_lost else (), of_total=shortened, of_all=of_all)
 
 
 def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
@@ -156,10 +150,5 @@ def same_work_line(baseline: Sequence[RunResult], contender: Sequence[RunResult]
 
 
 def _work(side: Sequence[RunResult]) -> Work:
-    counts = {}
-    for label in label_names(side):
-        requests = [one for one in figures_of(side, label) if not one.is_transaction and not one.is_job]
-        if count := sample_count(requests):
-            counts[label] = count
     loads = dict.fromkeys(load_text(result.run.load) for result in side if result.run)
-    return Work(counts, "; ".join(loads))
+    return Work(_counts(side), "; ".join(loads))
