@@ -4,8 +4,8 @@ Seen: Users left early, arrivals were not made, or a load generator was absent (
 
 Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
-What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With a
-RATE read the errors and the p99 first.
+What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With
+`--rate` read the errors and the p99 first.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ _CAUSES = {
     DONE: "had done their iterations",
 }
 _CAUSES_NAMED = 3
+_LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
 
 
 class _Users(NamedTuple):
@@ -59,6 +60,11 @@ class _Users(NamedTuple):
     left_count: int
     from_s: int
     to_s: int
+
+    @property
+    def missing_ratio(self) -> float:
+        """The share (0-1) of the seconds of users that were asked for and were not there."""
+        return max(0.0, 1 - self.there_s / self.asked_s)
 
 
 def measure(evidence: Evidence) -> Sides:
@@ -86,11 +92,7 @@ def _of_users(evidence: Evidence) -> Sides:
         return Sides(left, right, 0.0, Balance.BALANCED)
     if peak != asked:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
-        why = (
-            "The plan starts threads that USERS does not set. Look at its thread groups."
-            if peak > asked
-            else "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
-        )
+        why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
     if not duration_s or run.load.requests or run.load.is_auto:
         return Sides(left, right, 0.0, Balance.BALANCED)
@@ -99,7 +101,7 @@ def _of_users(evidence: Evidence) -> Sides:
     left = f"{left} for {units.duration_text(duration_s)}"
     if users is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
-    missing = max(0.0, 1 - users.there_s / users.asked_s)
+    missing = users.missing_ratio
     balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
     right = f"{right} for {units.duration_text(min(len(evidence.seconds), duration_s))}"
     if balance is Balance.BALANCED:
@@ -217,9 +219,6 @@ def _last_s(seconds: Sequence[SecondFigures]) -> int:
     return max((at + 1 for at, second in enumerate(seconds) if second.sample_count), default=0)
 
 
-_LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
-
-
 def _of_loads(evidence: Evidence) -> Sides:
     """Return the users of several loads, each in a thread group of its own."""
     run = evidence.run
@@ -232,8 +231,8 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
     ended = [found for load in loads if (found := _of_load(evidence, load))]
     if ended:
-        name, asked, users, duration_s = max(ended, key=lambda one: 1 - one.users.there_s / one.users.asked_s)
-        missing = max(0.0, 1 - users.there_s / users.asked_s)
+        name, asked, users, duration_s = max(ended, key=lambda one: one.users.missing_ratio)
+        missing = users.missing_ratio
         balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
         if balance is not Balance.BALANCED:
             brief = f"{name}: {_left_text(users, asked, duration_s)}"
