@@ -11,7 +11,6 @@ from bench.statistics.simulated_load import Random, Rows
 
 # Changes the rows of a run of a length, s.
 ChangeRows = Callable[[Rows, Random, float], Rows]
-_REDIRECT_S = 0.02
 
 
 def as_is(rows: Rows, _random: Random, _length_s: float) -> Rows:

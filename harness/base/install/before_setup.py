@@ -96,7 +96,7 @@ def _refuse(*_: object) -> None:
 
 def _fromstring(text: str | bytes, **_: object) -> ElementTree.Element:
     """Return the root of plain XML, as defusedxml does, which takes further arguments."""
-    return ElementTree.fromstring(text, ElementTree.XMLParser(target=ElementTree.TreeBuilder()))
+    return ElementTree.fromstring(text)
 
 
 class _XmlParser:
