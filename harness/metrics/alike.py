@@ -51,7 +51,8 @@ class _Head(NamedTuple):
 
     def is_in(self, rows: Iterable[_Row]) -> bool:
         """Return whether so many of them are among the earlier rows of another file that chance is excluded."""
-        return sum(row in self.rows for row in _until(self.last_ms, rows)) >= max(_ALIKE_LEAST, _ALIKE_RATIO * len(self.rows))
+        count = sum(row in self.rows for row in _until(self.last_ms, rows))
+        return count >= max(_ALIKE_LEAST, _ALIKE_RATIO * len(self.rows))
 
 
 def _until(last_ms: int, rows: Iterable[_Row]) -> Iterator[_Row]:
