@@ -25,7 +25,9 @@ BOMB = "|".join(bombs("/tmp/marker", "/etc/hostname").values()) + "<script>a</sc
 LINES = 40
 ANSWERS = {"status_codes", "errorDistribution"}
 # Words of a file that say what it is; with other ones it is not read.
-KEPT = re.compile(r"(?i)[\d.:TZ+-]*|true|false|text|http_\w+|Point|Metric|trend|counter|default|time|OK|KO|N/A|Aggregated")
+KEPT = re.compile(
+    r"(?i)[\d.:TZ+-]*|true|false|text|http_\w+|Point|Metric|trend|counter|default|time|OK|KO|N/A|Aggregated"
+)
 
 
 def beginning(name: str) -> list[str]:
@@ -43,9 +45,11 @@ def cells(head: int, *places: int) -> Callable[[str, Poisoner], str]:
     """Return what puts the bomb into columns of a table, below so many lines of its head."""
 
     def change(name: str, poisoner: Poisoner) -> str:
-        first, rows = beginning(name)[:head], list(csv.reader(beginning(name)[head:]))
+        first, rows = beginning(name)[:head], csv.reader(beginning(name)[head:])
+        total = "Aggregated"
         return "".join(f"{line}\n" for line in first) + written(
-            [poisoner.text(cell) if at in places and cell != "Aggregated" else cell for at, cell in enumerate(row)] for row in rows
+            [poisoner.text(cell) if at in places and cell != total else cell for at, cell in enumerate(row)]
+            for row in rows
         )
 
     return change
@@ -69,7 +73,11 @@ def json_lines(name: str, poisoner: Poisoner) -> str:
 
 
 def whole_json(name: str, poisoner: Poisoner) -> str:
-    text = (FILES / name).read_text(encoding="utf-8").replace('"errorDistribution": {}', '"errorDistribution": {"refused": 2}')
+    text = (
+        (FILES / name)
+        .read_text(encoding="utf-8")
+        .replace('"errorDistribution": {}', '"errorDistribution": {"refused": 2}')
+    )
     return json.dumps(texts(json.loads(text), poisoner), indent=1)
 
 
@@ -90,10 +98,10 @@ def printed_page(name: str, poisoner: Poisoner) -> str:
 
 
 def jtl(_: str, poisoner: Poisoner) -> str:
-    head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,URL,Hostname"
+    head = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage"
     own = ["L", "5", "M", "U 1-1", "F", "http://h/", "here"]
     label, code, message, thread, failure, url, host = (poisoner.text(one) for one in own)
-    return f"{head}\n" + written(
+    return f"{head},bytes,URL,Hostname\n" + written(
         [1700000000000 + at, 10, label, code, message, thread, "text", "false", failure, 100, url, host]
         for at in range(LINES)
     )
