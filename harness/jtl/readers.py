@@ -137,13 +137,14 @@ SUMMARIES = tuple(
 
 def refuse_summary(stream: BinaryIO, name: str) -> NoReturn:
     """Raise NoSamplesError with the numbers of a file of the kind SUMMARY; UsageError when it is damaged."""
-    from harness.jtl.tools.summary import NoSamplesError  # imported late: few files need it
+    from harness.jtl.tools.rows import DAMAGES  # imported late: few files need it
+    from harness.jtl.tools.summary import NoSamplesError
 
     text = stream.read(_SUMMARY_MAX_BYTES)
     read = next(read for recognises, read in SUMMARIES if recognises(_beginning(text)))
     try:
         summary = read(_beginning(text).decode("utf-8", errors="replace"))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except DAMAGES:
         raise UsageError(f"{name}: a damaged summary of another tool", "write it again") from None
     raise NoSamplesError(name, summary)
 

@@ -110,7 +110,7 @@ def read_locust_history(text: str) -> ToolSummary:
     first, last = every[0], {row["Type"] + row["Name"]: row for row in every}
     seconds = int(every[-1]["Timestamp"]) - int(first["Timestamp"])
     rows = [_history_row(row, seconds) for row in last.values()]
-    total = next(row for row in rows if row.label == TOTAL)
+    (total,) = (row for row in rows if row.label == TOTAL)
     return ToolSummary("Locust", total, [row for row in rows if row is not total])
 
 
