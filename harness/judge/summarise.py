@@ -243,6 +243,7 @@ def _evidence(
         untimed=tally.untimed,
         closed=tally.closed,
         labels=groups.load.counted if groups.load else (),
+        sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 
 
