@@ -1,6 +1,7 @@
 """What the account of a real run says, line by line: of loads that do not balance, each for a cause of its own."""
 
 import re
+import threading
 import time
 from http.server import BaseHTTPRequestHandler
 
@@ -74,16 +75,11 @@ def test_users_that_a_failed_sample_ends_one_by_one_are_missing_with_the_step_th
 
         def fails(self, _passed_s):
             type(self).count += 1
-            return type(self).count % 60 == 0
+            return type(self).count % 40 == 0
 
-    plan = (
-        paced(60)
-        .replace("<ThreadGroup ", "<ThreadGroup ")
-        .replace(
-            '<stringProp name="ThreadGroup.num_threads">',
-            '<stringProp name="ThreadGroup.on_sample_error">stopthread</stringProp>'
-            '<stringProp name="ThreadGroup.num_threads">',
-        )
+    stops = text("ThreadGroup.on_sample_error", "stopthread")
+    plan = paced(60).replace(
+        '<stringProp name="ThreadGroup.num_threads">', f'{stops}<stringProp name="ThreadGroup.num_threads">'
     )
     code, report, summary = shop_run(tmp_path, Fails, plan, "--users", "4", "--duration", "10", "--errors", "50%")
     line = lines_of(summary)["asked-offered"]
@@ -105,7 +101,7 @@ def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_ad
     assert line["text"] in summary["verdict"]["reasons"]
     assert "| asked = offered | 4 users for 13 s | 4 users for 13 s; never sent" in report
     # Each redirect has rows of its own, which are no time of the users'.
-    labels = {label["label"] for group in summary["groups"] for label in group["labels"]}
+    labels = {code["label"] for code in summary["codes"]}
     assert {"Moved", "Moved-0", "Moved-1", "Buy", "Log in"} <= labels
     assert lines_of(summary)["offered-read"]["balance"] == BALANCED
     assert lines_of(summary)["users-time"]["balance"] in (BALANCED, "not known")
@@ -165,7 +161,7 @@ def test_errors_from_half_time_on_are_another_state(tmp_path):
 @pytest.mark.counterpart
 def test_an_overloaded_system_at_a_rate_has_no_one_state(tmp_path):
     class Narrow(Shop):
-        lock = __import__("threading").Lock()
+        lock = threading.Lock()
 
         def wait_ms(self, _passed_s):
             with self.lock:

@@ -127,7 +127,7 @@ def _of_users(evidence: Evidence) -> Sides:
     if balance is Balance.BALANCED:
         return Sides(left, right, missing, balance)
     right = f"{users.there_s / users.asked_s * asked:.1f} users on average"
-    brief = _left_text(users, asked, duration_s)
+    brief = _left_text(evidence, users, asked, duration_s)
     return Sides(left, right, missing, balance, brief, _why_left(evidence, users.left_count))
 
 
@@ -142,10 +142,12 @@ def _users_over_time(
     from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
     if to_s <= from_s:
         return None
-    there = [*known, *[0] * max(0, to_s - len(known))][from_s:to_s]
+    there = [*known, *[0] * max(0, to_s - len(known))]
+    # Whoever left within the edge is gone after it, too: only the seconds that are named begin with the first full one.
+    full_s = next((at for at, users in enumerate(there[:from_s]) if users >= asked), from_s)
+    first_s = next((at for at in range(full_s, to_s) if there[at] < asked), to_s)
+    there = there[from_s:to_s]
     missing = [max(0, asked - users) for users in there]
-    gone = [from_s + at for at, users in enumerate(missing) if users]
-    first_s = gone[0] if gone else to_s
     last_s = next((at for at, users in enumerate(there, from_s) if asked - users == max(missing)), to_s)
     return _Users(asked * len(there), asked * len(there) - sum(missing), max(missing), first_s, last_s)
 
@@ -157,7 +159,11 @@ def _users_there(evidence: Evidence) -> list[int]:
     return [second.active_users or 0 for second in evidence.seconds]
 
 
-def _left_text(users: _Users, asked: int, duration_s: float) -> str:
+def _left_text(evidence: Evidence, users: _Users, asked: int, duration_s: float, load: str = "") -> str:
+    """Return who left and when; those who left in the last seconds are known if the agent counted them."""
+    ended = sum(end.count for group in groups_of(evidence.run, load) for end in group.ended_early)
+    if users.left_count < ended <= asked:
+        users = users._replace(left_count=ended, to_s=min(len(evidence.seconds), int(duration_s)))
     who = "All" if users.left_count == asked else f"{users.left_count} of"
     when = (
         f"at {users.from_s} s"
@@ -312,7 +318,9 @@ def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
     users = _users_over_time(known, each_s, asked, load.ramp_s, load.duration_s) if asked else None
     if users is None:
         return None
-    return _OfLoad(load.group, _left_text(users, asked, load.duration_s), users.missing_ratio, is_users=True)
+    return _OfLoad(
+        load.group, _left_text(evidence, users, asked, load.duration_s, load.group), users.missing_ratio, is_users=True
+    )
 
 
 def _found(load: GroupLoad, missing: Missing, *, is_users: bool) -> _OfLoad:
