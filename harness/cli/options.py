@@ -138,7 +138,7 @@ OPTIONS = {
     "stop": Option(
         "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,
     ),
-    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL", of=FOLLOW),
+    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run or table, or CANNOT TELL", of=FOLLOW),
     "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN", of=RUN),
     "base/runs": Option("runs of the baseline, instead of the first argument", "RUN", nargs="+"),
     "base/sweep": Option("an earlier release, the last one first: as SWEEP; repeatable", "SWEEP", is_repeated=True),

@@ -177,7 +177,7 @@ def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: 
     span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
     for counted in (options.counted, *(one.counted for one in options.loads)):
         if counted is not None:
-            _count_over(counted, span_ms, tally.span_ms())
+            _count_over(counted, span_ms, tally.span_ms((LOAD,)))
     groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how, run)
     whole = load_of(groups)
     if options.counted is None:
@@ -243,6 +243,7 @@ def _evidence(
         untimed=tally.untimed,
         closed=tally.closed,
         labels=groups.load.counted if groups.load else (),
+        sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 
 
@@ -297,7 +298,8 @@ def _count_over(counted: SampleTally, window_ms: IntervalMs | None, run_ms: Inte
     """Set the span of every label of the window to the window, so that its rates are samples ÷ the window's length.
 
     The span from first start to last end is longer when samples began long before the window, and shorter when no
-    sample ended for a while before the window's end.
+    sample ended for a while before the window's end. Where the load began within the window, after once-per-user
+    steps, its rates count from then on, as those of the whole run do.
     """
     if window_ms and run_ms:
         for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):
