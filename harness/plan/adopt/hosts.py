@@ -11,6 +11,7 @@ from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.allowed_targets import HOST_NAME
 from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.lint import text_parts
 from harness.plan.checks.reach import has_http, inherited
 from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
 from harness.plan.jmx.trace import HTTP_SAMPLER
@@ -144,14 +145,24 @@ class TargetFix:
         values = self._mapping.values
         if "base_path" in values.properties_in(raw) or (not raw and inherited(node, "path")):
             return
-        if raw.startswith("${"):
-            known = self._mapping.known(raw.partition("}")[0] + "}")
-            if known is None and not raw.startswith("${__P("):
-                what = f"its path {raw} begins with a value that is known only during the run"
-                todo = "write ${__P(base_path,)}/ before it, if that value begins without /"
-                yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
-                return
-            separator = "" if known is None or known.startswith("/") else "/"
-        else:
-            separator = "" if raw.startswith(("/", "?")) else "/"
+        start = self._start(raw)
+        if start is None:
+            what = f"its path {raw} begins with a value that is known only during the run"
+            todo = "write ${__P(base_path,)}/ before it, if that value begins without /"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
+            return
+        # JMeter puts a slash before a path that has none.
+        separator = "" if start.startswith(("/", "?")) else "/"
         self._mapping.draft.set_value(node, "HTTPSampler.path", f"${{__P(base_path,)}}{separator}{raw}", Fix.BASE_PATH)
+
+    def _start(self, path: str) -> str | None:
+        """Return the known beginning of a path, without references before it that are empty; None without one."""
+        if not path:
+            return ""
+        for part in text_parts(path):
+            known = self._mapping.known(part.text) if part.is_reference else part.text
+            if known:
+                return known
+            if known is None:
+                return "/" if part.text.startswith("${__P(") else None
+        return "/"

@@ -15,7 +15,6 @@ class Rule(Enum):
     LISTENER = "listener", "a listener takes time and memory of the load generator, and so changes the results"
     NO_CODE_ASSERTION = "no-code-assertion", "a wrong answer with an accepted code counts as a success"
     SAME_LABEL = "same-label", "a report has one row per label, which mixes the numbers of different requests"
-    STALE_EXTRACTOR = "stale-extractor", "after a failed request the next one sends a value of an earlier response"
     LOAD_GROUPS = "load-groups", "the users, rate and duration of a run apply to one thread group"
     FIXED_LOAD = "fixed-load", "the run would not have the load that its report names"
     UNREAD_PROPERTY = "unread-property", "the plan ignores what the run requests"

@@ -175,8 +175,8 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
     assert assertion.value("Assertion.test_type") == "1"  # matches: the whole code
 
 
-def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
-    assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
+def test_properties_get_a_default_and_extractors_none(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == ""
     second = fixed["Users > Check In > GET item (2)"]
     assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
 
