@@ -18,7 +18,7 @@ from harness.plan.checks.lint import (
     is_listener,
 )
 from harness.plan.jmx.trace import HTTP_SAMPLER
-from harness.plan.jmx.tree import READS, SAMPLER, Node, function_parameters, reads_of
+from harness.plan.jmx.tree import READS, SAMPLER, Node, enabled_nodes, function_parameters, reads_of, texts_of
 from harness.plan.jmx_writer import add_bool, add_int, add_string, child, new_element
 
 # Without redirects JMeter's own rule applies, 200 to 399; a Cache Manager may get 304.
@@ -26,6 +26,7 @@ _SUCCESS, _ANY_SUCCESS, _CACHED = r"2\d\d", r"[23]\d\d", r"(2\d\d|304)"
 # The conditions of a While Controller that ends when a sample fails.
 _UNTIL_FAILURE = ("", "LAST")
 _READS_SUCCESS = re.compile(r"last_sample_ok|\bisSuccessful\b|\.successful\b")
+_READS_LABELS = re.compile(r"__samplerName\b|\b(get)?SampleLabel\b|\bsampleLabel\b|\bsampler\w*\.(getName\b|name\b)")
 _CODE_NAMES = {_SUCCESS: "Code 2xx", _ANY_SUCCESS: "Code 2xx or 3xx", _CACHED: "Code 2xx or 304"}
 
 
@@ -104,7 +105,12 @@ def _code_assertion(code: str) -> ElementTree.Element:
 
 
 def fix_labels(mapping: Variables) -> None:
-    """Number the samplers of a thread group that share a label; a label from data differs by itself."""
+    """Number the samplers of a thread group that share a label; a label from data differs by itself.
+
+    A plan that reads labels keeps them.
+    """
+    if any(_READS_LABELS.search(text) for node in mapping.nodes for text in texts_of(node.element)):
+        return
     fixed = mapping.values.variables.keys()
     named = ((node, re.findall(r"\$\{(\w+)\}", node.name)) for node in mapping.nodes if SAMPLER.search(node.kind))
     samplers = [node for node, variables in named if fixed >= set(variables)]
@@ -128,15 +134,16 @@ def fix_properties(mapping: Variables, owners: Sequence[Node], defaults: Mapping
 
     A property with different defaults in enabled elements keeps them: which one is meant is not known.
     """
-    anywhere = {name: texts[0] for name, texts in _defaults(node.element for node in owners).items()}
-    enabled = _defaults(node.element for node in owners if node.is_enabled)
+    may_run = {node.element for node in enabled_nodes(mapping.draft.plan)}
+    enabled = _defaults(node.element for node in owners if node.element in may_run)
     certain = {name: texts[0] for name, texts in enabled.items() if len(set(texts)) == 1} | dict(defaults)
     for node in owners:
+        known = defaults if node.element in may_run else certain
         for prop in node.element.iter():
             if prop.text and "${__" in prop.text:
-                mapping.draft.set_text(prop, _with_defaults(prop.text, certain, anywhere), Fix.PROPERTIES)
+                mapping.draft.set_text(prop, _with_defaults(prop.text, known), Fix.PROPERTIES)
         if "${__" in node.name:
-            mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, certain, anywhere), Fix.PROPERTIES)
+            mapping.draft.set_attribute(node, "testname", _with_defaults(node.name, known), Fix.PROPERTIES)
 
 
 def different_defaults(root: ElementTree.Element, run: dict[str, str]) -> dict[str, list[str]]:
@@ -154,7 +161,7 @@ def _defaults(elements: Iterable[ElementTree.Element]) -> dict[str, list[str]]:
     return defaults
 
 
-def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, str]) -> str:
+def _with_defaults(text: str, certain: Mapping[str, str]) -> str:
     """Return a text in which each read of a property has a default; a `certain` one replaces another one."""
     position = 0
     while match := READS.search(text, position):
@@ -163,7 +170,7 @@ def _with_defaults(text: str, certain: Mapping[str, str], others: Mapping[str, s
         name, at = parameters[0].strip(), 1 if match[1] == "P" else 2
         has_default = len(parameters) > at
         unset = "1" if match[1] == "P" else name
-        wanted = certain.get(name, parameters[at] if has_default else others.get(name, unset))
+        wanted = certain.get(name, parameters[at] if has_default else unset)
         if "${" not in parameters[0] and (not has_default or parameters[at] != wanted):
             head = ",".join([*parameters[:at], *[""] * (at - len(parameters))])
             escaped = wanted.replace(",", "\\,")

@@ -101,3 +101,45 @@ def test_a_path_that_begins_with_a_variable_gets_a_slash_only_where_jmeter_adds_
     sampler = next(node for node in adoption.draft.plan.walk() if node.kind == "HTTPSamplerProxy")
     assert sampler.value("HTTPSampler.path") == fixed
     assert refused_with_fixes(adoption, "shop", ()) == ()
+
+
+def fixed_texts(folder: Path, in_group: str, beside: str = "") -> tuple[str, list[Rule]]:
+    """The text of the fixed plan, and the rules of what is left."""
+    (folder / "own.jmx").write_text(jmx(in_group, beside).replace('testname="Users"', 'testname="Shoppers"'))
+    adoption = adopt(folder / "own.jmx", "shop", folder)
+    return adoption.draft.text().decode(), [finding.rule for finding in adoption.left]
+
+
+def test_a_property_without_a_default_is_still_what_jmeter_makes_of_it(tmp_path: Path) -> None:
+    reads = request(path="/a?x=${__P(x)}&y=${__property(y)}&z=${__P(z)}&w=${__P(x,5)}")
+    fixed, left = fixed_texts(tmp_path, reads)
+    assert "x=${__P(x,1)}&amp;y=${__property(y,,y)}&amp;z=${__P(z,1)}&amp;w=${__P(x,5)}" in fixed
+    assert left == [Rule.TWO_DEFAULTS]
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        request(name="Which", path="/a?label=${__samplerName()}"),
+        element("JSR223PostProcessor", "Read", text("script", "vars.put('label', prev.getSampleLabel())")),
+        element("JSR223PreProcessor", "Read", text("script", "log.info(sampler.getName())")),
+        element("BeanShellPreProcessor", "Read", text("script", "log.info(sampler.name)")),
+    ],
+)
+def test_labels_that_the_plan_reads_stay(tmp_path: Path, reader: str) -> None:
+    fixed, _ = fixed_texts(tmp_path, request() + request(path="/2"), reader)
+    assert fixed.count('testname="Buy"') == 2
+
+
+@pytest.mark.parametrize("function", ["__threadGroupName", "__threadName", "__TestPlanName"])
+def test_a_name_that_a_run_changes_and_a_request_reads_is_named(tmp_path: Path, function: str) -> None:
+    sending = request(path=f"/a?by=${{{function}}}")
+    assert fixed_texts(tmp_path, sending)[1] == [Rule.NAME_READ]
+    assert fixed_texts(tmp_path, request(path="/a?by=${__threadNum}"))[1] == []
+
+
+def test_a_variable_of_the_plan_named_run_id_is_not_defined_anew(tmp_path: Path) -> None:
+    extractor = element("RegexExtractor", "Job", text("RegexExtractor.refname", "run_id"))
+    fixed, _ = fixed_texts(tmp_path, request(path="/jobs/${run_id}", below=extractor))
+    assert '<stringProp name="Argument.name">run_id</stringProp>' not in fixed
+    assert "${__P(run_id,adhoc)}" in fixed
