@@ -14,7 +14,7 @@ from harness.plan.adopt.contents import Contents, contents_of, known_plugins
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.adopt.groups import fix_groups, fix_modules
-from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
+from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, Origin, TargetFix, host_of
 from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
@@ -43,15 +43,15 @@ _SHOWN_MOST = 60
 class Adoption:
     """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
 
-    `other_hosts` are the properties of the fixed JMX that name the hosts besides the main one, by host. `secrets` are
-    the values that the JMX contained, by the environment variables that the fixed JMX reads.
+    `others` are the further hosts, ports and schemes, by the properties of the fixed JMX. `secrets` are the
+    values that the JMX contained, by the environment variables that the fixed JMX reads.
     """
 
     contents: Contents
     draft: Draft
     data: tuple[DataFile, ...]
     left: tuple[Finding, ...]
-    other_hosts: Mapping[str, str]
+    others: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
 
 
@@ -178,7 +178,7 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
                 _cookie(mapping, target, entry)
     managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
     if managers and len(target.origins) > 1:
-        addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
+        addresses = sorted(map(str, target.origins))
         what = f"sends --target the cookies or credentials of several addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
@@ -203,11 +203,13 @@ def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: Ele
         return
     scheme, host, port = (mapping.known(part or "") or part or "" for part in match.groups())
     text = target.texts.get(host)
-    if text is None or (scheme.lower(), host, port or DEFAULT_PORTS.get(scheme.lower(), "")) not in target.origins:
+    origin = Origin(scheme.lower(), host, port or DEFAULT_PORTS.get(scheme.lower(), ""))
+    if text is None or origin not in target.origins:
         return  # no request of the plan has this address: JMeter sends these credentials with none
     path = match.string[match.end() :]
     base = "${__P(base_path,)}" if path.startswith("/") else ""
-    mapping.draft.set_text(prop, f"{target.read('scheme')}://{text}:{target.read('port')}{base}{path}", Fix.TARGET)
+    address = f"{target.read('scheme', origin)}://{text}:{target.read('port', origin)}"
+    mapping.draft.set_text(prop, f"{address}{base}{path}", Fix.TARGET)
 
 
 def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -> None:

@@ -36,6 +36,7 @@ class Rule(Enum):
     NO_HOST = "no-host", "its requests have no address"
     OLD_HOST = "old-host", "a system may refuse, or answer differently, a request that names another host"
     SEVERAL_ADDRESSES = "several-addresses", "a cookie or credential of one is sent with the requests of another"
+    SEVERAL_SYSTEMS = "several-systems", "the numbers of one system would be reported as those of another"
     EMBEDDED_RESOURCES = "embedded-resources", "embedded files may be on any host, and each one adds a sample"
     DNS = "dns", "a name of the target may lead to another host"
     SCRIPT = "script", "code can reach any host"
