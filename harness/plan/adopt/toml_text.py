@@ -143,6 +143,8 @@ def _remarks(size: GroupSize) -> Iterator[str]:
         yield "# a Throughput Shaping Timer set how many of these users run; here all run, and the timer paces them"
     elif size.stages or kind in (CONCURRENCY, ARRIVALS):
         yield f"# the schedule of its {kind}, which a run replaces by this one"
+        if kind == ARRIVALS:
+            yield "# each arrival is a new user; in the JMX earlier users come back, and do not log in again"
     elif kind != "ThreadGroup":
         yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
     elif size.loops:
