@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.paths import as_given
 from harness.base.regular import regular
 
 _DEPTH_MAX = 20
@@ -71,15 +72,13 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
         data = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{path.parent.name}/{path.name}: {reason}", "correct the file") from None
+        raise UsageError(f"{as_given(path)}: {reason}", "correct the file") from None
     except OSError as error:
-        raise UsageError(
-            f"{path.parent.name}/{path.name}: cannot be read ({error.strerror})", "check its permissions"
-        ) from None
-    _check_values(data, f"{path.parent.name}/{path.name}")
+        raise UsageError(f"{as_given(path)}: cannot be read ({error.strerror})", "check its permissions") from None
+    _check_values(data, as_given(path))
     if data.get("format_version") != 1:
         raise UsageError(
-            f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}",
+            f"{as_given(path)}: format_version is {data.get('format_version')!r}",
             "this version of the harness reads 1",
         )
     return data
