@@ -15,7 +15,7 @@ from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
-from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
+from harness.jtl.tools.summary import NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
 from harness.report.account_table import account_line
@@ -166,10 +166,9 @@ class _Printer:
             if self._is_each:
                 print_text(("" if self._is_first else "\n") + f"## {cell(name)}\n")
             emit(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV))
-            text = f"Summary of {summary.tool}: {NO_SAMPLES}."
-            print_text(
-                f"\n{text}" if self._form == MARKDOWN else text, file=sys.stderr if self._form == CSV else sys.stdout
-            )
+            for text in map(one_line, summary.texts):
+                is_markdown = self._form == MARKDOWN
+                print_text(f"\n{text}" if is_markdown else text, file=sys.stdout if is_markdown else sys.stderr)
         self._is_first = False
         sys.stdout.flush()
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import io
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import BinaryIO, Literal, TypedDict, Unpack
 
 from harness.base.units import MS_PER_S
-from harness.jtl.csv import NOT_UTF_8, lines_of
+from harness.jtl.csv import NOT_UTF_8, Records, RowReader, lines_of
+from harness.jtl.layout import Layout
 from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped, Sample
 
 ALL_REQUESTS = "requests"  # the label where a file does not name its requests
 _CUT, _DAMAGED = "cut off in the middle of a line", "damaged"
 # What reading a value of another type, size or depth than it must have raises.
-DAMAGES = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, csv.Error)
+DAMAGES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error)
 _ERROR_CODE_LEAST = 400
 # JMeter counts bytes in a whole number of 64 bits, and users in one of 32.
 _AMOUNTS_MOST: tuple[tuple[Literal["received_bytes", "sent_bytes", "users"], int], ...] = (
@@ -22,6 +24,8 @@ _AMOUNTS_MOST: tuple[tuple[Literal["received_bytes", "sent_bytes", "users"], int
 )  # fmt: skip
 # The powers of ten that whole time stamps since 1970 have: seconds, ms, µs, ns.
 _UNITS_PER_MS = {10: 1 / MS_PER_S, 13: 1, 16: 10**3, 19: 10**6}
+
+Row = dict[str, str]
 
 
 def each_row(
@@ -36,23 +40,56 @@ def each_row(
         line = raw.decode("utf-8", errors=NOT_UTF_8).rstrip("\r\n")
         if not line:
             continue
+        is_cut = not raw.endswith(b"\n")
         try:
             sample = read(line)
         except DAMAGES:
-            dropped.note(number, _DAMAGED if raw.endswith(b"\n") else _CUT)
+            dropped.note(number, _CUT if is_cut else _DAMAGED, is_cut=is_cut)
             continue
         if sample is not None:
             yield sample
 
 
-def fields_of(line: str) -> list[str]:
-    """Return the fields of a line of CSV; a quoted field of these tools never spans lines."""
-    return next(csv.reader([line], strict=True))
+def each_record(
+    stream: BinaryIO,
+    dropped: Dropped,
+    read: Callable[[Row], Sample | None],
+    columns: Sequence[str] = (),
+    delimiter: str = ",",
+) -> Iterator[Sample]:
+    """Yield the sample of each record of a table, whose quoted fields may span lines; see `each_row`.
+
+    Without `columns` the first record names them. These tools end each line: a record without that is cut off.
+    """
+    rows = RowReader("", dropped, Layout(tuple(columns)) if columns else None)
+    records = Records(lines_of(stream), dropped, rows, delimiter)
+    while (record := records.next()) is not None:
+        number, fields = record
+        if rows.layout is None:
+            rows.layout = Layout(tuple(fields))
+            continue
+        try:
+            if rows.is_last:
+                raise ValueError
+            sample = read(dict(zip(rows.layout.columns, fields, strict=True)))
+        except DAMAGES:
+            dropped.note(number, _CUT if rows.is_last else _DAMAGED, is_torn_end=rows.is_last)
+            continue
+        if sample is not None:
+            yield sample
+    # A killed JMeter tears the last row. These tools write at their end: there are more rows that are missing.
+    dropped.cut_count, dropped.torn_end_count = dropped.cut_count + dropped.torn_end_count, 0
 
 
-def header_of(stream: BinaryIO, delimiter: str = ",") -> list[str]:
-    """Return the column names in the first line."""
-    return stream.readline().decode("utf-8", errors=NOT_UTF_8).strip("\ufeff\r\n").split(delimiter)
+def rows_of(text: str) -> list[Row]:
+    """Return the rows of a whole table by its columns. ValueError for one that is cut off or damaged."""
+    if not text.endswith("\n"):
+        raise ValueError(_CUT)
+    try:
+        columns, *records = csv.reader(io.StringIO(text, newline=""), strict=True)
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
+    return [dict(zip(columns, record, strict=True)) for record in records if record]
 
 
 def ms_since_1970(text: str) -> float:
@@ -110,8 +147,3 @@ def sample_of(start_ms: float, elapsed_ms: float, label: str, code: str, **more:
         connect_ms=round(connect_ms) if more.get("connect_ms") is not None else None,
         error_count=0 if success else 1,
     )
-
-
-def by_name(columns: Sequence[str], fields: Iterable[str]) -> dict[str, str]:
-    """Return the fields of a row by column. ValueError when their number differs: the row is torn."""
-    return dict(zip(columns, fields, strict=True))

@@ -44,11 +44,17 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class ToolSummary:
-    """The summary that a tool printed: its rows, and `total` of all requests."""
+    """The summary that a tool printed: its rows, `total` of all requests, and what it hides, one sentence each."""
 
     tool: str
     total: SummaryRow
     rows: Sequence[SummaryRow] = ()
+    hides: Sequence[str] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Why there is no verdict, and what the summary hides."""
+        return (f"Summary of {self.tool}: {NO_SAMPLES}.", *self.hides)
 
 
 class NoSamplesError(UsageError):
