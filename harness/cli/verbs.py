@@ -68,6 +68,8 @@ VERBS = {
     "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
     "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
     "accept": Verb("accept", "record an intended change for the nightly", "decide"),
+    "list": Verb("list_runs", "list the newest runs: verdict, users, req/s, p95, errors", "show"),
+    "open": Verb("open_report", "show a report in the browser: the one written last", "show"),
     "report": Verb("report", "write a report again, of a run or an experiment; --merge", "show"),
     "experiment": Verb("experiment_report", "write the report of any experiment again", "show"),
     "site": Verb("site", "write all reports as a static HTML site", "show"),
@@ -114,7 +116,7 @@ _GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--k
 # They check everything before they get JMeter ready.
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
-_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
+_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui", "history")
 # Through lth and make their result is a page beside the runs.
 _SAVING = ("compare", "history")
 _NOT_SAVED = ("--output", "--format", "-o")
@@ -238,9 +240,9 @@ def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name
     resume = getattr(options, "resume", None)
     has_plan = getattr(options, "plan", name) or getattr(options, "curl", None)
     if name in _OF_ONE_PLAN and not has_plan and resume in (None, LAST):
-        from harness.base.project import default_plan  # here, because other verbs need no plan
+        from harness.base.project import current_project, default_plan  # here, because other verbs need no plan
 
-        options.plan = default_plan(options.home)
+        options.plan = default_plan(getattr(options, "home", None) or current_project().folder)
     if resume:
         _take_settings(options, parser, target, resume)
 
