@@ -17,6 +17,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_text
 from harness.cli.help_text import HelpFormatter, names_of_project
+from harness.cli.unknown_options import OneLineParser, refuse_jmeters
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
@@ -195,6 +196,9 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
     called = called_verb(arguments, program)
     _refuse_gone(called, program)
+    if program == LTH and (called.verb in LOADS or called.verb[:1] == "-" or called.verb == "jmeter"):
+        own = f"{LTH} {called.verb if called.verb in LOADS else 'run'}"
+        refuse_jmeters([called.verb, *called.arguments], own)
     name = _known(called.verb, called.arguments, program)
     target, first = _target(name, called.arguments, program)
     verb = VERBS.get(target) or DEVELOPMENT[target]
@@ -279,7 +283,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
     """Return the parser of a verb, which is called `name` here."""
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = argparse.ArgumentParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
+    parser = OneLineParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser
@@ -333,7 +337,7 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
     from harness.base.config import did_you_mean  # here, because no correct command needs it
 
     names = [*VERBS, *ALIASES]
-    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}there are: {', '.join(names)}")
+    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}lth help all lists them")
 
 
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
@@ -357,7 +361,10 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     if word == "help" or (not word and program != AGGREGATE):
         parser.print_help()
         raise SystemExit(0)
-    parser.parse_args([word] if word else [])
+    if word not in ("-h", "--help", "--version"):
+        what = f"{word}: an option without a verb" if word else "the verb is missing"
+        raise UsageError(what, f"such as {program} run -h; {program} -h lists the verbs")
+    parser.parse_args([word])
 
 
 def _verb_list(*, is_all: bool) -> str:
