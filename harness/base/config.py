@@ -63,6 +63,10 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
         bare = Path(name).stem
         if bare in there and Path(name).suffix in (".toml", ".jmx"):
             raise UsageError(f"{what}={name}: this is a file name", f"give the name only: {what}={bare}")
+        if Path(name).suffix == ".jmx":
+            beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
+            near = did_you_mean(Path(name).name, [other.name for other in beside])
+            raise UsageError(f"{name}: no such file", f"{near}give the path of a JMX or the name of a plan")
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )

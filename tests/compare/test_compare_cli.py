@@ -244,7 +244,7 @@ def test_make_saves_the_comparison(reports, home, monkeypatch):
 
 @pytest.mark.real
 def test_make_without_runs_names_its_variables():
-    command = ["make", "-C", str(ROOT), "--no-print-directory", "compare"]
+    command = ["make", "-C", str(ROOT), "--no-print-directory", "compare", "BASE=run-01_1"]
     assert "or BASE " in subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 

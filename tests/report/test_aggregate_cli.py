@@ -231,7 +231,7 @@ def test_help_teaches_with_examples():
         (("run-01_1",), "run-01_1: the verb is missing; do you mean: lth report run-01_1\n"),
         (
             ("tabel", "samples.jtl"),
-            "tabel: no such verb; did you mean table? there are: init, record, check, run, sweep",
+            "tabel: no such verb; did you mean table? lth help all lists them",
         ),
         (
             ("table", "run-01_1.md"),
