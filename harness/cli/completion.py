@@ -83,7 +83,7 @@ def markdown() -> str:
         "# Reference",
         "",
         "`lth VERB -h` explains a verb with examples. `make VERB A=b` is `lth VERB --a=b`: `USERS=50` is `--users=50`,",
-        "and `HTML=1` is `--html`. `scripts/VERB` and `aggregate.py VERB` are the same program.",
+        "and `HTML=1` is `--html`.",
         "",
     ]
     loads = [verb for verb in LOADS if verb in VERBS and verb not in ("check", "nightly")]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.command import Command
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.log import emit, print_text
+from harness.base.log import emit, print_page, print_text
 from harness.cli.options import take, take_argument
 from harness.compare import render as rendered
 from harness.compare.advice import next_steps
@@ -327,7 +327,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     if options.format == JSON:
         emit(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]))
     elif output is None:
-        print_text(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
+        print_page(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
     else:
         write_sweeps(stored_sweeps, analyses, [comparison], output, command)
         print_text("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))

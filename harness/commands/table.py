@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
-from harness.base.log import emit, print_text
+from harness.base.log import emit, print_page, print_text
 from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
@@ -164,7 +164,7 @@ class _Printer:
             emit(f"{json.dumps(summary_object(name, summary), ensure_ascii=False)}\n")
         else:
             if self._is_each:
-                print_text(("" if self._is_first else "\n") + f"## {cell(name)}\n")
+                print_page(("" if self._is_first else "\n") + f"## {cell(name)}\n")
             emit(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV))
             for text in map(one_line, summary.texts):
                 is_markdown = self._form == MARKDOWN
@@ -189,10 +189,10 @@ class _Printer:
 
     def _markdown(self, view: View) -> None:
         if self._is_each:
-            print_text(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
+            print_page(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
         draw = classic_table if self._layout == CLASSIC else group_table
         parts = [part for group in view.groups for part in parts_of(group)]
-        print_text(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
+        print_page(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
         for text in (*_footnotes(view), account_line(view.summary.account)):
             print_text(f"\n{text}")
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base import units
+from harness.base.log import spelled
 from harness.base.plain_text import one_line
 from harness.judge.result import TONES, Result, Tone
 from harness.judge.summary import RunSummary
@@ -62,7 +63,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         console.print(Text(note, style="dim"))
     account = account_line(view.summary.account)
     for text in (*view.remarks, *(warning.text for warning in view.summary.warnings), *filter(None, (account,))):
-        console.print(Text(one_line(text)))
+        console.print(Text(spelled(one_line(text))))
 
 
 def show_closing(console: Console, summary: RunSummary, report_path: str, compare_command: str = "") -> None:
@@ -90,7 +91,8 @@ def _print_lines(console: Console, lines: Iterable[ScreenLine]) -> None:
     """Print lines; they are wrapped between words in a terminal only: programs search the output line by line."""
     has_shapes = console.encoding.startswith("utf")
     for line in lines:
-        text = Text.assemble(*(part for part in line.parts if has_shapes or part[0] not in _SHAPES.values()))
+        parts = (part for part in line.parts if has_shapes or part[0] not in _SHAPES.values())
+        text = Text.assemble(*((spelled(part), style) for part, style in parts))
         if not (line.is_wrapped and console.is_terminal):
             console.print(text, soft_wrap=True)
             continue
