@@ -42,6 +42,7 @@ from harness.compare.sources import pasted_tables
 from harness.history.pin_files import runs_of_pins
 from harness.judge.result import NextStep
 from harness.kinds.trust.known import known, known_text
+from harness.kinds.trust.single_files import single_scatter
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
 from harness.plan.plan import thresholds_of
@@ -145,7 +146,8 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
         pattern = pattern_of_labels(options.label, (*baseline, *contender))
         baseline, contender = with_labels(pattern, baseline), with_labels(pattern, contender)
     results, others = ([found.result for found in side] for side in (baseline, contender))
-    comparison = compare(results, others, thresholds, options.anyway)
+    scatter = single_scatter(options.reports, results, others)
+    comparison = compare(results, others, thresholds, options.anyway, scatter)
     output = _output(options, baseline, contender)
     compared = Compared(
         command=_command(options, baseline, contender),

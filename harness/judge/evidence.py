@@ -20,6 +20,7 @@ from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SecondFigures
@@ -92,7 +93,7 @@ class Evidence:
     origin_s: int | None = None
     row_count: int = 0
     whole: LabelFigures | None = None
-    seconds: tuple[SecondFigures, ...] = ()
+    seconds: Sequence[SecondFigures] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
     untimed: Mapping[str, int] = field(default_factory=dict)
     closed: Mapping[str, int] = field(default_factory=dict)
@@ -117,7 +118,8 @@ class Evidence:
     @property
     def users_most(self) -> int | None:
         """The most users that were active in a second; None if not known."""
-        return max((one.active_users for one in self.seconds if one.active_users is not None), default=None)
+        users = (spell.value.active_users for spell in spells_of(self.seconds))
+        return max((known for known in users if known is not None), default=None)
 
     @property
     def missing_row_count(self) -> int:

@@ -29,7 +29,7 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
-from harness.metrics.timeline import SecondFigures, SecondSeries
+from harness.metrics.timeline import SecondFigures, SecondSeries, total
 from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED
@@ -86,7 +86,7 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     return find_window(spec, seconds, _drive_of(run))
 
 
-def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
+def _seconds_of(tally: SampleTally) -> Sequence[SecondFigures]:
     """Return the seconds of the load from its first one on; empty without a load, or with a span beyond any run."""
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     return [] if origin_s is None or span_s is None else tally.second_series.by_second(origin_s, span_s.last_s)
@@ -238,7 +238,7 @@ def _evidence(
         origin_s=origin_s,
         row_count=tally.row_count,
         whole=groups.whole.total if groups.whole else None,
-        seconds=tuple(seconds),
+        seconds=seconds,
         cut=tally.cut,
         untimed=tally.untimed,
         closed=tally.closed,
@@ -249,8 +249,7 @@ def _evidence(
 
 def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
     """Return the gaps of a run, without those that the users' `silences` explain as pauses of the plan."""
-    origin_s, seconds = origin_of(tally), _seconds_of(tally)
-    gaps = find_gaps(seconds) if seconds else ()
+    origin_s, gaps = origin_of(tally), find_gaps(_seconds_of(tally))
     if silences is None or origin_s is None:
         return gaps
 
@@ -273,7 +272,7 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
         return None
     begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
     first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
-    rates = (sum(second.sample_count for second in third) / length_s for third in (first, last))
+    rates = (total(third).sample_count / length_s for third in (first, last))
     return Thirds(length_s, average_ms(first), average_ms(last), *rates)
 
 
