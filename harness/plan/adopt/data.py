@@ -41,7 +41,7 @@ _OWN = "data/"
 class DataFile:
     """A file that a plan reads: its name relative to plans/, and where it is now (None for a sample).
 
-    `columns` are those of a CSV file; `text` is the content of a sample, and `left` a file that is there and not its own.
+    `columns` are those of a CSV file; `text` is the content of a sample, `left` a file that is there and not its own.
     """
 
     name: str
@@ -151,9 +151,9 @@ def _named(text: str, folders: Sequence[Path]) -> _Named:
     path = text.replace("\\", "/")
     last = PurePosixPath(path).name
     tails = (path, path.lstrip("/"), last) if path else ()
-    found = [path for folder in folders for tail in tails if (path := folder / tail).is_file()]
-    paths = [path for path in found if _is_of_plan(path, folders)]
-    left = next((path for path in found if not paths), None)
+    found = [file for folder in folders for tail in tails if (file := folder / tail).is_file()]
+    paths = [file for file in found if _is_of_plan(file, folders)]
+    left = next((file for file in found if not paths), None)
     return _Named(_UNSAFE.sub("-", last).strip("-."), paths, left)
 
 
