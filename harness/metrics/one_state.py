@@ -38,20 +38,22 @@ _EIGHTHS_RATIO = 100
 _HANGING_RATIO = 0.05
 # The users of a closed load are the same in this share of the seconds.
 _CONSTANT_RATIO = 0.9
+_DECIMALS_MORE = 2
 
 
 @dataclass(frozen=True)
 class WindowFigure:
     """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
 
-    `text` formats the number. A share counts samples of a kind among all, and differs by `least` or more; a count is a
-    number of samples. The cells are batches where they are few and have many samples, else seconds.
+    `text` formats the number, with so many decimals more than it usually has. A share counts samples of a kind among
+    all, and differs by `least` or more; a count is a number of samples. The cells are batches where they are few and
+    have many samples, else seconds.
     """
 
     name: str
     amounts: Sequence[float]
     weights: Sequence[float]
-    text: Callable[[float], str]
+    text: Callable[[float, int], str]
     is_share: bool = False
     is_count: bool = False
     is_batches: bool = False
@@ -72,7 +74,7 @@ class StateChange:
     def when(self, from_s: int = 0, cell_s: float = 1.0) -> str:
         """Return which values the number has, and when."""
         change = self.change
-        before, after = map(self.figure.text, (change.before, change.after))
+        before, after = _apart(self.figure.text, change.before, change.after)
 
         def second(cell: int) -> int:
             return round(from_s + cell * cell_s)
@@ -187,7 +189,7 @@ def figures_of(seconds: Sequence[SecondFigures]) -> tuple[WindowFigure, ...]:
         WindowFigure(
             "share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True
         ),
-        WindowFigure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
+        WindowFigure("throughput", counts, [1.0] * len(counts), _rate_text, is_count=True),
     )
 
 
@@ -228,17 +230,27 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
 
 
-def _ms_text(value_ms: float) -> str:
-    return f"{value_ms:.0f} ms"
+def _apart(text: Callable[[float, int], str], before: float, after: float) -> tuple[str, str]:
+    """Return two values as text, with as many decimals as they need to differ."""
+    texts = [(text(before, more), text(after, more)) for more in range(_DECIMALS_MORE + 1)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[0])
 
 
-def _share_text(share: float) -> str:
-    return f"{units.percent_text(share, 1)} %"
+def _ms_text(value_ms: float, more: int) -> str:
+    return f"{value_ms:.{more}f} ms"
 
 
-def _bytes_text(size_bytes: float) -> str:
-    return f"{size_bytes:,.0f} bytes"
+def _rate_text(rate_per_s: float, more: int) -> str:
+    return f"{rate_per_s:.{1 + more}f}/s"
 
 
-def _number_text(value: float) -> str:
-    return f"{value:.0f} requests"
+def _share_text(share: float, more: int) -> str:
+    return f"{units.percent_text(share, 1 + more)} %"
+
+
+def _bytes_text(size_bytes: float, more: int) -> str:
+    return f"{size_bytes:,.{more}f} bytes"
+
+
+def _number_text(value: float, more: int) -> str:
+    return f"{value:.{more}f} requests"
