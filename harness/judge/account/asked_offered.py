@@ -52,6 +52,8 @@ _CAUSES = {
 }
 _CAUSES_NAMED = 3
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+# With other users the system is in another state, and the part without them is left out of the window.
+_FOLLOW = ("read-counted", "one-state")
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
@@ -85,7 +87,7 @@ def measure(evidence: Evidence) -> Sides:
         sides = _of_arrivals(evidence)
     else:
         sides = _with_absent(evidence, _of_users(evidence))
-    return sides if sides.is_off else _with_unsent(evidence, sides)
+    return replace(sides, explains=_FOLLOW) if sides.is_off else _with_unsent(evidence, sides)
 
 
 def _with_unsent(evidence: Evidence, sides: Sides) -> Sides:
@@ -381,6 +383,7 @@ LINE = LineKind(
     since="1.2.0",
     title="asked = offered",
     concerns=(ReportPart.VERDICT, ReportPart.LOAD, ReportPart.GENERATORS),
+    hides=_FOLLOW,
     formerly=("left-out-arrivals", "absent-generator"),
     page=__doc__,
     measure=measure,
