@@ -42,7 +42,7 @@ def users_missing(load: GroupLoad, groups: Sequence[GroupCounts], each_s: float)
     levels, later_s = _levels(load), _SHIFT_S + math.ceil(LAST_REQUESTS * each_s)
     least = [math.floor(min(level) + _ROUNDING) for level in levels]
     asked = [min(least[max(0, at - _SHIFT_S) : at + later_s + 1]) for at in range(len(least))]
-    asked = [users if at + later_s < len(least) else 0 for at, users in enumerate(asked)]
+    asked = [users if _SHIFT_S <= at < len(least) - later_s else 0 for at, users in enumerate(asked)]
     first_s = next((at for at, level in enumerate(levels) if max(level) + _ROUNDING >= 1), 0)
     there = [0.0] * first_s + _by_second(groups, [group.alive_ms for group in groups])
     lacking = [
@@ -67,7 +67,9 @@ def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Missing:
     not_made = whole - sum(made)
     total = max(0.0, not_made - _DEVIATIONS * math.sqrt(whole))
     each_s = max(_PART_S, math.ceil(_ARRIVALS_LEAST * len(asked) / whole))
-    least = [min(asked[max(0, at - _SHIFT_S) : at + _SHIFT_S + 1]) for at in range(len(asked))]
+    around = [0.0] * _SHIFT_S
+    padded = [*around, *asked, *around]
+    least = [min(padded[at : at + 2 * _SHIFT_S + 1]) for at in range(len(asked))]
     parts = zip(chunks(least, each_s), chunks(_padded(made, len(least)), each_s), strict=True)
     lacking = [max(0.0, sum(some) - sum(real) - _DEVIATIONS * math.sqrt(sum(some))) for some, real in parts]
     if total >= sum(lacking):

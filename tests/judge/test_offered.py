@@ -21,6 +21,7 @@ from tests.support.factories import closed_load, record, sample, tally_of
 START_S = 1_700_000_000
 # 10 users for a minute, 40 within 20 s more and for a minute, and down to 20.
 STEPS = GroupLoad("Buy", (Stage(10, None, 10, 60), Stage(40, None, 20, 60), Stage(20, None, 10, 60)))
+STEPS_AT_ONCE = GroupLoad("Buy", (Stage(10, None, 0, 20), Stage(20, None, 0, 20)))
 RATES = GroupLoad("Visit", (Stage(None, 5.0, 10, 60), Stage(None, 20.0, 20, 60)))
 
 
@@ -42,6 +43,8 @@ def test_a_load_with_stages_that_follows_its_curve_lacks_nobody_however_it_is_sh
     for shift_s in (0, 1, 2):
         late = [0.0] * shift_s + curve(STEPS)
         assert users_missing(STEPS, [users(late)], 0.5).ratio == 0, shift_s
+    # Its users begin within the first second.
+    assert users_missing(STEPS_AT_ONCE, [users([4, *curve(STEPS_AT_ONCE)[1:]])], 0.5) == (0.0, "")
     # The last users of each level end before it does: each would pause beyond it.
     early = curve(STEPS, lambda at_s, level: level - 3 if 143 <= at_s < 150 or at_s >= 213 else level)
     assert users_missing(STEPS, [users(early)], 4.0).ratio == 0
@@ -73,6 +76,11 @@ def test_users_that_a_stage_lacks_are_counted_and_their_seconds_named(without, r
 def test_arrivals_that_scatter_are_not_missing(scale):
     made = [level * scale + (-1) ** at_s for at_s, level in enumerate(curve(RATES))]
     assert arrivals_missing(RATES, [arriving(made)]).ratio == 0
+
+
+def test_a_rate_that_begins_within_a_second_lacks_no_arrivals():
+    load = GroupLoad("Visit", (Stage(None, 1000.0, 0, 12),))
+    assert arrivals_missing(load, [arriving([100, *[1000] * 11, 900])]) == (0.0, "")
 
 
 @pytest.mark.parametrize(
