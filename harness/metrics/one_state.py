@@ -230,10 +230,10 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
 
 
-def _apart(text: Callable[[float, int], str], before: float, after: float) -> tuple[str, str]:
-    """Return two values as text, with as many decimals as they need to differ."""
-    texts = [(text(before, more), text(after, more)) for more in range(_DECIMALS_MORE + 1)]
-    return next((pair for pair in texts if pair[0] != pair[1]), texts[0])
+def _apart(text: Callable[[float, int], str], *values: float) -> tuple[str, ...]:
+    """Return values as text, with as many decimals as they need to differ."""
+    texts = [tuple(text(value, more) for value in values) for more in range(_DECIMALS_MORE + 1)]
+    return next((some for some in texts if len(set(some)) == len(values)), texts[0])
 
 
 def _ms_text(value_ms: float, more: int) -> str:
