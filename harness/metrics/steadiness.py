@@ -58,7 +58,7 @@ _CORRELATION_MOST = 0.95
 _LATER = 5
 _SIGNIFICANT = 2.5
 _NEIGHBOURS = 3
-_OUTLIER = 4.0
+_OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.03
 _MAD_TO_DEVIATION = 1.4826
 _END_BLOCKS_LEAST = 4
 _END_SECONDS = (5, 10)
@@ -212,13 +212,14 @@ def _change_at_end(logs: Sequence[float], width_s: float, is_open: bool) -> int 
 
 
 def _without_outliers(logs: Sequence[float]) -> list[float]:
-    """Return the series with single outliers replaced by the median of their neighbours."""
+    """Return the series with single outliers replaced by the median of their neighbours; many of them are its noise."""
     padded = [*logs[_NEIGHBOURS:0:-1], *logs, *logs[-2 : -_NEIGHBOURS - 2 : -1]]
     medians = [median(padded[index : index + 2 * _NEIGHBOURS + 1]) for index in range(len(logs))]
-    most = _OUTLIER * _MAD_TO_DEVIATION * median(abs(value - usual) for value, usual in zip(logs, medians, strict=True))
-    if most == 0:
+    away = [abs(value - usual) for value, usual in zip(logs, medians, strict=True)]
+    most = _OUTLIER * _MAD_TO_DEVIATION * median(away)
+    if most == 0 or sum(one > most for one in away) > _OUTLIERS_MOST_RATIO * len(logs):
         return list(logs)
-    return [usual if abs(value - usual) > most else value for value, usual in zip(logs, medians, strict=True)]
+    return [usual if one > most else value for value, usual, one in zip(logs, medians, away, strict=True)]
 
 
 def _best_level(logs: Sequence[float], *, is_interval: bool) -> FitLevel:
