@@ -4,8 +4,8 @@ A number is a ratio of two sums: elapsed time to samples, errors to samples, sam
 when each number is about the same in any part of a third or more. The parts differ when the greatest number of a third
 and the least differ by more than a limit, and by more than chance.
 
-What chance makes of an average or a rate is estimated from the series: `steadiness` looks for parts of another level,
-`slow_noise` for slow changes of any other shape. Shares (errors, slow samples, labels) are counts: `share_scan`.
+What chance makes of an average or a rate is estimated from the series itself: `noise_fit`. Shares (errors, slow
+samples, labels) are counts: `share_scan`.
 """
 
 from __future__ import annotations
@@ -99,9 +99,13 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Sta
     is_free = is_open or not _are_users_constant(seconds)
     cell_s = max(1, len(seconds) // _CELLS_MOST)
     average, *_ = figures = figures_of(seconds, cell_s)
-    memory_s = sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S / cell_s
+    memory_s = _mean_s(average) / cell_s
     found = (find_difference(figure, is_open=is_free, memory_s=memory_s) for figure in figures)
     return next((one for one in found if one), None)
+
+
+def _mean_s(average: WindowFigure) -> float:
+    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S
 
 
 def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
@@ -184,7 +188,8 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
     cell_s = max(1, len(seconds) // _CELLS_MOST)
-    return find_difference(figures_of(seconds, cell_s)[0], is_open=is_open or not _are_users_constant(seconds))
+    average, is_free = figures_of(seconds, cell_s)[0], is_open or not _are_users_constant(seconds)
+    return find_difference(average, is_open=is_free, memory_s=_mean_s(average) / cell_s)
 
 
 def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:

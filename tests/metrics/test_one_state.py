@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from harness.metrics.noise_fit import NoiseFit
 from harness.metrics.one_state import (
     StateChange,
     WindowFigure,
@@ -17,7 +18,6 @@ from harness.metrics.one_state import (
     window_difference,
 )
 from harness.metrics.share_scan import share_ratio
-from harness.metrics.slow_noise import slow_ratio
 from harness.metrics.steadiness import WindowChange
 from harness.metrics.timeline import SecondFigures
 
@@ -100,8 +100,8 @@ def test_less_than_a_hundredth_more_errors_is_one_state():
 
 
 def test_a_series_without_noise_and_one_that_only_varies_slowly():
-    assert slow_ratio([1.0] * 60) == 0
-    assert slow_ratio([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]) > 100
+    assert NoiseFit([1.0] * 60).slow_ratio() == 0
+    assert NoiseFit([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]).slow_ratio() > 100
 
 
 def test_a_figure_without_samples_has_no_difference():
