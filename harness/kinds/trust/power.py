@@ -7,9 +7,10 @@ pairs reduce the rest. The difference of a pair has twice the variance of a run.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from statistics import NormalDist, mean, stdev
+from statistics import NormalDist
 
 from harness.base import units
 from harness.metrics.shift import CONFIDENCE, POWER
@@ -85,20 +86,21 @@ def slow_power(change: float, deviation: float, slow: float, share: float, pairs
     `deviation` is that of the other runs. The limit of the test is the one with which 80 % of tests without slow runs
     find what is stated for them.
     """
-    chance = Random(1)
+    chance, unit = Random(1), math.sqrt(2) * deviation
+    stated, plain, mixed = DEVIATIONS_FOUND[pairs] * unit, [], []
+    for _ in range(_DRAWS):
+        noise = [unit * chance.gauss(0.0, 1.0) for _ in range(pairs)]
+        slower = [slow * ((chance.random() < share) - (chance.random() < share)) for _ in range(pairs)]
+        plain.append(_signal(noise, stated))
+        mixed.append(_signal([one + other for one, other in zip(noise, slower, strict=True)], change))
+    limit = sorted(plain)[round((1 - POWER) * _DRAWS)]
+    return sum(one >= limit for one in mixed) / _DRAWS
 
-    def drawn(shift: float, slow_share: float) -> float:
-        values = [
-            shift
-            + math.sqrt(2) * deviation * chance.gauss(0.0, 1.0)
-            + slow * ((chance.random() < slow_share) - (chance.random() < slow_share))
-            for _ in range(pairs)
-        ]
-        return mean(values) / stdev(values)
 
-    stated = DEVIATIONS_FOUND[pairs] * math.sqrt(2) * deviation
-    limit = sorted(drawn(stated, 0.0) for _ in range(_DRAWS))[round((1 - POWER) * _DRAWS)]
-    return sum(drawn(change, share) > limit for _ in range(_DRAWS)) / _DRAWS
+def _signal(differences: Sequence[float], change: float) -> float:
+    """Return a change plus the mean of differences, in standard deviations of these."""
+    mean = sum(differences) / len(differences)
+    return (change + mean) / math.sqrt(sum((one - mean) ** 2 for one in differences) / (len(differences) - 1))
 
 
 def false_alarms(total: float, known: float, threshold: float) -> float:

@@ -73,7 +73,7 @@ def test_a_quiet_benchmark_sees_the_change_with_few_short_runs_and_names_the_thr
 
 def test_a_slow_start_is_named_and_starts_that_belong_together_are_not():
     slow = outcome([*QUIET, (100.2, 100.3), (112.0, 111.5)])
-    why = "start 6 differs from the others by 11.4 %; with one such start in 6, 8 pairs find 13.4 % in 82 % of tests"
+    why = "start 6 differs from the others by 11.4 %; with one such start in 6, 8 pairs find 13.4 % in 81 % of tests"
     assert slow.metrics[0].outlier == why
     assert all(one.outlier.startswith(why[:40]) for one in slow.metrics if one.metric.is_time)
     assert f"Slow starts or heavy tails: average: {why}." in trust_report(slow, "")
