@@ -44,9 +44,9 @@ def too_exact(text: str) -> list[str]:
             most = 0 if half >= 10 else 1
             cells = [cell.strip() for cell in line.split("|")]
             changes = [cell for cell in cells if _SIGNED.match(cell)] if len(cells) > 3 else []
-            if any(decimals(end) > most for end in ends):
-                found.append(line)
-            elif len(changes) == 1 and decimals(changes[0].removesuffix(" %")) > most:
+            if any(decimals(end) > most for end in ends) or (
+                len(changes) == 1 and decimals(changes[0].removesuffix(" %")) > most
+            ):
                 found.append(line)
     return found
 
