@@ -205,10 +205,12 @@ class GeneratedPlan:
         self._count += 1
         kind = self._any(*_KINDS)
         end = f"{kind}/{self._count}"
+        # JMeter sends no request whose URL has braces: of a variable that is not set.
+        a, b, word = (f"${{__urlencode(${{{name}}})}}" for name in ("a", "b_1", "word"))
         path = self._any(
-            f"/{end}", f"/{end}", end, f"${{ctx}}/{end}", f"${{empty}}{end}", f"${{base}}/{end}", f"/{end}/${{a}}",
-            f"http://127.0.0.1:{PORT}/{end}", f"${{ctx}}${{empty}}/{end}?w=${{word}}",
-            f"/{end}?a=${{a}}&b=${{b_1}}&x=${{__P(x)}}&y=${{__P(y,d)}}&z=${{__property(z)}}",
+            f"/{end}", f"/{end}", end, f"${{ctx}}/{end}", f"${{empty}}{end}", f"${{base}}/{end}", f"/{end}/{a}",
+            f"http://127.0.0.1:{PORT}/{end}", f"${{ctx}}${{empty}}/{end}?w={word}",
+            f"/{end}?a={a}&b={b}&x=${{__P(x)}}&y=${{__P(y,d)}}&z=${{__property(z)}}",
         )  # fmt: skip
         method = self._any("GET", "GET", "POST", "PUT", "DELETE")
         sent = self._any('{"a": "${a}", "n": "${count}"}', "${b}", "${c_matchNr}${number}", "plain é")
