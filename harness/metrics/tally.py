@@ -204,7 +204,7 @@ class SampleTally:
             return key
         self.add_code((label, code, is_transaction), sample_count, error_count)
         if error_count:
-            cause = cause_of(failure, message)
+            cause = cause_of(failure, message, code)
             self.add_kind(ErrorKey(label, code, cause.text), error_count, start_ms, start_ms, cause.example)
         if key.group in (LOAD, ONCE):
             second_series = self.transactions if is_transaction else self.requests

@@ -83,7 +83,9 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     if not has_loads:
         findings += _load_groups(plan, nodes)
         findings += _load_numbers(nodes, variables)
-    findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
+    has_http = any(HTTP_SAMPLER.fullmatch(node.kind) for node in nodes)
+    needless = (*(LOAD_KNOBS if has_loads else ()), *(() if has_http else _TARGET_KNOBS))
+    findings += _reads(plan, [knob for knob in KNOBS if knob not in needless])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
     findings += not_runnable(plan, plugins)

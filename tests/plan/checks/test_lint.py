@@ -331,3 +331,9 @@ def test_the_open_model_needs_one_load_group(save: Save) -> None:
 def test_every_included_plan_passes_the_linter(name: str) -> None:
     shipped = load_plan(ROOT / "plans", name)
     assert lint(shipped.jmx_path, has_loads=bool(shipped.load.loads)) == ()
+
+
+def test_a_plan_without_http_needs_no_properties_of_a_target(save: Save) -> None:
+    text = plan('<JDBCSampler testname="Query"/><hashTree/>')
+    found = [one for one in lint(save(text)) if one.rule is Rule.UNREAD_PROPERTY]
+    assert not any(name in one.what for one in found for name in ("host", "port", "scheme", "base_path", "--target"))
