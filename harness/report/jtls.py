@@ -86,7 +86,8 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
         what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
         raise UsageError(what, "omit --strict to count the others")
     if tally.first_ms is None:
-        why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
+        first = replace(dropped, first=dropped.first[:1]).first_text
+        why = f" ({units.plural(dropped.count, 'record')} dropped, the first: {first})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
     span_ms = tally.span_ms(GROUPS)
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
