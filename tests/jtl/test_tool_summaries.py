@@ -87,8 +87,9 @@ def test_compare_says_what_a_summary_hides(capsys):
     assert "12 of 44 came after --timeout" in capsys.readouterr().out
 
 
-def test_times_of_no_response_are_unknown_and_not_0(capsys):
-    total, _, _ = summary_of(capsys, "wrk-4.1.0-all-reset.txt")
+@pytest.mark.parametrize("name", ["wrk-4.1.0-all-reset.txt", "hey-0.1.5-refused.txt"])
+def test_times_of_no_response_are_unknown_and_not_0(capsys, name):
+    total, _, _ = summary_of(capsys, name)
     assert (total["average_ms"], total["max_ms"], total["percentiles_ms"]) == (None, None, {})
 
 
