@@ -1,6 +1,6 @@
 """Warns that labels look alike in a table.
 
-Seen: labels differ only in blanks, tabs or line breaks, which tables show as one blank.
+Seen: labels differ only in blanks.
 """
 
 from __future__ import annotations
