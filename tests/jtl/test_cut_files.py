@@ -15,7 +15,7 @@ from tests.support.tool_files import TOOL_FILES, text_of
 from tests.support.xml_jtls import END, HEAD, element
 
 # Formats repeat themselves: more than this shows nothing new. Summaries are shorter.
-BYTES_MOST = 6_000
+BYTES_MOST = 3_000
 ROW = '{},12,"Pay, ""{}""",200,OK,Users 1-1,text,{},"expected\n1",500,100,1,1,http://a/,10,0,7\n'
 COLUMNS = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
@@ -87,6 +87,7 @@ def test_there_is_a_sample_file_of_every_reader() -> None:
     assert {reader.name for reader in READERS} | {SUMMARY} == kinds
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_is_cut_somewhere_is_read_up_to_there_or_refused(name) -> None:
     check(name, few_cuts(len(sample_file(name))))
