@@ -165,7 +165,8 @@ SUMMARIES = tuple(
 
 def refuse_summary(stream: BinaryIO, name: str) -> NoReturn:
     """Raise NoSamplesError with the numbers of a file of the kind SUMMARY; UsageError when it is damaged."""
-    from harness.jtl.tools.summary import NoSamplesError  # imported late: few files need it
+    from harness.jtl.tools.rows import DAMAGES  # imported late: few files need it
+    from harness.jtl.tools.summary import NoSamplesError
 
     text = stream.read(_SUMMARY_MAX_BYTES)
     read = next(read for recognises, read in SUMMARIES if recognises(_beginning(text)))
@@ -173,7 +174,7 @@ def refuse_summary(stream: BinaryIO, name: str) -> NoReturn:
         summary = read(_beginning(text).decode("utf-8", errors="replace"))
     except UsageError as error:
         raise UsageError(f"{name}: {error.what}", error.todo) from None
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+    except DAMAGES:
         raise UsageError(f"{name}: a damaged summary of another tool", "write it again") from None
     raise NoSamplesError(name, summary)
 

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import BinaryIO, TypedDict, Unpack
+from typing import BinaryIO, Literal, TypedDict, Unpack
 
 from harness.base.units import MS_PER_S
 from harness.jtl.csv import NOT_UTF_8, Records, RowReader, lines_of
@@ -15,14 +15,17 @@ from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, Dropped, Sample
 
 ALL_REQUESTS = "requests"  # the label where a file does not name its requests
 _CUT, _DAMAGED = "cut off in the middle of a line", "damaged"
+# What reading a value of another type, size or depth than it must have raises.
+DAMAGES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error)
 _ERROR_CODE_LEAST = 400
+# JMeter counts bytes in a whole number of 64 bits, and users in one of 32.
+_AMOUNTS_MOST: tuple[tuple[Literal["received_bytes", "sent_bytes", "users"], int], ...] = (
+    ("received_bytes", 2**63 - 1), ("sent_bytes", 2**63 - 1), ("users", 2**31 - 1)
+)  # fmt: skip
 # The powers of ten that whole time stamps since 1970 have: seconds, ms, µs, ns.
 _UNITS_PER_MS = {10: 1 / MS_PER_S, 13: 1, 16: 10**3, 19: 10**6}
 
-
 Row = dict[str, str]
-# What a function that reads a line or a row raises when that is damaged.
-_ERRORS = (ValueError, LookupError, TypeError, OverflowError, AttributeError, RecursionError)
 
 
 def each_row(
@@ -35,7 +38,7 @@ def each_row(
 ) -> Iterator[Sample]:
     """Yield the sample of each line of a stream that begins with the line `first_line` of its file.
 
-    `read` returns None for a line without a sample, and raises one of _ERRORS for one that is damaged; that is noted in
+    `read` returns None for a line without a sample, and raises one of DAMAGES for one that is damaged; that is noted in
     `dropped`. A last line that the tool did not end is cut off, unless it `ends_itself`, as JSON does.
     """
     for number, raw in enumerate(lines_of(stream), first_line):
@@ -45,7 +48,7 @@ def each_row(
         sample, is_cut, is_damaged = None, not raw.endswith(b"\n"), False
         try:
             sample = read(line)
-        except _ERRORS:
+        except DAMAGES:
             is_damaged = True
         if is_damaged or (is_cut and (sample is None or not ends_itself)):
             dropped.note(number, _CUT if is_cut else _DAMAGED, is_cut=is_cut)
@@ -75,7 +78,7 @@ def each_record(
             if rows.is_last:
                 raise ValueError
             sample = read(dict(zip(rows.layout.columns, fields, strict=True)))
-        except _ERRORS:
+        except DAMAGES:
             dropped.note(number, _CUT if rows.is_last else _DAMAGED, is_torn_end=rows.is_last)
             continue
         if sample is not None:
@@ -116,15 +119,22 @@ class Details(TypedDict, total=False):
 
 
 def sample_of(start_ms: float, elapsed_ms: float, label: str, code: str, **more: Unpack[Details]) -> Sample:
-    """Return a sample with times rounded to whole ms, as JMeter has them. ValueError for an impossible time.
+    """Return a sample with times rounded to whole ms, as JMeter has them. One of DAMAGES for an impossible value.
 
     Without `success` a request succeeded that has a response with a code below 400.
     """
     success, message = more.get("success"), more.get("message", "")
-    latency_ms, connect_ms = more.get("latency_ms"), more.get("connect_ms")
+    latency_ms, connect_ms = more.get("latency_ms") or 0, more.get("connect_ms") or 0
     start, elapsed = round(start_ms), round(elapsed_ms)
     if not (0 <= start <= START_MAX_MS and 0 <= elapsed <= ELAPSED_MAX_MS):
         raise ValueError(f"{start_ms} {elapsed_ms}")
+    if not (0 <= latency_ms <= ELAPSED_MAX_MS and 0 <= connect_ms <= ELAPSED_MAX_MS):
+        raise ValueError(f"{latency_ms} {connect_ms}")
+    for name, most in _AMOUNTS_MOST:
+        if not 0 <= (more.get(name) or 0) <= most:
+            raise ValueError(name)
+    if not all(isinstance(text, str) for text in (label, code, message, more.get("thread_name", ""))):
+        raise TypeError(label)
     if success is None:
         success = not message and 0 < int(code) < _ERROR_CODE_LEAST
     return Sample(
@@ -139,7 +149,7 @@ def sample_of(start_ms: float, elapsed_ms: float, label: str, code: str, **more:
         received_bytes=more.get("received_bytes"),
         sent_bytes=more.get("sent_bytes"),
         all_threads=more.get("users"),
-        latency_ms=None if latency_ms is None else round(latency_ms),
-        connect_ms=None if connect_ms is None else round(connect_ms),
+        latency_ms=round(latency_ms) if more.get("latency_ms") is not None else None,
+        connect_ms=round(connect_ms) if more.get("connect_ms") is not None else None,
         error_count=0 if success else 1,
     )

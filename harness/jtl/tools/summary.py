@@ -9,6 +9,7 @@ from harness.base.errors import UsageError
 
 # As in harness/metrics/figures.py, which no reader imports.
 TOTAL = "TOTAL"
+_MOST = 1e15
 NO_SAMPLES = "no verdict: this file has no samples"
 
 
@@ -25,6 +26,15 @@ class SummaryRow:
     max_ms: float | None = None
     rate_per_s: float | None = None
     received_bytes_per_s: float | None = None
+
+    def __post_init__(self) -> None:
+        """Raise a ValueError or TypeError for what is no number of a summary."""
+        counts, times = (self.sample_count, self.error_count), (self.average_ms, self.min_ms, self.max_ms)
+        values = (*counts, *times, self.rate_per_s, self.received_bytes_per_s, *self.percentiles_ms.values())
+        if not all(value is None or (0 <= value <= _MOST and not isinstance(value, bool)) for value in values):
+            raise ValueError(self.label)
+        if not all(0 <= float(percent) <= 100 for percent in self.percentiles_ms):
+            raise ValueError(self.label)
 
     @property
     def error_ratio(self) -> float | None:
