@@ -23,6 +23,7 @@ from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.plan.goal import Goal
     from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
@@ -34,7 +35,8 @@ _SECONDS = range(10**9, 10**10)
 class Counting:
     """How bare JTLs are read and counted; `columns` are those of files without a header line.
 
-    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report.
+    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report. `goal` is
+    judged.
     """
 
     window: WindowSpec = WHOLE
@@ -45,6 +47,7 @@ class Counting:
     with_batches: bool = False
     run: RunRecord | None = None
     with_timeline: bool = True
+    goal: Goal | None = None
 
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
@@ -116,6 +119,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         with_timeline=counting.with_timeline,
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
+        goal=counting.goal,
     )
     return summarise(tally, _name_of(tally), options=options)
 
