@@ -135,6 +135,7 @@ OPTIONS = {
         else Option("goal: at most this share of failed samples, such as 1%%", "PERCENT", of=RUN)
         for metric in option_metrics()
     },
+    "goal/results": Option("fail when the results miss one: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g"),
     "stop": Option(
         "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,
     ),

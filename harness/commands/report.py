@@ -25,9 +25,11 @@ examples:
   lth report killbill-stripe/run-01_1 --html                     also as one HTML file, run-01_1.html
   lth report --merge gen1/run-01_1 gen2/run-01_1                 merges the runs of independent load generators
   lth report results.json --into reports/shop/run-01_1           makes a run of a JTL, or of the samples of another tool
+  lth report results.jtl --into reports/shop/run-01_2 --goal 'p95<500'   judges it, exit code 1 if the goal is missed
   lth report --merge eu=gen1/run-01_1 us=gen2/run-01_1               with a name for each of them
 
-exit codes: 0 success; 2 wrong use; 3 the run has no samples, with --sure also: its verdict is not VALID.
+exit codes: 0 success; 1 with --goal: one is missed; 2 wrong use; 3 the run has no samples, with --goal also: it is
+INVALID, with --sure also: its verdict is not VALID.
 """
 
 
@@ -36,13 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
-    take(parser, "merge into html plan/filter sure reports")
+    take(parser, "merge into html plan/filter goal/results sure reports")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the report and return the exit code."""
     if options.merge or options.into:
         return _merge(options)
+    if options.goal is not None:
+        todo = f"judge another one: lth table {options.run[0]} --goal='{options.goal}'"
+        raise UsageError("--goal: a run has the goals of its plan", todo)
     if len(options.run) > 1:
         raise UsageError(f"{options.run[1]}: a report covers one run", "name one, or merge them with --merge")
     name = options.run[0]
@@ -67,12 +72,14 @@ def _merge(options: argparse.Namespace) -> int:
     """Merge the runs, print the result and return the exit code."""
     from rich.console import Console  # deferred, as below: the report of one run prints a line
 
+    from harness.plan.goal_input import parse_goal
     from harness.report.merge_files import merge
     from harness.report.screen import show_closing
 
     for name in options.run:
         refuse_stored(name)
-    merged = merge(options.run, options.reports.resolve(), options.into)
+    goal = parse_goal(options.goal, "--goal") if options.goal is not None else None
+    merged = merge(options.run, options.reports.resolve(), options.into, goal)
     show_closing(Console(), merged.summary, os.path.relpath(merged.directory.report))
     return _ended(options, merged.directory, merged.summary)
 
@@ -83,5 +90,7 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
         from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
 
         print_text(page_line(write_run_page(directory, ensure_charts())))
-    is_bad = summary.group(LOAD) is None or (options.sure and not summary.verdict.is_valid)
-    return EXIT_INVALID if is_bad else EXIT_OK
+    verdict = summary.verdict
+    if options.goal is not None:
+        return verdict.exit_code_if(sure=options.sure)
+    return EXIT_INVALID if summary.group(LOAD) is None or (options.sure and not verdict.is_valid) else EXIT_OK

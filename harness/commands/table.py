@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
 from harness.base.log import emit, print_page, print_text
@@ -35,6 +35,10 @@ from harness.report.selection import Selection, View, parse_pattern
 from harness.report.tables import cell, classic_table, group_table, parts_of, titled_tables
 from harness.report.tool_summaries import differences, summary_object, summary_table, without_summaries
 
+if TYPE_CHECKING:
+    from harness.judge.summary import RunSummary
+    from harness.plan.goal import Goal
+
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
 _EPILOG = """\
@@ -50,14 +54,15 @@ examples:
   lth table samples.jtl --format json | jq .groups[0].total.percentiles_ms
   lth table samples.jtl --format csv > figures.csv
   lth table s3://bucket/prefix/…/samples.jtl.zst                     streamed from S3
+  lth table samples.jtl --goal 'p95<500, errors<1%'       exit code 1 if a goal is missed
   lth table samples.jtl --sure                            exit code 3 unless the verdict is VALID
 
 Times are in milliseconds. Percentiles are exact and follow JMeter's Aggregate Report. setUp and tearDown thread groups
 have separate tables; the window applies to the main load only. Warnings are printed below the table, or on standard
 error with csv, json and jsonl. docs/format.md defines every column and key.
 
-exit codes: 0 success; 2 wrong use or an unreadable file (with --each the other files are still printed); 3 with --sure:
-a verdict is not VALID.
+exit codes: 0 success; 1 with --goal: one is missed; 2 wrong use or an unreadable file (with --each the other files are
+still printed); 3 with --goal: the results are INVALID, with --sure also: a verdict is not VALID.
 """
 
 
@@ -70,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("input options")
     take(reading, "each window percentiles transactions columns strict")
     output = parser.add_argument_group("output options")
-    take(output, "layout format/table sort label only sure")
+    take(output, "layout format/table sort label only goal/results sure")
 
 
 # Printed for a run's own samples, because the report of the run starts with other values.
@@ -90,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
         columns=tuple(name.strip() for name in options.columns.split(",")) if options.columns is not None else None,
         strict=options.strict,
         with_timeline=False,
+        goal=_goal_of(options),
     )
     selection = Selection(
         pattern=parse_pattern(options.label) if options.label is not None else None,
@@ -108,14 +114,16 @@ def run(options: argparse.Namespace) -> int:
                     summary = summary_of_jtls(samples, replace(counting, run=record))
                 except NoSamplesError as error:
                     printer.add_summary(error.name, error.summary)
-                    code = code or (EXIT_INVALID if options.sure else EXIT_OK)  # nobody judged what it is made of
+                    code = code or (
+                        EXIT_INVALID if options.sure or options.goal else EXIT_OK
+                    )  # nobody judged what it is made of
                     continue
                 view = selection.view(summary, run[0].name if options.each else summary.source)
-                view = replace(view, remarks=(*view.remarks, *differences(tools, summary)))
+                view = replace(view, remarks=(*view.remarks, *differences(tools, summary), *_goals(options, summary)))
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
-                if options.sure and not summary.verdict.is_valid:
-                    code = code or EXIT_INVALID
+                if options.sure or options.goal:
+                    code = code or summary.verdict.exit_code_if(sure=options.sure)
                 if is_reader_gone():
                     return code
         except UsageError as error:
@@ -125,6 +133,23 @@ def run(options: argparse.Namespace) -> int:
             code = EXIT_USAGE
     printer.end()
     return code
+
+
+def _goal_of(options: argparse.Namespace) -> Goal | None:
+    if options.goal is None:
+        return None
+    from harness.plan.goal_input import parse_goal  # deferred: few tables have a goal
+
+    return parse_goal(options.goal, "--goal")
+
+
+def _goals(options: argparse.Namespace, summary: RunSummary) -> list[str]:
+    """Return a sentence for each goal that was given."""
+    if options.goal is None:
+        return []
+    met, missed = summary.verdict.goals_met, summary.verdict.goals_missed
+    texts = [*(f"Goal missed: {text}." for text in missed), *(f"Goal met: {text}." for text in met)]
+    return texts or [f"No goal was judged: the results are {summary.verdict.state}."]
 
 
 class _Printer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -46,11 +47,16 @@ READ_COLUMNS = (
 WHOLE_COLUMNS = (
     "timeStamp", "elapsed", "bytes", "sentBytes", "allThreads", "Latency", "Connect", "SampleCount", "ErrorCount",
 )  # fmt: skip
-# The formats that JMeter itself tries for jmeter.save.saveservice.timestamp_format.
+# The formats that JMeter itself tries for jmeter.save.saveservice.timestamp_format, and one with the day first, which
+# no other is taken for. ISO 8601 is read besides. Others are ambiguous: 3/4/2026 is in March or April.
 _DATE_FORMS = (
     "%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S", "%m/%d/%y %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S",
 )  # fmt: skip
+_DATES_READ = "2026-01-31T23:59:59.999Z, 2026/01/31 23:59:59.999, 31.01.2026 23:59:59 or 01/31/26 23:59:59"
 _LONG_DIGITS = len(str(LONG_MAX))
+NAME_A_JTL = "name a JTL that JMeter wrote, or a file of another tool in docs/other-tools.md"
+_HEADER_REMEDY = "run again with jmeter.save.saveservice.timestamp_format=ms and JMeter's default columns"
 # So many numbers of a file are remembered.
 _NUMBERS_MAX = 50_000
 TRUTHS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
@@ -180,10 +186,16 @@ class Layout:
 def assumed_layout(fields: Sequence[str], where: str) -> Layout:
     """Return JMeter's default layout for the first record of a file without a header line. UsageError for another."""
     names = _HEADERLESS.get(len(fields))
-    if names is None or not WHOLE.fullmatch(fields[0]):
-        todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
-        raise UsageError(f"{where}: not a CSV JTL with known columns: no header line", todo)
-    return Layout.of(names.split(","), where)
+    if names is not None and WHOLE.fullmatch(fields[0]):
+        return Layout.of(names.split(","), where)
+    if len(set(fields) & set(READ_COLUMNS)) >= len(_NEEDED):
+        lacking = ", ".join(name for name in _NEEDED if name not in fields)
+        raise UsageError(f"{where}: its header line has no column {lacking}", _HEADER_REMEDY)
+    if len(fields) == 1 or not WHOLE.fullmatch(fields[0]):
+        begins = f"it begins with {_shown(fields[0])}"
+        raise UsageError(f"{where}: not a CSV JTL: {begins}", NAME_A_JTL)
+    todo = f"give its columns: --columns timeStamp,elapsed,… ({units.plural(len(fields), 'field')} a line)"
+    raise UsageError(f"{where}: not a CSV JTL with known columns: no header line", todo)
 
 
 class _Numbers(dict[str, int]):
@@ -242,14 +254,19 @@ def _shown(text: str) -> str:
 
 
 def _instant_ms(text: str) -> int:
-    """Return a time stamp in ms since 1970, from a number or a date of timestamp_format, taken as UTC."""
+    """Return a time stamp in ms since 1970, from a number or a date; one without a time zone is taken as UTC."""
     try:
         return whole_number(text)
     except ValueError:
         pass
-    for form in _DATE_FORMS if text.isascii() else ():
-        try:
-            return round(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * units.MS_PER_S)
-        except ValueError:
-            continue
-    raise ValueError(f"timeStamp {_shown(text)} is neither a whole number nor a date")
+    moment: datetime | None = None
+    if text.isascii() and "T" in text:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+    for form in _DATE_FORMS if text.isascii() and moment is None else ():
+        with suppress(ValueError):
+            moment = datetime.strptime(text, form)
+            break
+    if moment is None:
+        raise ValueError(f"timeStamp {_shown(text)} is neither a whole number nor a date as {_DATES_READ}")
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * units.MS_PER_S)

@@ -36,6 +36,7 @@ _ENDS_OF_FILE = frozenset(
     expat.errors.codes[getattr(expat.errors, f"XML_ERROR_{name}")]
     for name in ("NO_ELEMENTS", "UNCLOSED_TOKEN", "PARTIAL_CHAR", "UNCLOSED_CDATA_SECTION")
 )
+_NO_END = f"the file ends without </{ROOT_TAG}>: JMeter was killed, or still writes"
 _CUT_OFF = "torn sample: the file ends in it"
 
 
@@ -160,6 +161,8 @@ class _Reader:
         if rest.startswith(b"<") and not rest.startswith(b"</") and self._elements.counts_here():
             line = parser.ErrorLineNumber + self._elements.lines_before
             self._elements.dropped.note(line, _CUT_OFF, is_torn_end=True)
+        elif self._elements.has_root and not self._elements.open and not rest.startswith(b"</"):
+            self._elements.dropped.note(0, _NO_END, is_cut=True)
 
     def _tear(self, index: int, line: int, reason: str) -> None:
         # The offset is the end of the well-formed part, or the malformed tag: then the search resumes within it.

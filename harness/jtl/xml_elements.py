@@ -70,6 +70,7 @@ class Elements:
         self.lines_before = 0  # offset of the current parser's line numbers
         self.top_column: int | None = None
         self.is_one_line = False  # then indentation is no evidence
+        self.has_root = False
         self._name = name
         self._root_line = 0
         self._is_indented: bool | None = None  # as JMeter writes it; None: unknown so far
@@ -126,7 +127,7 @@ class Elements:
 
     def _start_outside(self, tag: str) -> None:
         if tag == ROOT_TAG:
-            self._root_line = self._line()
+            self._root_line, self.has_root = self._line(), True
         elif not self._root_line:
             raise UsageError(f"{self._name}: XML, but not a JTL: it begins with <{tag}>", "name a JTL")
         else:

@@ -25,6 +25,7 @@ from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SecondFigures
 from harness.metrics.window import Window
+from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
 from harness.run.record import RunRecord
 from harness.run.telemetry.clock_steps import ClockStep, watches_clock
@@ -66,7 +67,8 @@ class Evidence:
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
     from `origin_s` on. `labels` are the labels of `load`, `sent` those of all rows. `cut` are the rows of
     transactions that the end of their user cut, `untimed` those of transactions without a time, `closed` the requests
-    that JMeter closed at the end of an open load, by label: no table has them.
+    that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are goals for these
+    results, in place of the run's own.
     """
 
     run: RunRecord | None
@@ -99,6 +101,12 @@ class Evidence:
     closed: Mapping[str, int] = field(default_factory=dict)
     labels: tuple[LabelFigures, ...] = ()
     sent: frozenset[str] = frozenset()
+    given_goal: Goal | None = None
+
+    @property
+    def goal(self) -> Goal:
+        """The goals that were given for these results, else those of the run."""
+        return self.given_goal or (self.run.goal if self.run else Goal())
 
     @property
     def is_failed(self) -> bool:

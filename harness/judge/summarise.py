@@ -31,6 +31,7 @@ from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
 from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.plan.goal import Goal
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED
 from harness.run.record import RunRecord
@@ -50,7 +51,7 @@ class SummaryOptions:
     `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
     whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
     are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
-    `jobs` are those of the run.
+    `jobs` are those of the run. `goal` is judged in place of the run's own.
     """
 
     window: Window | None = None
@@ -62,6 +63,7 @@ class SummaryOptions:
     loads: Sequence[LoadTally] = ()
     silences: Silences | None = None
     jobs: Sequence[FoundJob] = ()
+    goal: Goal | None = None
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -243,6 +245,7 @@ def _evidence(
         untimed=tally.untimed,
         closed=tally.closed,
         labels=groups.load.counted if groups.load else (),
+        given_goal=options.goal,
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 

@@ -17,7 +17,6 @@ from harness.judge.jobs import goals_of_jobs, reasons_of_jobs
 from harness.judge.warnings import RunWarning, Severity, distinct
 from harness.metrics.figures import ErrorKind, LabelFigures
 from harness.metrics.metric import AVERAGE, ERRORS, MEDIAN, P90, P95, THROUGHPUT, Measured
-from harness.plan.goal import Goal
 from harness.run.record import FINISHED, RunRecord
 
 VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRUPTED"
@@ -152,7 +151,7 @@ def judge(
     if reasons or groups is None:
         return Verdict(INVALID, tuple(reasons), (), ())  # invalid statistics meet no goal
     why = tuple(distinct(warning.brief for warning in warnings if warning.severity is Severity.DOUBTFUL))
-    goals = (*judge_goals(run.goal if run else Goal(), groups), *_goals_of_loads(evidence))
+    goals = (*judge_goals(evidence.goal, groups), *_goals_of_loads(evidence))
     goals += goals_of_jobs(evidence.jobs)
     met, missed = (tuple(one.text for one in goals if one.is_met is is_met) for is_met in (True, False))
     return Verdict(

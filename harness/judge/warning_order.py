@@ -46,6 +46,7 @@ ORDER = (
     "few-samples",
     "coarse-clock",
     "sub-samples",
+    "alike-labels",
     "unexpected-success-code",
     "plan",
     "one-side-profiled",

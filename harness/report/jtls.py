@@ -23,6 +23,7 @@ from harness.metrics.window import Window, WindowSpec, parse_window
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.plan.goal import Goal
     from harness.run.record import RunRecord
 
 WHOLE = parse_window("all")
@@ -34,7 +35,8 @@ _SECONDS = range(10**9, 10**10)
 class Counting:
     """How bare JTLs are read and counted; `columns` are those of files without a header line.
 
-    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report.
+    With `run` its once-per-user steps are a separate group, and the steady window is the one of its report. `goal` is
+    judged.
     """
 
     window: WindowSpec = WHOLE
@@ -45,6 +47,7 @@ class Counting:
     with_batches: bool = False
     run: RunRecord | None = None
     with_timeline: bool = True
+    goal: Goal | None = None
 
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
@@ -85,7 +88,8 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
         what = f"{name}: {units.plural(dropped.count, 'record')} cannot be used ({dropped.first_text})"
         raise UsageError(what, "omit --strict to count the others")
     if tally.first_ms is None:
-        why = f" ({units.plural(dropped.count, 'record')} dropped: {dropped.first_text})" if dropped.count else ""
+        first = replace(dropped, first=dropped.first[:1]).first_text
+        why = f" ({units.plural(dropped.count, 'record')} dropped, the first: {first})" if dropped.count else ""
         raise UsageError(f"{name}: no samples{why}", "name a JTL with samples")
     span_ms = tally.span_ms(GROUPS)
     if span_ms and _SECONDS.start <= span_ms.from_ms and span_ms.to_ms < _SECONDS.stop:
@@ -119,6 +123,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         with_timeline=counting.with_timeline,
         file_names=short_names(list(tally.names.values())),
         silences=silences_of(inputs, tally, once_labels, counting.columns),
+        goal=counting.goal,
     )
     return summarise(tally, _name_of(tally), options=options)
 

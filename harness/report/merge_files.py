@@ -18,6 +18,7 @@ from harness.jtl.inputs import Input, opened
 from harness.jtl.sample import samples_name
 from harness.judge.summary import RunSummary
 from harness.metrics.generators import short_names
+from harness.plan.goal import Goal
 from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import MergedPart, check_parts, merged_record
@@ -40,11 +41,12 @@ class MergedRun(NamedTuple):
     summary: RunSummary
 
 
-def merge(given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
+def merge(given: Sequence[str], reports: Path, into: Path | None, goal: Goal | None = None) -> MergedRun:
     """Merge several runs into one, or make a run of one file with samples; write its report and return it.
 
     Each of `given` is a run's folder or a JTL, as path or as name=path. `into` is the folder of the new run; without it
-    the next free name in `reports` is used. UsageError when they cannot be one run; then nothing is written.
+    the next free name in `reports` is used. `goal` is that of JTLs; runs have their own. UsageError when they cannot be
+    one run; then nothing is written.
     """
     named = _named(given, reports)
     if len(named) < 2 and (into is None or named[0][1].is_dir()):
@@ -52,7 +54,11 @@ def merge(given: Sequence[str], reports: Path, into: Path | None) -> MergedRun:
     are_runs = {path.is_dir() for _, path in named}
     if len(are_runs) > 1:
         raise UsageError("run folders and JTL files cannot be merged together", "name only folders, or only JTLs")
-    return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into)
+    if are_runs == {True} and goal is not None:
+        raise UsageError(
+            "--goal: runs have the goals of their plan", "name JTLs, or judge one run: lth table RUN --goal"
+        )
+    return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into, goal)
 
 
 def _named(given: Sequence[str], reports: Path) -> list[_Named]:
@@ -87,7 +93,7 @@ def _merged_runs(named: Sequence[_Named], given: Sequence[str], reports: Path, i
         return MergedRun(directory, write_report(directory))
 
 
-def _merged_jtls(named: Sequence[_Named], into: Path | None) -> MergedRun:
+def _merged_jtls(named: Sequence[_Named], into: Path | None, goal: Goal | None) -> MergedRun:
     if into is None:
         raise UsageError("JTL files have no plan", "name the new run: --into reports/<plan>/run-01_1")
     if len({name for name, _ in named}) < len(named):
@@ -95,7 +101,7 @@ def _merged_jtls(named: Sequence[_Named], into: Path | None) -> MergedRun:
     with _new_directory(into.parent, "", into) as directory:
         _put_samples([path for _, path in named], directory)
         inputs = [Input(name, path) for (name, _), path in zip(named, directory.all_samples, strict=True)]
-        summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True))
+        summary = summary_of_jtls(inputs, Counting(window=STEADY_WINDOW, with_batches=True, goal=goal))
         summary = replace(summary, source=f"{directory.plan}/{directory.name}")
         return MergedRun(directory, write_summary(directory, summary))
 

@@ -11,7 +11,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli.verbs import main
-from tests.jtl.test_other_tools import FILES, text_of
+from tests.support.tool_files import TOOL_FILES as FILES
+from tests.support.tool_files import text_of
 
 HUGE = "9" * 30
 CUT_BYTES = 6000

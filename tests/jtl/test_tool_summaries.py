@@ -34,6 +34,7 @@ def summary_of(capsys, name):
         ("autocannon-9.0.0.json", 119, 0, 119 / 6.07, 0),
         ("autocannon-9.0.0-lost-connections.json", 1015, 101, 1015 / 3.03, None),  # 1019 with 4 at the end
         ("autocannon-9.0.0-rate.json", 302, 30, 302 / 3.05, None),  # 306
+        ("artillery-2.0.20.json", 180, 18, 180 / 3.004, 16.9),
         ("bombardier-1.2.6.json", 200, 11, 200 / 0.602864932, 11.062),  # 210, 21: ten were sent again
         ("siege-4.0.7.json", 200, 20, None, None),
         ("locust-2.47.0-json-file.json", 172, 17, 172 / 2.6112592, 14),
@@ -59,6 +60,8 @@ def test_a_summary_counts_what_failed_once_and_has_the_rate_of_all(capsys, name,
         ("ab-2.3-more-failures-than-requests.txt", "190 responses are not as long as the first one"),
         ("autocannon-9.0.0-lost-connections.json", "after a lost connection (here 50)"),
         ("autocannon-9.0.0-rate.json", "with a rate it adds made-up ones (21,074 for 287 responses)"),
+        ("artillery-2.0.20.json", "Its times end with the first byte of a response"),
+        ("artillery-2.0.20.json", "Requests without a response are not in its times: 9."),
         ("bombardier-1.2.6.json", "sent again, up to five times"),
         ("siege-4.0.7.json", "siege rounds its times to 10 ms"),
         ("locust-2.47.0_stats.csv", "the last second is missing. locust --json-file NAME has all requests."),
@@ -84,8 +87,9 @@ def test_compare_says_what_a_summary_hides(capsys):
     assert "12 of 44 came after --timeout" in capsys.readouterr().out
 
 
-def test_times_of_no_response_are_unknown_and_not_0(capsys):
-    total, _, _ = summary_of(capsys, "wrk-4.1.0-all-reset.txt")
+@pytest.mark.parametrize("name", ["wrk-4.1.0-all-reset.txt", "hey-0.1.5-refused.txt"])
+def test_times_of_no_response_are_unknown_and_not_0(capsys, name):
+    total, _, _ = summary_of(capsys, name)
     assert (total["average_ms"], total["max_ms"], total["percentiles_ms"]) == (None, None, {})
 
 
@@ -135,24 +139,3 @@ def test_the_folder_of_a_dashboard_is_its_statistics_and_its_page_names_them(tmp
     page = tmp_path / "dashboard" / "index.html"
     page.write_text('<!DOCTYPE html>\n<html lang="en">\n<head><title>Apache JMeter Dashboard</title></head></html>\n')
     assert refusal(capsys, "table", str(page)).endswith("a web page, not a JTL; name statistics.json beside it")
-
-
-def test_artillery_counts_requests_without_a_response_and_says_when_its_times_end(tmp_path, capsys):
-    counters = {"http.requests": 118, "http.responses": 111, "http.codes.200": 105, "http.codes.500": 6}
-    times = {"min": 9, "max": 40, "count": 111, "mean": 12.5, "p50": 12, "median": 12, "p95": 20, "p99": 31, "p999": 40}
-    data = {
-        "aggregate": {
-            "counters": {**counters, "errors.ECONNRESET": 7, "vusers.created": 118},
-            "rates": {"http.request_rate": 40},
-            "firstMetricAt": 1_700_000_000_000,
-            "lastMetricAt": 1_700_000_002_000,
-            "summaries": {"http.response_time": times},
-        },
-        "intermediate": [],
-    }
-    (tmp_path / "artillery.json").write_text(json.dumps(data, indent=2))
-    total, _, texts = summary_of(capsys, tmp_path / "artillery.json")
-    assert (total["sample_count"], total["error_count"], total["rate_per_s"]) == (118, 13, 59)
-    assert total["percentiles_ms"] == {"50": 12, "95": 20, "99": 31, "99.9": 40}
-    assert "Its times end with the first byte of a response" in texts
-    assert "Requests without a response are not in its times: 7." in texts

@@ -6,8 +6,10 @@ import tracemalloc
 import pytest
 
 from harness.base.errors import UsageError
+from harness.jtl.inputs import Input
 from harness.jtl.sample import Dropped, Sample
 from harness.jtl.xml import parse_xml
+from harness.metrics.files import read_tally
 from tests.support.paths import ROOT
 from tests.support.xml_jtls import END, HEAD, assertion, element, indented, labels, read
 
@@ -196,3 +198,20 @@ def test_large_response_data_does_not_pile_up():
     finally:
         tracemalloc.stop()
     assert (count, peak_bytes < 2_000_000) == (20, True)
+
+
+def test_an_element_of_a_plugin_with_time_stamp_label_and_success_is_a_sample():
+    text = '<webSocketSample t="12" ts="1700000000000" s="false" lb="ws" rc="500" tn="u 1-1" hn="gen1"/>\n'
+    samples, dropped = read(HEAD + element("A") + text + "<extra/>\n" + element("B") + END)
+    assert [sample.label for sample in samples] == ["A", "ws", "B"]
+    assert (samples[1].elapsed_ms, samples[1].success, samples[1].host) == (12, False, "gen1")
+    assert "<extra> is not a sample" in dropped.first_text
+
+
+def test_users_of_two_machines_in_one_file_add_up(tmp_path):
+    rows = "".join(
+        f"{1_700_000_000_000 + number * 100},90,GET /a,true,2,2,gen{1 + number % 2}\n" for number in range(100)
+    )
+    (tmp_path / "a.csv").write_text(f"timeStamp,elapsed,label,success,grpThreads,allThreads,Hostname\n{rows}")
+    (by_source,) = read_tally([Input("a.csv", tmp_path / "a.csv")]).labels.values()
+    assert {source.generator for source in by_source} == {"gen1", "gen2"}

@@ -54,7 +54,7 @@ def read_log(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
             raise ValueError(status)
         return _sample(int(start), int(end), groups, status == "OK", message, users)
 
-    return each_row(stream, dropped, read, first_line=2)
+    return each_row(stream, dropped, read, first_line=2, ends_itself=False)
 
 
 def read_binary(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:

@@ -29,24 +29,30 @@ Row = dict[str, str]
 
 
 def each_row(
-    stream: BinaryIO, dropped: Dropped, read: Callable[[str], Sample | None], first_line: int = 1
+    stream: BinaryIO,
+    dropped: Dropped,
+    read: Callable[[str], Sample | None],
+    *,
+    first_line: int = 1,
+    ends_itself: bool = True,
 ) -> Iterator[Sample]:
     """Yield the sample of each line of a stream that begins with the line `first_line` of its file.
 
     `read` returns None for a line without a sample, and raises one of DAMAGES for one that is damaged; that is noted in
-    `dropped`.
+    `dropped`. A last line that the tool did not end is cut off, unless it `ends_itself`, as JSON does.
     """
     for number, raw in enumerate(lines_of(stream), first_line):
         line = raw.decode("utf-8", errors=NOT_UTF_8).rstrip("\r\n")
         if not line:
             continue
-        is_cut = not raw.endswith(b"\n")
+        sample, is_cut, is_damaged = None, not raw.endswith(b"\n"), False
         try:
             sample = read(line)
         except DAMAGES:
+            is_damaged = True
+        if is_damaged or (is_cut and (sample is None or not ends_itself)):
             dropped.note(number, _CUT if is_cut else _DAMAGED, is_cut=is_cut)
-            continue
-        if sample is not None:
+        elif sample is not None:
             yield sample
 
 

@@ -109,7 +109,7 @@ def read_ab_percentages(text: str) -> ToolSummary:
 def read_hey(text: str) -> ToolSummary:
     """Return the summary of hey. A status from 400 on and a request without a response is an error."""
     codes = {int(code): int(count) for code, count in re.findall(r"\[(\d+)\]\s+(\d+) responses", text)}
-    _found(r"\n *\n\s*\Z", text)
+    _found(r"Status code distribution:[\s\S]*(Error distribution:[\s\S]*\n|\n\n)\n\Z", text)
     lost = sum(map(int, re.findall(r"^\s+\[(\d+)\]\t", text.partition("Error distribution:")[2], re.MULTILINE)))
     average, fastest, slowest = (
         _number(rf"{name}:\s+([\d.]+) secs", text) for name in ("Average", "Fastest", "Slowest")
@@ -124,10 +124,11 @@ def read_hey(text: str) -> ToolSummary:
             percentiles_ms={
                 percent: float(value) * MS_PER_S for percent, value in re.findall(r"(\d+)%+ in ([\d.]+) secs", text)
             },
-            min_ms=_ms(fastest),
-            max_ms=_ms(slowest),
+            min_ms=_ms(fastest) if codes else None,
+            max_ms=_ms(slowest) if codes else None,
             rate_per_s=_number(r"Requests/sec:\s+([\d.]+)", text),
         ),
+        hides=[f"Requests without a response are not in its times: {lost}."] if lost else [],
     )
 
 

@@ -22,7 +22,7 @@ MANY_ERRORS_RATIO = 0.10
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield the share of failed samples where it is large and no goal limits it."""
-    load, goal = evidence.load, evidence.run.goal.error_ratio if evidence.run else None
+    load, goal = evidence.load, evidence.goal.error_ratio
     if load and goal is None and load.error_ratio > MANY_ERRORS_RATIO:
         yield {"percent": units.percent_text(load.error_ratio)}
 
