@@ -102,14 +102,18 @@ class Site:
     def index(self, notes: str, found: Sequence[Trend]) -> Page:
         """Return what changed in each plan and the list of all runs; `notes` are those of SUMMARY.md."""
         rows = [self._row(entry) for entry in self.newest_first]
+        # A column without any change says nothing.
+        shown = [index for index in range(len(CHANGES)) if any(trend.changes[index] for trend in found)]
         html = filled(
             "index.html.j2",
             root="",
             title="Load test runs",
             count=count_line(self.catalogue.entries),
-            trends=[_trend_row(trend) for trend in found],
+            newest=self._newest(),
+            trends=[_trend_row(trend, shown) for trend in found],
+            has_earlier=any(trend.verdict for trend in found),
             metric=METRIC.phrase,
-            changes=[metric.phrase for metric in CHANGES],
+            changes=[CHANGES[index].phrase for index in shown],
             notes=self._prose(notes, "") if notes.strip() else "",
             rows=rows,
             figure_titles=[figure.title for figure in FIGURES],
@@ -119,6 +123,19 @@ class Site:
             documents=[(kind.title, listed) for kind in kinds.KINDS if (listed := self._listed(kind.key))],
         )
         return Page(INDEX, html)
+
+    def _newest(self) -> dict[str, str]:
+        """Return what the newest run with a verdict found; empty without one."""
+        entry = next((entry for entry in self.newest_first if entry.result and entry.result.verdict), None)
+        if entry is None or entry.result is None:
+            return {}
+        stated = entry.result.stated
+        headline = stated.headline or verdict_text(entry)
+        started = start_text(entry.started_at)
+        return {
+            "id": entry.id, "href": quote(page_path(entry.id)), "tone": stated.tone, "headline": headline,
+            "started": started,
+        }  # fmt: skip
 
     def _listed(self, kind: str) -> list[dict[str, str]]:
         return [
@@ -235,12 +252,12 @@ class Site:
         return _Targets(link_of, image_of, shown, asked)
 
 
-def _trend_row(trend: Trend) -> dict[str, object]:
-    """Return what the template needs of a trend, with addresses of its runs."""
+def _trend_row(trend: Trend, shown: Sequence[int]) -> dict[str, object]:
+    """Return what the template needs of a trend: addresses of its runs, and the changes with these places."""
     newest, against = (
         {"name": posixpath.basename(run), "href": quote(page_path(run))} for run in (trend.newest, trend.against)
     )
-    return {"about": trend, "newest": newest, "against": against}
+    return {"about": trend, "newest": newest, "against": against, "changes": [trend.changes[index] for index in shown]}
 
 
 def _result_of(entry: Entry, markdown: str) -> Result:

@@ -97,7 +97,9 @@ def _listener(node: Node) -> Iterator[Finding]:
         group = node.thread_group
         if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
             what = f"a listener ({node.kind}) costs time and memory during the run"
-            yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
+            instead = "--metrics=1 or --otlp=URL sends numbers while a run lasts"
+            more = f", and {instead}" if node.kind == "BackendListener" else ""
+            yield Finding.at(node, Rule.LISTENER, what, f"disable it: the harness stores every sample{more}")
 
 
 def is_listener(node: Node) -> bool:
@@ -256,7 +258,7 @@ def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
 
 def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
     what = "the plan contains a password, token or key"
-    todo = "pass it as an environment variable: docs/safety.md, Secrets"
+    todo = "pass it as an environment variable: lth help secrets"
     for node in (plan, *plan.walk_all()):
         if any(secrets_of_element(element) for element in node.element.iter()):
             yield Finding.at(node, Rule.SECRET, what, todo)
