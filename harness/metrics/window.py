@@ -3,10 +3,7 @@
 A sample belongs to the second in which it ended, counted from the first start of the load. The steady state is found in
 three steps:
 
-1. Ramp and tail. The load is full from the second after the active users first reach their target until they are last
-   at the target. With an open load, or a JTL without users, the plan gives the ramp and the end of the arrivals; the
-   tail also includes the last seconds if they have fewer than half the usual samples per second. The first and the last
-   second are never counted: the run covers only part of them, and only fast samples can end in the first.
+1. Ramp and tail: `full_load`.
 2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
 3. A check that MSER-5 cannot make: it looks for a different start, and accepts a run that breaks down near its end.
    Neither response times nor throughput may change within the rest, `steadiness`. If MSER-5 cuts half, its maximum,
@@ -24,10 +21,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, parse_duration_s
+from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
 from harness.metrics.timeline import BATCH_S, SecondFigures
@@ -38,8 +35,6 @@ BATCHES_NEEDED = 10
 STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
-# A number of users counts as a level when it lasts at least three seconds.
-_LEVEL_LEAST_S = 3
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
@@ -124,18 +119,6 @@ def _whole_seconds(text: str, name: str) -> int:
     return int(seconds)
 
 
-class Drive(NamedTuple):
-    """How the plan drives: its users, whether their number is constant, its ramp-up and duration; None if unknown.
-
-    When users are not controlled (`users_are_driven` False: an open load) or not known, ramp and duration are used.
-    """
-
-    user_count: int | None = None
-    users_are_driven: bool = True
-    ramp_s: float = 0.0
-    duration_s: float | None = None
-
-
 def find_window(spec: WindowSpec, seconds: Sequence[SecondFigures], drive: Drive | None = None) -> Window:
     """Return the window of a run. `seconds` has one entry per second since the first start of the load.
 
@@ -152,12 +135,6 @@ def find_window(spec: WindowSpec, seconds: Sequence[SecondFigures], drive: Drive
     drive = drive or Drive()
     full = full_load_s(seconds, drive)
     return _steady_window(seconds, full.from_s, _with_stall(seconds, full.to_s), is_open=not drive.users_are_driven)
-
-
-def full_load_s(seconds: Sequence[SecondFigures], drive: Drive) -> Interval:
-    """Return the interval without ramp and tail, s after the first start of the load; arguments as `find_window`."""
-    by_users = _full_load_by_users(seconds, drive.user_count) if drive.users_are_driven else None
-    return by_users or _full_load_by_arrivals(seconds, drive.ramp_s, drive.duration_s)
 
 
 def describe(window: Window) -> str:
@@ -328,47 +305,3 @@ def _stall(seconds: Sequence[SecondFigures], warm_up: Interval) -> str:
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
-
-
-def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> Interval | None:
-    """Return when the users are the target, or else the largest stable number of users; None if unknown.
-
-    Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
-    """
-    users = {second: one.active_users for second, one in enumerate(seconds) if one.active_users is not None}
-    if (stable := _stable_users(list(users.values()))) is None:
-        return None
-    target = stable if target_users is None else min(stable, target_users)
-    full = [second for second, count in users.items() if count >= target]
-    # Users may already have left within the last full second: it is complete only if the next sample is later.
-    left_s = next((second for second in users if second > full[-1]), len(seconds))
-    return Interval(full[0] + 1, left_s - 1)
-
-
-def _stable_users(seen: Sequence[int]) -> int | None:
-    """Return the greatest stable number of users in seconds with samples; None without one.
-
-    It lasts three seconds or more, and covers half of the seconds between its first and last. When users come and go,
-    as with an open load, it is the usual number, not the peak.
-    """
-    by_users: dict[int, list[int]] = {}
-    for index, users in enumerate(seen):
-        by_users.setdefault(users, []).append(index)
-    count, first, last = 0, len(seen), -1
-    for users, indexes in sorted(by_users.items(), reverse=True):
-        count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
-        if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
-            return users
-    return None
-
-
-def _full_load_by_arrivals(seconds: Sequence[SecondFigures], ramp_s: float, duration_s: float | None) -> Interval:
-    """Return when users arrive at the full rate."""
-    from_s = max(1, math.ceil(ramp_s))
-    if duration_s is not None:
-        return Interval(from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s))))
-    to_s = len(seconds) - 1
-    counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
-    while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
-        to_s -= 1
-    return Interval(from_s, to_s)

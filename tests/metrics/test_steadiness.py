@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.statistics import simulated_windows as window_simulation
+from harness.metrics.full_load import Drive
 from harness.metrics.steadiness import t_value
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, find_window, warm_up_batches
+from harness.metrics.window import find_window, warm_up_batches
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
 # A share of 12 %, twice the limit for queues, is found with a probability of 96 %: seven of 100 are needed.
