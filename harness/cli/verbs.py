@@ -19,6 +19,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import print_page, spelled
 from harness.base.project import AGGREGATE, SCRIPTS
 from harness.cli.help_text import HelpFormatter, names_of_project
+from harness.cli.unknown_options import OneLineParser, refuse_jmeters
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 GROUPS = {
@@ -69,6 +70,8 @@ VERBS = {
     "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
     "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
     "accept": Verb("accept", "record an intended change for the nightly", "decide"),
+    "list": Verb("list_runs", "list the newest runs: verdict, users, req/s, p95, errors", "show"),
+    "open": Verb("open_report", "show a report in the browser: the one written last", "show"),
     "report": Verb("report", "write a report again, of a run or an experiment; --merge", "show"),
     "experiment": Verb("experiment_report", "write the report of any experiment again", "show"),
     "site": Verb("site", "write all reports as a static HTML site", "show"),
@@ -115,7 +118,7 @@ _GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--k
 # They check everything before they get JMeter ready.
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
-_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
+_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui", "history")
 # Through lth and make their result is a page beside the runs.
 _SAVING = ("compare", "history")
 _NOT_SAVED = ("--output", "--format", "-o")
@@ -194,6 +197,9 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
     called = called_verb(arguments, program)
     _refuse_gone(called, program)
+    if program == LTH and (called.verb in LOADS or called.verb[:1] == "-" or called.verb == "jmeter"):
+        own = f"{LTH} {called.verb if called.verb in LOADS else 'run'}"
+        refuse_jmeters([called.verb, *called.arguments], own)
     name = _known(called.verb, called.arguments, program)
     target, first = _target(name, called.arguments, program)
     verb = VERBS.get(target) or DEVELOPMENT[target]
@@ -239,9 +245,9 @@ def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name
     resume = getattr(options, "resume", None)
     has_plan = getattr(options, "plan", name) or getattr(options, "curl", None)
     if name in _OF_ONE_PLAN and not has_plan and resume in (None, LAST):
-        from harness.base.project import default_plan  # here, because other verbs need no plan
+        from harness.base.project import current_project, default_plan  # here, because other verbs need no plan
 
-        options.plan = default_plan(options.home)
+        options.plan = default_plan(getattr(options, "home", None) or current_project().folder)
     if resume:
         _take_settings(options, parser, target, resume)
 
@@ -278,7 +284,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
     """Return the parser of a verb, which is called `name` here."""
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = argparse.ArgumentParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
+    parser = OneLineParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser
@@ -332,7 +338,7 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
     from harness.base.config import did_you_mean  # here, because no correct command needs it
 
     names = [*VERBS, *ALIASES]
-    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}there are: {', '.join(names)}")
+    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}lth help all lists them")
 
 
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
@@ -356,7 +362,10 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     if word == "help" or (not word and program != AGGREGATE):
         parser.print_help()
         raise SystemExit(0)
-    parser.parse_args([word] if word else [])
+    if word not in ("-h", "--help", "--version"):
+        what = f"{word}: an option without a verb" if word else "the verb is missing"
+        raise UsageError(what, f"such as {program} run -h; {program} -h lists the verbs")
+    parser.parse_args([word])
 
 
 def _verb_list(*, is_all: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.history.catalogue import Catalogue, Document, Entry, document_kind
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind, natural
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
 from harness.report.stored_results import read_stored, text_of
@@ -35,17 +35,18 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
     return Catalogue(_entries(paths), tuple(documents))
 
 
-def entries_of(plan: Path) -> tuple[Entry, ...]:
-    """Return the runs in the folder of a plan."""
-    return _entries(sorted(plan.iterdir()))
+def entries_of(plan: Path, most: int | None = None) -> tuple[Entry, ...]:
+    """Return the runs in the folder of a plan, or only the latest ones by name."""
+    return _entries(sorted(plan.iterdir()) if plan.is_dir() else (), most)
 
 
-def _entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
+def _entries(paths: Iterable[Path], most: int | None = None) -> tuple[Entry, ...]:
     folders: dict[Path, None] = {}
     for path in paths:
         if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
             folders[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-    return tuple(read_entry(RunDirectory(path)) for path in folders)
+    latest = sorted(folders, key=lambda path: natural(path.name))[-most:] if most else folders
+    return tuple(read_entry(RunDirectory(path)) for path in latest)
 
 
 def read_entry(directory: RunDirectory) -> Entry:

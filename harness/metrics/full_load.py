@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.metrics.interval import Interval
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.timeline import SecondFigures
 
 # A number of users counts as a level when it lasts at least three seconds.
@@ -42,28 +43,32 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
-    users = {second: one.active_users for second, one in enumerate(seconds) if one.active_users is not None}
-    if (stable := _stable_users(list(users.values()))) is None:
+    spells = [spell for spell in spells_of(seconds) if spell.value.active_users is not None]
+    users = [(spell.value.active_users or 0, spell.length_s) for spell in spells]
+    if (stable := _stable_users(users)) is None:
         return None
     target = stable if target_users is None else min(stable, target_users)
-    full = [second for second, count in users.items() if count >= target]
+    full = [at for at, (count, _) in enumerate(users) if count >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
-    left_s = next((second for second in users if second > full[-1]), len(seconds))
-    return Interval(full[0] + 1, left_s - 1)
+    left_s = spells[full[-1] + 1].from_s if full[-1] + 1 < len(spells) else len(seconds)
+    return Interval(spells[full[0]].from_s + 1, left_s - 1)
 
 
-def _stable_users(seen: Sequence[int]) -> int | None:
-    """Return the greatest stable number of users in seconds with samples; None without one.
+def _stable_users(seen: Sequence[tuple[int, int]]) -> int | None:
+    """Return the greatest stable number of users; None without one. `seen` are users and for how many seconds.
 
     It lasts three seconds or more, and covers half of the seconds between its first and last. When users come and go,
     as with an open load, it is the usual number, not the peak.
     """
-    by_users: dict[int, list[int]] = {}
-    for index, users in enumerate(seen):
-        by_users.setdefault(users, []).append(index)
-    count, first, last = 0, len(seen), -1
-    for users, indexes in sorted(by_users.items(), reverse=True):
-        count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
+    lasted: dict[int, tuple[int, int, int]] = {}
+    total_s = 0
+    for users, length_s in seen:
+        seconds, first, _ = lasted.get(users, (0, total_s, 0))
+        total_s += length_s
+        lasted[users] = seconds + length_s, first, total_s - 1
+    count, first, last = 0, total_s, -1
+    for users, own in sorted(lasted.items(), reverse=True):
+        count, first, last = count + own[0], min(first, own[1]), max(last, own[2])
         if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
             return users
     return None
@@ -75,7 +80,12 @@ def _full_load_by_arrivals(seconds: Sequence[SecondFigures], ramp_s: float, dura
     if duration_s is not None:
         return Interval(from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s))))
     to_s = len(seconds) - 1
-    counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
-    while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
-        to_s -= 1
+    spells = [(spell.length_s, spell.value.sample_count) for spell in spells_of(seconds[from_s:to_s])]
+    usual, before_s = 0, 0
+    for length_s, count in sorted(spells, key=lambda spell: spell[1]):
+        if before_s <= (to_s - from_s) // 2 < before_s + length_s:
+            usual = count
+        before_s += length_s
+    while spells and spells[-1][1] < max(1, usual / 2):
+        to_s -= spells.pop()[0]
     return Interval(from_s, to_s)

@@ -41,7 +41,7 @@ from harness.run.jmeter.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
-_TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
+TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
 _SHAPES = {tone: f"{shape} ".lstrip() for tone, shape in SHAPES.items()}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
 
@@ -225,7 +225,7 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[ScreenLine]:
     verdict = summary.verdict
     tone = Tone.BAD if verdict.goals_missed else result.tone
     rest = one_line(result.headline).removeprefix(result.verdict)
-    shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
+    shape, name = (_SHAPES[tone], TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
     yield ScreenLine((shape, name, (result.verdict, _verdict_style(result.verdict)), (rest, "")), 2)
     for reason in further_reasons(verdict, summary.warnings):
         yield ScreenLine(((f"  {one_line(reason)}", ""),), 2)
@@ -238,7 +238,7 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[ScreenLine]:
 
 
 def _verdict_style(verdict: str) -> str:
-    return _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
+    return TONE_STYLES[TONES.get(verdict, Tone.NONE)]
 
 
 def _remarks(summary: RunSummary) -> Iterator[ScreenLine]:

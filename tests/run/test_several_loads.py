@@ -158,3 +158,10 @@ def test_run_json_describes_each_load(ran):
         "tenant": None,
         "properties": {},
     }
+
+
+def test_each_load_offered_what_its_stages_asked_for(ran):
+    summary = json.loads(ran.with_suffix(".json").read_text())
+    (line,) = (one for one in summary["account"] if one["code"] == "asked-offered")
+    assert (line["balance"], line["text"], line["right"]) == ("balanced", "", "as asked")
+    assert {step["label"] for step in summary["run"]["steps"]} >= {"Step"}

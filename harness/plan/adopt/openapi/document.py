@@ -17,6 +17,8 @@ from harness.base.paths import shown
 from harness.base.regular import regular
 
 _VERSIONS = ("3.0", "3.1")
+# Braces begin a text of YAML, too: its keys are without quotes.
+_JSON = re.compile(r'\s*\{\s*["}]')
 # The key of the other files in the document.
 _FILES = "x-files"
 # What is no text in YAML 1.2: a date, `yes`, `no` and 12:30 are texts. The tag, its pattern, its first characters.
@@ -99,7 +101,9 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
     prefixes = {path: "#"}
     top = next((folder for folder in path.parents if (folder / ".git").exists()), path.parent)
     left: list[tuple[Path, Any]] = [(path, root)]
-    seen = set[int]()  # aliases of YAML give an object several places
+    # Aliases of YAML give an object several places. Each of these objects lives as long as the document: the id of one
+    # that is freed would be that of another.
+    seen = set[int]()
     while left:
         file, node = left.pop()
         if id(node) in seen:
@@ -119,7 +123,8 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
             key = target.name if target.name not in added else f"{len(added)}-{target.name}"
             prefixes[target] = f"#/{_FILES}/{quote(key.replace('~', '~0'))}"
             added[key] = _parsed(target)
-            left.append((target, [added[key]]))
+            if isinstance(added[key], dict | list):
+                left.append((target, added[key]))
         if target in prefixes:
             node["$ref"] = prefixes[target] + pointer
     if added:
@@ -129,7 +134,7 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
 def _parsed(path: Path) -> Any:
     try:
         text = regular(path).read_text(encoding="utf-8-sig")
-        return json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
+        return json.loads(text) if _JSON.match(text) else yaml.load(text, _Loader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else getattr(error, "lineno", "")
