@@ -49,12 +49,12 @@ def users_missing(load: GroupLoad, groups: Sequence[GroupCounts], each_s: float)
         max(0.0, users - alive_ms / units.MS_PER_S)
         for users, alive_ms in zip(asked, _padded(there, len(asked)), strict=True)
     ]
-    seconds = [at for at, users in enumerate(lacking) if users > _PART_OF_USER]
-    if not seconds:
+    lacking_s = [at for at, users in enumerate(lacking) if users > _PART_OF_USER]
+    if not lacking_s:
         return Shortfall(0.0, "")
     most = math.ceil(max(lacking) - _PART_OF_USER)
-    text = f"up to {units.plural(most, 'user')} fewer than asked, from {seconds[0]} s to {seconds[-1] + 1} s"
-    return Shortfall(sum(lacking[at] for at in seconds) / sum(map(max, levels)), text)
+    text = f"up to {units.plural(most, 'user')} fewer than asked, from {lacking_s[0]} s to {lacking_s[-1] + 1} s"
+    return Shortfall(sum(lacking[at] for at in lacking_s) / sum(map(max, levels)), text)
 
 
 def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Shortfall:

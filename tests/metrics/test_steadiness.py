@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from bench.statistics import simulated_windows as window_simulation
 from harness.metrics import window
+from harness.metrics.full_load import Drive
 from harness.metrics.steadiness import t_value
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, find_window
+from harness.metrics.window import find_window
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
 # A share of 12 %, twice the limit for queues, is found with a probability of 96 %: seven of 100 are needed.
