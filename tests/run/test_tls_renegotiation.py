@@ -13,10 +13,10 @@ import pytest
 from harness.base.install import toolchain
 from harness.base.ports import free_port
 from harness.run.jmeter.connections import sampler_option
-from tests.run.test_sampler import bad_certificate
 from tests.support.agent_runs import Agent, group, tree
 from tests.support.off_host import flag, host, request, text
 from tests.support.processes import wait_for
+from tests.support.sampler_plans import bad_certificate
 
 pytestmark = pytest.mark.real
 # The commands of openssl's server are lines; R asks its client for another handshake.
