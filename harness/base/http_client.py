@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -23,6 +24,7 @@ _REASON_MOST = 200
 # A page of 100 comments of the largest size has 6.5 MB.
 _ANSWER_MOST = 16 * 2**20
 _REFUSAL_MOST = 64 * 2**10
+_READS_MOST, _REFUSAL_MOST_S = 4, 10.0
 _SPACES = re.compile(r"[\x00-\x20\x7f]+")
 
 
@@ -48,18 +50,46 @@ class Response(NamedTuple):
     headers: Message
 
 
+def within(limit_s: float, action: Callable[[], T]) -> T:
+    """Return what an action returns. TimeoutError after `limit_s`, while a thread of its own waits on.
+
+    A server that sends a byte now and then never reaches the limit of a single read.
+    """
+    done = list[T]()
+    failed = list[Exception]()
+
+    def work() -> None:
+        try:
+            done.append(action())
+        except Exception as error:  # noqa: BLE001 - it is raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="HTTP", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    for error in failed:
+        raise error
+    if not done:
+        raise TimeoutError(f"its answer is not complete after {limit_s:g} s")
+    return done[0]
+
+
 def send(request: urllib.request.Request, timeout_s: float) -> Response:
-    """Return the response to a request; each read waits at most `timeout_s`.
+    """Return the response to a request; each read waits at most `timeout_s`, all of them _READS_MOST times that.
 
     urllib's HTTPError for a code of 300 or more, since no redirect is followed; NoAnswerError without an answer.
     """
     request.add_header("User-Agent", "load-test-harness")
-    try:
+
+    def answer() -> Response:
         with urllib.request.build_opener(NoRedirect).open(request, timeout=timeout_s) as response:
             body = response.read(_ANSWER_MOST + 1)
             if len(body) > _ANSWER_MOST:
                 raise NoAnswerError(f"its answer has more than {_ANSWER_MOST // 2**20} MB")
             return Response(body, response.headers)
+
+    try:
+        return within(_READS_MOST * timeout_s, answer)
     except urllib.error.HTTPError:
         raise
     except (OSError, http.client.HTTPException) as error:
@@ -67,8 +97,11 @@ def send(request: urllib.request.Request, timeout_s: float) -> Response:
 
 
 def refusal_body(error: urllib.error.HTTPError) -> bytes:
-    """Return the beginning of the body of a refusal."""
-    return error.read(_REFUSAL_MOST)
+    """Return the beginning of the body of a refusal; nothing when it does not arrive."""
+    try:
+        return within(_REFUSAL_MOST_S, lambda: error.read(_REFUSAL_MOST))
+    except (OSError, http.client.HTTPException):
+        return b""
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):

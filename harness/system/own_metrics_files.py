@@ -108,9 +108,14 @@ def _ask(source: MetricsSource) -> list[float | None] | str:
     """Return the values of the metrics at this moment, or why there is no answer."""
     from http.client import HTTPException
 
+    from harness.base.http_client import within
+
+    def answer() -> bytes:
+        with _directly().open(source.url, timeout=_TIMEOUT_S) as found:
+            return bytes(found.read(_BYTES_MOST))
+
     try:
-        with _directly().open(source.url, timeout=_TIMEOUT_S) as answer:
-            document = json.loads(answer.read(_BYTES_MOST))
+        document = json.loads(within(_TIMEOUT_S, answer))
     except (OSError, HTTPException) as error:
         return f"{source.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
     except (ValueError, RecursionError):

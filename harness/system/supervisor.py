@@ -23,6 +23,7 @@ from typing import NamedTuple
 from harness.base import process as child
 from harness.base.errors import StartError, UsageError
 from harness.base.guardian import Guardian
+from harness.base.http_client import within
 from harness.base.java import java_context
 from harness.base.log import Log
 from harness.base.ports import check_port, exposed_listeners, free_port
@@ -40,6 +41,8 @@ from harness.system.system import (
 _POLL_S = 0.05
 # A server that accepts a connection but does not answer yet is tried again after this time.
 _TIMEOUT_S = 2.0
+# So much of a page is looked at to see whether its server is ready.
+_BODY_MOST = 16 * 2**20
 _NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -348,13 +351,23 @@ def _tcp_trouble(address: str) -> str | None:
     return None
 
 
-def _url_trouble(ready: system.Ready) -> str | None:
+class _Page(NamedTuple):
+    status: int
+    body: str
+
+
+def _page(url: str) -> _Page:
     try:
-        with _NO_PROXY.open(ready.url, timeout=_TIMEOUT_S) as answer:
-            status, body = answer.status, answer.read().decode(errors="replace")
+        with _NO_PROXY.open(url, timeout=_TIMEOUT_S) as answer:
+            return _Page(answer.status, answer.read(_BODY_MOST).decode(errors="replace"))
     except urllib.error.HTTPError as error:
         with error:
-            status, body = error.code, error.read().decode(errors="replace")
+            return _Page(error.code, error.read(_BODY_MOST).decode(errors="replace"))
+
+
+def _url_trouble(ready: system.Ready) -> str | None:
+    try:
+        status, body = within(_TIMEOUT_S, lambda: _page(ready.url))
     except (OSError, http.client.HTTPException) as error:
         return f"{ready.url}: {getattr(error, 'reason', None) or error or type(error).__name__}"
     if status != ready.status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import urllib.error
 import urllib.request
 from contextlib import suppress
@@ -14,7 +15,7 @@ from harness.base.http_client import BusyError, NoAnswerError, refusal_body, ret
 from harness.forge.api import limit_wait_s
 from harness.forge.github import GitHub
 from tests.support.forge_server import TOKEN, Forge, GitHubServer
-from tests.support.local_server import serving
+from tests.support.local_server import Dripping, serving
 
 NOW_S = 1_790_000_000.0
 IN_A_MINUTE = str(int(NOW_S) + 60)
@@ -105,3 +106,17 @@ def test_an_endless_answer_is_read_up_to_a_limit(status, error):
             assert len(refusal_body(caught.value)) == 65536
             caught.value.close()
     assert sum(taken) < 32 * 2**20
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr("harness.base.http_client._REFUSAL_MOST_S", 0.8)
+    with serving(Dripping, status=status) as port:
+        began_s = time.monotonic()
+        with pytest.raises((NoAnswerError, urllib.error.HTTPError)) as caught:
+            send(urllib.request.Request(f"http://127.0.0.1:{port}/"), 0.3)
+        if isinstance(caught.value, urllib.error.HTTPError):
+            assert refusal_body(caught.value) == b""
+        else:
+            assert str(caught.value) == "its answer is not complete after 1.2 s"
+        assert time.monotonic() - began_s < 3

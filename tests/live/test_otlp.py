@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.records import build, to_plain
 from harness.live.otlp.messages import bucket_index
-from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
+from harness.live.otlp.receiver import HEADERS_VARIABLE, NotDeliveredError, receiver_at
 from harness.live.otlp.watcher import SPANS_PER_S, OtlpRuns
 from harness.live.watchers import watcher_options
 from harness.report.setup import setup_lines
@@ -22,6 +22,7 @@ from harness.run.directory import RunDirectory
 from harness.run.record import DeliveryRecord, RunRecord
 from tests.support.collector import collecting
 from tests.support.factories import failed, record, sample
+from tests.support.local_server import Dripping, serving
 from tests.support.otlp_receiver import attributes, receiving
 from tests.support.processes import becomes
 
@@ -208,6 +209,11 @@ def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed)
     assert len([line for line in lines if "the run goes on" in line]) == 1
     text = delivery_text(run)
     assert text.startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
+
+
+def test_a_receiver_whose_answer_drips_has_not_answered():
+    with serving(Dripping) as port, pytest.raises(NotDeliveredError, match="no answer within 2 s"):
+        receiver_at(f"http://127.0.0.1:{port}").post("v1/metrics", b"")
 
 
 def test_runs_of_a_series_have_counts_a_resource_and_a_delivery_of_their_own(directory):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -23,3 +24,23 @@ def serving(handler: type[BaseHTTPRequestHandler], **attributes: object) -> Iter
     finally:
         server.shutdown()
         server.server_close()
+
+
+class Dripping(BaseHTTPRequestHandler):
+    """Sends a byte of its answer five times per second, and never reaches the end: no single read takes long."""
+
+    status = 200
+
+    def do_GET(self) -> None:
+        self.send_response(self.status)
+        self.send_header("Content-Length", "100000")
+        self.end_headers()
+        with suppress(OSError):
+            while True:
+                self.wfile.write(b"[")
+                time.sleep(0.2)
+
+    do_POST = do_GET  # noqa: N815 - the names of http.server
+
+    def log_message(self, *_: object) -> None:
+        pass

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 
@@ -21,7 +22,7 @@ from harness.system.own_metrics import (
 )
 from harness.system.own_metrics_files import OwnMetricsWriter, answering, own_metrics
 from harness.system.system import MetricsSource, OwnMetric
-from tests.support.local_server import serving
+from tests.support.local_server import Dripping, serving
 from tests.support.paths import ROOT
 
 IN_USE = OwnMetric("connections in use", ("gauges", "pool.Active", "value"))
@@ -144,6 +145,18 @@ def test_a_process_that_does_not_answer_is_named(tmp_path):
         pass
     ((process, why),) = writer.problems
     assert (process, "Connection refused" in why) == ("shop", True)
+
+
+def test_a_process_whose_answer_drips_holds_up_neither_start_nor_end(tmp_path):
+    with serving(Dripping) as port:
+        began_s = time.monotonic()
+        sources = {"shop": MetricsSource(f"http://127.0.0.1:{port}/metrics", METRICS)}
+        assert answering(sources) == {}
+        with OwnMetricsWriter(tmp_path / "system", sources) as writer:
+            pass
+        assert time.monotonic() - began_s < 8
+    ((process, why),) = writer.problems
+    assert (process, "its answer is not complete after 2 s" in why) == ("shop", True)
 
 
 def test_a_system_without_metrics_leaves_no_file(tmp_path):

@@ -126,6 +126,12 @@ def test_a_process_that_is_never_ready_fails_at_its_deadline_and_is_stopped(make
 
 
 @pytest.mark.real
+def test_a_response_that_drips_is_not_ready_at_the_deadline(make: Start) -> None:
+    with pytest.raises(StartError, match=r"web is not ready after 3 s.*its answer is not complete after 2 s"):
+        make(mode="drips").start()
+
+
+@pytest.mark.real
 def test_a_wrong_response_is_not_ready_and_is_quoted(make: Start) -> None:
     with pytest.raises(StartError, match="answers 503, not 200"):
         make(mode="unhealthy").start()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from harness.base.errors import UsageError
-from harness.base.http_client import NoRedirect
+from harness.base.http_client import NoRedirect, Response, within
 from harness.plan.spec import Target, parse_target
 
 # https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
@@ -46,15 +46,20 @@ class Receiver:
         about = {"Content-Type": PROTOBUF, "Content-Encoding": "gzip", "User-Agent": "load-test-harness"}
         packed = gzip.compress(body, _PACK_LEVEL)
         request = urllib.request.Request(f"{self.address.url}/{path}", packed, {**self.headers, **about})
-        try:
+
+        def answered() -> Response:
             with _OPENER.open(request, timeout=TIMEOUT_S) as answer:
-                kind, content = answer.headers.get_content_type(), answer.read(_ANSWER_MOST_BYTES)
+                return Response(answer.read(_ANSWER_MOST_BYTES), answer.headers)
+
+        try:
+            content, headers = within(TIMEOUT_S, answered)
         except urllib.error.HTTPError as error:
             with error:
                 phrase = http.client.responses.get(error.code, "")
                 raise NotDeliveredError(f"HTTP {error.code} {phrase}".rstrip()) from None
         except (OSError, http.client.HTTPException) as error:
             raise NotDeliveredError(_reason(error)) from None
+        kind = headers.get_content_type()
         if kind == "text/html":
             raise NotDeliveredError("a web page answered, which is no receiver of OTLP")
         return bytes(content) if kind == PROTOBUF else b""

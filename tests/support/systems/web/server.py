@@ -17,6 +17,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = f"state: {MODE}; cpus: {len(os.sched_getaffinity(0))}".encode()
         self.send_response(503 if MODE == "unhealthy" else 200)
         self.end_headers()
+        while MODE == "drips":
+            self.wfile.write(b" ")
+            time.sleep(0.2)
         self.wfile.write(body)
 
 
