@@ -109,23 +109,29 @@ def compared_with(
 
     A reference that was deleted or cannot be compared gives the reason and no error: the run is finished.
     """
-    return tuple(_compared(one, contender, thresholds, reports) for one in references)
+    from harness.history.earlier_runs import LOOKED_AT_MOST
+    from harness.history.files import entries_of
+
+    plan = reports / contender.name.partition("/")[0]
+    entries = entries_of(plan, LOOKED_AT_MOST) if references else ()
+    return tuple(_compared(one, contender, thresholds, reports, entries) for one in references)
 
 
-def _compared(reference: Reference, contender: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
+def _compared(
+    reference: Reference, contender: RunResult, thresholds: Thresholds, reports: Path, entries: Sequence[Entry]
+) -> ComparedRun:
     from harness.compare.reference import compared_run
     from harness.compare.run_scatter import ASSUMED
     from harness.compare.sources import read_result
-    from harness.history.earlier_runs import LOOKED_AT_MOST, earlier_scatter
-    from harness.history.files import entries_of
+    from harness.history.earlier_runs import earlier_scatter
 
     path, role = reference.path, reference.role
     failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)
     if not is_there(path):
         return replace(failed, problem="it no longer exists")
     try:
-        baseline, plan = read_result(path), reports / contender.name.partition("/")[0]
-        scatter = earlier_scatter(entries_of(plan, LOOKED_AT_MOST), (baseline, contender)) or ASSUMED
+        baseline = read_result(path)
+        scatter = earlier_scatter(entries, (baseline, contender)) or ASSUMED
         return compared_run(baseline, contender, thresholds, role, _link(path, contender, reports), scatter)
     except UsageError as error:
         return replace(failed, problem=error.what.replace(f"{reports}/", "").replace(str(path), failed.name))
