@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 SHIPPED = {f"harness.shipped.{name}": name for name in ("plans", "env", "systems", "jmeter", "docs")}
-FILES = {"harness.shipped.docs": ["doubtful.md"]}
+FILES = {"harness.shipped.docs": ["*.md"]}
 DATA = ("css", "j2", "java", "jfc", "jmx", "js", "json", "lock", "toml", "typed", "xml")
 
 

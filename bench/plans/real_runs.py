@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import re
 import shlex
 import shutil
@@ -43,6 +44,8 @@ from harness.run.result_file import read_end
 
 NAME = "plan"
 PASS, LOAD = "pass", "load"
+# The plans of others are run here, as their user has agreed to.
+TRUSTED = {"LTH_TRUST": "1"}
 PASSED = "PASSED"
 # A pass ends by itself after 300 s.
 _MOST_S = {PASS: 330, LOAD: 150}
@@ -143,7 +146,9 @@ def allow_host(toml: Path, address: str) -> None:
 def _run(command: list[str], output: Path, most_s: float) -> int:
     """Run a command to its end, or interrupt it after `most_s`; return the exit code."""
     with output.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**os.environ, **TRUSTED}
+        )
         try:
             return process.wait(most_s)
         except subprocess.TimeoutExpired:

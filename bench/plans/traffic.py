@@ -31,6 +31,7 @@ from bench.plans.capture import capturing, make_certificate
 from bench.plans.plan_answers import Answers
 from bench.plans.real_runs import (
     NAME,
+    TRUSTED,
     allow_host,
     batch_parser,
     fixed_home,
@@ -218,7 +219,7 @@ class Comparison:
             command = [sys.executable, str(SHIPPED / "scripts" / "check"), "--home", str(self.folder)]
             command += ["--plan", NAME, "--target", capture.address, "--limit", f"{_LIMIT_S}s"]
             command += properties_option(self.given)
-            code = run_limited(command, self.folder / "ours.txt", self.folder, {})
+            code = run_limited(command, self.folder / "ours.txt", self.folder, TRUSTED)
             why = _last(self.folder / "ours.txt")
             return _Checked([request_of(one) for one in capture.received], code, why)
 

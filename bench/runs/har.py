@@ -16,7 +16,8 @@ from bench.tables import print_aims
 from harness.base.project import TOP
 from harness.base.units import BYTES_PER_MB
 from tests.support.har import ORIGIN, entry
-from tests.support.web_apps import WebApp, recorded, served
+from tests.support.web_apps import WebApp
+from tests.support.web_client import recorded, served
 
 _LTH = str(TOP / "scripts" / "lth")
 _PEAK_MOST_MB = 300

@@ -11,6 +11,7 @@ import numpy as np
 from bench.statistics.scatter import Kind, RunFactors, run_of
 from harness.compare.comparison import REGRESSED, LabelComparison
 from harness.compare.decision import compare
+from harness.compare.run_scatter import ASSUMED, scatter_of
 from harness.history import trend
 from harness.history.lasting import lasting_changes
 from harness.history.trend import Gauge, TrendSeries, changes_of, positions
@@ -39,20 +40,23 @@ class Answers:
 Simulated = Callable[[np.random.Generator, Kind, int, float], Answers]
 
 
-def compared(runs: int) -> Simulated:
-    """Return the simulation of comparisons with so many runs a side, made in turn."""
+def compared(runs: int, earlier: int = 0) -> Simulated:
+    """Return the simulation of comparisons with so many runs a side, made in turn, after so many earlier ones."""
 
     def simulate(random: np.random.Generator, kind: Kind, pages: int, change: float) -> Answers:
         regressed, cover = 0, Cover(change)
         for number in range(pages):
             factors = RunFactors(random, kind)
             sides: tuple[list[RunResult], list[RunResult]] = ([], [])
+            before = [
+                run_of(random, kind, f"earlier {number}-{at}", factors.next(), _PER_BATCH) for at in range(earlier)
+            ]
             for at in range(2 * runs):
                 logs = [math.log1p(change)] * kind.label_count * (at % 2)
                 sides[at % 2].append(
                     run_of(random, kind, f"{'AB'[at % 2]}{number}-{at}", factors.next(), _PER_BATCH, logs)
                 )
-            found = compare(*sides, Thresholds())
+            found = compare(*sides, Thresholds(), scatter=scatter_of(before) or ASSUMED)
             regressed += found.verdict == REGRESSED
             cover.add(found.labels)
         return Answers(regressed / pages, cover.share)

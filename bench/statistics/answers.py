@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bench.results import Aim
-from bench.statistics import answer_pages, release_pages
+from bench.statistics import answer_pages, experiment_pages, load_pages, release_pages, release_parts
 from bench.statistics.answer_pages import Answers
 from bench.statistics.scatter import KINDS, Kind
 from bench.tables import print_aims
@@ -28,26 +29,46 @@ _COVERED = (0.93, 0.97)
 # The intervals of an A/B test have the level of their look: 97.2 to 99.3 %.
 _COVERED_BY_LOOKS = (0.95, 1.0)
 _SEED = 1000
+_OF_LABELS = ("unequal cells", "larger cells scatter more", "ties at 1 to 3 ms", "few errors", "30 labels")
 
 
 class Page(NamedTuple):
-    """A page: its name, the change whose power is measured, and the function that simulates it."""
+    """A page: its name, the change whose power is measured, if one is, and the function that simulates it.
+
+    `covered` is the aim of its intervals, `kinds` are those in which its values differ.
+    """
 
     name: str
-    change: float
+    change: float | None
     simulate: Callable[[np.random.Generator, Kind, int, float], Answers]
     covered: tuple[float, float] = _COVERED
+    kinds: tuple[Kind, ...] = KINDS
 
 
+# Pages whose values know no cells, labels or errors.
+_OF_RUNS = tuple(kind for kind in KINDS if kind.name not in _OF_LABELS)
+_OF_TIME = tuple(kind for kind in KINDS if kind.rho or kind.samples_equal)
 PAGES = (
-    Page("compare, one run a side", 0.2, answer_pages.compared(1)),
+    Page("compare, one run a side", 0.25, answer_pages.compared(1)),
+    Page("compare, one run a side after 8 earlier ones", 0.2, answer_pages.compared(1, 8)),
     Page("compare, 5 runs a side", 0.2, answer_pages.compared(5)),
     Page("compare, 8 runs a side", 0.1, answer_pages.compared(8)),
+    Page("sweeps, one run per level", 0.15, release_pages.answers(1, is_release=False)),
+    Page("sweeps, 5 runs per level", 0.15, release_pages.answers(5, is_release=False)),
     Page("release, one run per cell", 0.15, release_pages.answers(1)),
     Page("release, 3 runs per cell", 0.15, release_pages.answers(3)),
+    Page("release, jobs", 0.15, release_parts.jobs),
+    Page("release, databases", 0.2, release_parts.databases),
     Page("ab", 0.1, answer_pages.ab_tested, _COVERED_BY_LOOKS),
     Page("nightly", 0.2, answer_pages.nightly),
     Page("history", 0.2, answer_pages.in_history),
+    Page("bisect", 0.2, experiment_pages.bisections, kinds=_OF_RUNS),
+    Page("tune", 0.15, experiment_pages.tuned, kinds=_OF_RUNS),
+    Page("trust", 1.0, experiment_pages.trusted, kinds=_OF_RUNS),
+    Page("overload", -0.4, experiment_pages.overloaded, kinds=_OF_RUNS),
+    Page("find", None, experiment_pages.searched),
+    Page("soak", 0.3, load_pages.soaked, kinds=_OF_RUNS),
+    Page("auto", None, load_pages.auto_ended, kinds=_OF_TIME),
 )
 
 
@@ -67,12 +88,17 @@ def bench(options: argparse.Namespace) -> int:
     aims: list[Aim] = []
     for page in pages:
         found = {}
-        for kind in KINDS:
+        for kind in page.kinds:
             _log(f"{page.name}: {kind.name}")
             unchanged = page.simulate(np.random.default_rng(_SEED), kind, count, 0.0)
-            changed = page.simulate(np.random.default_rng(_SEED + 1), kind, max(10, count // 4), page.change)
+            power = ""
+            if page.change is not None:
+                changed = page.simulate(np.random.default_rng(_SEED + 1), kind, max(10, count // 4), page.change)
+                power = _percent(changed.regressed, 0)
+                if unchanged.covered is None:
+                    unchanged = replace(unchanged, covered=changed.covered)
             found[kind] = unchanged
-            rows.append([page.name, kind.name, *_cells(unchanged), _percent(changed.regressed, 0)])
+            rows.append([page.name, kind.name, *_cells(unchanged), power])
         aims += _aims(page, found, count)
     heads = ("page", "runs", "false REGRESSED %", "intervals that cover %", "found %")
     print(f"**{count:,} pages per row on which nothing changed; a quarter as many with a change**\n")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy
 
@@ -76,6 +76,13 @@ class End:
         return self.history.step is not None and self.history.step in self.decision.suspects[0].positions
 
 
+class Measures(Protocol):
+    """Measures commits."""
+
+    def run(self, position: int) -> Observation:
+        """Return one run of a commit."""
+
+
 class Machine:
     """Measures commits of a history: noise, and a machine that drifts."""
 
@@ -123,7 +130,7 @@ def simulated(
         _log(f"{kind}{', outliers' if has_tails else ''}")
         for _ in range(round(share * count)):
             history = _history(kind, chance, commits_most, has_tails=has_tails)
-            yield _bisected(history, Machine(history, chance), runs_most)
+            yield bisected(history, Machine(history, chance), runs_most)
 
 
 def aims(ends: Sequence[End]) -> Iterator[Aim]:
@@ -154,7 +161,7 @@ def _history(kind: str, chance: numpy.random.Generator, commits_most: int, *, ha
     return History(kind, levels, step, broken, chance.uniform(*_NOISES), has_tails)
 
 
-def _bisected(history: History, machine: Machine, runs_most: int) -> End:
+def bisected(history: History, machine: Measures, runs_most: int) -> End:
     """Return how a bisection ends: with the decisions of scripts/bisect, all runs as expensive."""
     testable = [position for position in range(history.last + 1) if position not in history.broken]
     runs = [machine.run(opening(number, history.last)) for number in range(OPENING)]

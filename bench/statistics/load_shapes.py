@@ -12,9 +12,12 @@ from bench.statistics.row_changes import (
     ChangeRows,
     as_is,
     bursts_of_errors,
+    errors_between,
     errors_from,
+    errors_growing,
     errors_of_label_from,
     failed_at_random,
+    fast_errors_from,
     labels_drawn,
     labels_in_turn,
     logins,
@@ -22,6 +25,7 @@ from bench.statistics.row_changes import (
     redirected,
     sizes_drawn,
     sizes_from,
+    slower_label_from,
     slower_share_from,
     transactions,
     unread,
@@ -123,6 +127,11 @@ def _wave(size: float, period: Callable[[float], float]) -> MakeFactor:
     return _of_time(factor)
 
 
+def _each(period_s: float, factor: Callable[[Array], Array]) -> MakeFactor:
+    """Return work whose factor depends on the share (0-1) of a period that has passed."""
+    return _of_time(lambda at, _length_s, random: factor((at / period_s + random.random()) % 1))
+
+
 _USERS = Load(lognormal(0.05), 20, 1.0)
 _LOADED = Load(lognormal(0.5, 0.3), 20, factors=(_noisy(0.3),))
 
@@ -177,6 +186,21 @@ _GOOD: Mapping[str, Case | Load] = {
     "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
     "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
     "noise of 5 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8, 0.05),)),
+    "noise of 15 %, AR 0.5": replace(_LOADED, factors=(_noisy(0.5, 0.15),)),
+    "one second in 15 is four times slower": replace(
+        _USERS, factors=(_each(15, lambda part: numpy.where(part < 1 / 15, 4.0, 1.0)),)
+    ),
+    "a sawtooth of 20 %, a period of 8 s": replace(_USERS, factors=(_each(8, lambda part: 0.9 + 0.2 * part),)),
+    "one in a hundred takes 2 s, the others 10 ms": Load(_bimodal(0.01, 2.0, 0.01), 20, 0.5),
+    "20 users, 5 s": Load(lognormal(5.0), 20),
+    "times below 1 ms": Load(constant(0.0004), 5, 0.2),
+    "a rare label, 20 times slower": Case(_USERS, labels_drawn((0.99, 0.01), (1, 20))),
+    "open queue (M/G/1), work varies by 200 %": Load(lognormal(0.025, 2.0), rate_per_s=20, server_count=1),
+    "2 % slower in the second half": replace(
+        _USERS, factors=(_of_time(lambda at, length_s, _: numpy.where(at < length_s / 2, 1.0, 1.02)),)
+    ),
+    "500 users, think time 10 s": Load(lognormal(0.1), 500, 10.0, ramp_s=20.0),
+    "a login first, of 2 s, and a ramp of 20 s": Case(replace(_USERS, ramp_s=20.0), logins(2.0)),
 }
 GOOD: Mapping[str, Case] = {name: one if isinstance(one, Case) else Case(one) for name, one in _GOOD.items()}
 
@@ -220,6 +244,31 @@ def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
         return 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / (1 - from_ratio), 0, 1)
 
     return _of_time(factor)
+
+
+def _plateau(times: float, until_ratio: float) -> MakeFactor:
+    """Return work that grows to `times` as much until a share of the run, and stays."""
+    return _of_time(lambda at, length_s, _random: 1 + (times - 1) * numpy.clip(at / length_s / until_ratio, 0, 1))
+
+
+def _accelerating(times: float) -> MakeFactor:
+    return _of_time(lambda at, length_s, _random: numpy.power(times, numpy.clip(at / length_s, 0, 1)))
+
+
+def _twice(times: float, ratio: float) -> MakeFactor:
+    """Return work that is `times` as much twice, for this share of the run each."""
+
+    def factor(at: Array, length_s: float, _random: Random) -> Array:
+        part = at / length_s
+        is_slow = ((part >= 0.2) & (part < 0.2 + ratio)) | ((part >= 0.65) & (part < 0.65 + ratio))
+        return numpy.where(is_slow, times, 1.0)
+
+    return _of_time(factor)
+
+
+def _saw(times: float, ratio: float) -> MakeFactor:
+    """Return work that grows to `times` as much in each share of the run: a leak, and restarts."""
+    return _of_time(lambda at, length_s, _random: 1 + (times - 1) * (at / length_s / ratio % 1))
 
 
 def _late_warm_up(times: float, until_ratio: float) -> MakeFactor:
@@ -354,6 +403,34 @@ BAD: Mapping[str, Sizes] = {
         f"40 to {100 * share:g} %": _changed(mix_from(0.5, 0.4, share), spread=0.4 - share) for share in (0.3, 0.1)
     },
     "a tenth becomes four times slower from 60 % on": {"": _changed(slower_share_from(0.6, 0.1, 4), spread=1.0)},
+    "slower until it stays so, at 40 % of the run": {
+        f"× {times:g}": _with(_plateau(times, 0.4)) for times in (1.5, 2, 4)
+    },
+    "slower ever faster": {f"to × {times:g}": _with(_accelerating(times)) for times in (1.5, 2, 4)},
+    "slower twice, for 15 % of the run": {f"× {times:g}": _between_parts(_twice(times, 0.15)) for times in (1.5, 2, 4)},
+    "a sawtooth, a third of the run": {f"to × {times:g}": _between_parts(_saw(times, 0.35)) for times in (1.5, 2, 4)},
+    "one of five labels becomes slower from 50 % on": {
+        f"× {times:g}": _changed(slower_label_from(0.5, 5, times), spread=(times - 1) / 5) for times in (2, 4)
+    },
+    "a fiftieth becomes slower from 60 % on": {
+        f"× {times:g}": _changed(slower_share_from(0.6, 0.02, times), spread=0.02 * (times - 1)) for times in (10, 30)
+    },
+    "a quarter becomes slower from 50 % on": {
+        f"× {times:g}": _changed(slower_share_from(0.5, 0.25, times), spread=0.25 * (times - 1)) for times in (2, 4)
+    },
+    "more and more errors": {
+        f"to {100 * share:g} %": _changed(errors_growing(share), spread=2 * share / 3) for share in (0.05, 0.2, 0.5)
+    },
+    "all fail for": {
+        _percent(ratio): _changed(errors_between(0.4, 0.4 + ratio), spread=3 * ratio) for ratio in (0.05, 0.15)
+    },
+    "errors that answer fast from 60 % on": {
+        f"{100 * share:g} %": _changed(fast_errors_from(0.6, share), spread=share) for share in (0.1, 0.3)
+    },
+    "a label disappears at 50 %": {"": _changed(mix_from(0.5, 0.4, 0.0), spread=0.4)},
+    "rows of the last third cannot be read": {
+        f"{100 * share:g} %": _changed(unread(share, 0.67), is_counted=True) for share in (0.1, 0.5, 0.9)
+    },
     "rows that cannot be read": {
         f"{100 * share:g} %": _changed(unread(share), is_counted=True) for share in (0.01, 0.1, 0.5, 0.9)
     },

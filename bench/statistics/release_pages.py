@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,15 @@ class PageRates:
     agree: float
 
 
-def page(random: np.random.Generator, kind: Kind, repeat: int, change: float, cells: Sequence[int]) -> ComparedLevels:
+def page(
+    random: np.random.Generator,
+    kind: Kind,
+    repeat: int,
+    change: float,
+    cells: Sequence[int],
+    *,
+    is_release: bool = True,
+) -> ComparedLevels:
     """Return the two sweeps of a page as it judges them; the new one is slower by `change` at the `cells`."""
     sides: list[dict[LevelKey, list[RunResult]]] = []
     for side in ("A", "B"):
@@ -51,21 +59,38 @@ def page(random: np.random.Generator, kind: Kind, repeat: int, change: float, ce
                 factor = factors.next(at / (len(USERS) - 1))
                 found[LevelKey(users)].append(run_of(random, kind, name, factor, per_batch, logs))
         sides.append(found)
-    results = SweepResults(*sides)
-    base, new = (
+    return judged(*sides, is_release=is_release)
+
+
+def judged(
+    base: Mapping[LevelKey, Sequence[RunResult]],
+    new: Mapping[LevelKey, Sequence[RunResult]],
+    *,
+    is_release: bool = True,
+) -> ComparedLevels:
+    """Return two sweeps as the page of a release compares them, or as a comparison of two sweeps does."""
+    sweeps = [
         Sweep(name, levels_of((key.users, level_run(run)) for key, runs in side.items() for run in runs))
-        for name, side in zip("AB", sides, strict=True)
-    )
-    return with_pooled(compare_results((base, new), results, Thresholds()), Thresholds())
+        for name, side in (("A", base), ("B", new))
+    ]
+    found = compare_results((sweeps[0], sweeps[1]), SweepResults(base, new), Thresholds())
+    return with_pooled(found, Thresholds()) if is_release else found
 
 
 def rates(
-    random: np.random.Generator, kind: Kind, repeat: int, pages: int, change: float = 0.0, cells: Sequence[int] = USERS
+    random: np.random.Generator,
+    kind: Kind,
+    repeat: int,
+    pages: int,
+    change: float = 0.0,
+    cells: Sequence[int] = USERS,
+    *,
+    is_release: bool = True,
 ) -> PageRates:
     """Return the rates over a number of pages."""
     regressed = cell_regressed = covered = intervals = agree = 0
     for _ in range(pages):
-        found = page(random, kind, repeat, change, cells)
+        found = page(random, kind, repeat, change, cells, is_release=is_release)
         is_page = found.whole.verdict == REGRESSED
         is_cell = any(one.verdict == REGRESSED for one in found.levels.values())
         regressed += is_page
@@ -80,11 +105,11 @@ def rates(
     )
 
 
-def answers(repeat: int) -> Simulated:
-    """Return the simulation of release pages with so many runs per cell."""
+def answers(repeat: int, *, is_release: bool = True) -> Simulated:
+    """Return the simulation of release pages, or comparisons of sweeps, with so many runs per cell."""
 
     def simulate(random: np.random.Generator, kind: Kind, pages: int, change: float) -> Answers:
-        found = rates(random, kind, repeat, pages, change)
+        found = rates(random, kind, repeat, pages, change, is_release=is_release)
         return Answers(found.regressed, found.covered)
 
     return simulate

@@ -30,6 +30,31 @@ def errors_from(at_ratio: float, share: float) -> ChangeRows:
     )
 
 
+def errors_growing(share: float) -> ChangeRows:
+    """Let a share of the requests fail that grows from none to this one at the end."""
+    return lambda rows, random, length_s: replace(
+        rows, failed=random.random(len(rows.user)) < share * numpy.clip(rows.end_s / length_s, 0, 1)
+    )
+
+
+def errors_between(from_ratio: float, to_ratio: float) -> ChangeRows:
+    """Let everything fail that ends between two shares of the run."""
+    return lambda rows, _random, length_s: replace(
+        rows, failed=(rows.end_s >= from_ratio * length_s) & (rows.end_s < to_ratio * length_s)
+    )
+
+
+def fast_errors_from(at_ratio: float, share: float) -> ChangeRows:
+    """Let a share of what ends after a share of the run fail in a tenth of the time."""
+
+    def change(rows: Rows, random: Random, length_s: float) -> Rows:
+        found = errors_from(at_ratio, share)(rows, random, length_s)
+        took_s = rows.end_s - rows.start_s
+        return replace(found, start_s=numpy.where(found.failed, rows.end_s - took_s / 10, rows.start_s))
+
+    return change
+
+
 def bursts_of_errors(period_s: float, burst_s: float, share: float) -> ChangeRows:
     """Let this share of what ends in bursts fail."""
     return lambda rows, random, _length_s: replace(
@@ -114,11 +139,23 @@ def slower_share_from(at_ratio: float, share: float, times: float) -> ChangeRows
     return change
 
 
-def unread(share: float) -> ChangeRows:
-    """Leave out this share of the rows, which a reader could not use."""
+def slower_label_from(at_ratio: float, label_count: int, times: float) -> ChangeRows:
+    """Give each user so many labels in turn, and make the last one slower from a share of the run on."""
 
-    def change(rows: Rows, random: Random, _length_s: float) -> Rows:
-        chosen = random.random(len(rows.user)) >= share
+    def change(rows: Rows, random: Random, length_s: float) -> Rows:
+        found = labels_in_turn(label_count)(rows, random, length_s)
+        is_slower = (found.label == label_count - 1) & (rows.end_s >= at_ratio * length_s)
+        took_s = rows.end_s - rows.start_s
+        return replace(found, start_s=numpy.where(is_slower, rows.end_s - times * took_s, rows.start_s))
+
+    return change
+
+
+def unread(share: float, from_ratio: float = 0.0) -> ChangeRows:
+    """Leave out this share of the rows, which a reader could not use, from a share of the run on."""
+
+    def change(rows: Rows, random: Random, length_s: float) -> Rows:
+        chosen = (random.random(len(rows.user)) >= share) | (rows.end_s < from_ratio * length_s)
         chosen[: max(1, 2 - int(chosen.sum()))] = True
         return replace(rows.only(chosen), unread_count=int((~chosen).sum()), made=rows)
 

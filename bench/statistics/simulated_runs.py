@@ -143,7 +143,7 @@ def queue_rates(random: np.random.Generator, utilisation: float, noise_cv: float
     def one(_: int) -> Comparison:
         names = [f"{side}{number}" for side in "AB" for number in range(runs)]
         found = [queue_run(random, utilisation, noise_cv, name, with_batches=runs == 1) for name in names]
-        return compare(found[:runs], found[runs:], Thresholds())
+        return compare(found[:runs], found[runs:], Thresholds(), scatter=None)  # the noise within runs
 
     return repeated(repetitions, one)
 

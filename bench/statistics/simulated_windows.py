@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 import numpy
 
+from harness.metrics.full_load import Drive
 from harness.metrics.gaps import find_gaps
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, WindowSpec, find_window
+from harness.metrics.window import WindowSpec, find_window
 
 USERS = 20
 _USUAL_MS = 500.0

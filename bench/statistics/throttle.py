@@ -17,9 +17,9 @@ from bench.statistics import simulated_windows as simulation
 from bench.tables import print_aims
 from harness.base.units import clock_text, parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
+from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.throttle import Throttle, find_throttle
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, full_load_s
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
 

@@ -73,7 +73,7 @@ class NoRightError(UsageError):
 
     def __init__(self, where: str, right: str) -> None:
         page = "storage" if right.startswith("s3:") else "cloudwatch"
-        super().__init__(f"{where}: permission denied", f"these credentials need {right}: see docs/{page}.md")
+        super().__init__(f"{where}: permission denied", f"these credentials need {right}: lth help {page}")
         self.right = right
 
 

@@ -57,7 +57,7 @@ def parse_endpoint_url(text: str) -> str:
         raise UsageError(f"--endpoint-url: {error}", todo) from None
     if parts.username or parts.password:
         raise UsageError(
-            "--endpoint-url must not contain credentials", "they come from the environment or ~/.aws: docs/storage.md"
+            "--endpoint-url must not contain credentials", "they come from the environment or ~/.aws: lth help storage"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--endpoint-url {text}: not an http or https address", todo)

@@ -88,13 +88,17 @@ def markdown() -> str:
     ]
     loads = [verb for verb in LOADS if verb in VERBS and verb not in ("check", "nightly")]
     common = [flag for flag in _shown("run") if all(flag in _shown(verb) for verb in loads)]
-    lines += [f"*Those of a load* are {', '.join(common)}.", ""]
+    most = ("`--plan`", "`--reports`")
+    loads_only = ", ".join(flag for flag in common if flag not in most)
+    lines += [f"Most verbs have {' and '.join(most)}. *Those of a load* are {loads_only}.", ""]
     for group, title in GROUPS.items():
         lines += [f"## {title}", "", "|verb|what it does|options|", "|---|---|---|"]
         for name, verb in VERBS.items():
             if verb.group == group:
-                own = [flag for flag in _shown(name) if name not in loads or flag not in common]
+                own = [flag for flag in _shown(name) if flag not in (*most, *(common if name in loads else ()))]
                 shown = [*own, *(["those of a load"] if name in loads else [])]
+                if base := next((other for other, one in VERBS.items() if one.module == verb.module), None):
+                    shown = shown if base == name or list(_shown(name)) != list(_shown(base)) else [f"as `{base}`"]
                 lines.append(f"|`{name}`|{_cell(verb.help)}|{', '.join(shown)}|")
         lines.append("")
     other = ", ".join(f"`{name}` = `{' '.join([verb, *first])}`" for name, (verb, first) in ALIASES.items())

@@ -78,7 +78,7 @@ OPTIONS = {
         may_be_secret=True,
     ),
     "on": Option(
-        "what shares the load: local:2, ssh:gen1,gen2, k8s:NAMESPACE/8 (docs/generators.md)", "PLACES", of=RUN,
+        "what shares the load: local:2, ssh:gen1,gen2, k8s:NAMESPACE/8 (lth help generators)", "PLACES", of=RUN,
     ),
     "part": Option("drive only this part of the load, such as 3/8", "K/N", of=RUN),
     "start-at": Option("with --part: when its load begins, such as 2026-11-27T12:00:00Z (at once)", "TIME", of=FOLLOW),
@@ -125,7 +125,7 @@ OPTIONS = {
     "fresh": Option("restart the system before each level, each time with a warm-up"),
     "from": Option("users of the first run (the fewest that the plan allows)", "N"),
     "most": Option("the largest number of users to try (400)", "N"),
-    "soak": Option("look for leaks: heap histograms, 8h without another length (docs/soak.md)", of=RUN),
+    "soak": Option("look for leaks: heap histograms, 8h without another length (lth help soak.md)", of=RUN),
     "find": Option("search for the largest number of users within the goal"),
     # Goals and verdicts.
     "goal": Option("goals instead of the plan's: 'p95<1500, errors<1%%, Check-Out: p99<3s'", "GOAL", "g", of=RUN),
@@ -167,7 +167,7 @@ OPTIONS = {
         default=lambda: current_project().folder / "env" / "nightly-accepted.csv", of=PLACE,
     ),
     # What is recorded and followed.
-    "profile": Option("profile the system's JVMs: methods, locks, allocations (docs/profile.md)", of=RUN),
+    "profile": Option("profile the system's JVMs: methods, locks, allocations (lth help profile.md)", of=RUN),
     "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report", of=LOAD),
     "sampler": Option(
         "what sends HTTP requests: lean, or jmeter, JMeter's own (the profile's, else lean)", "NAME", of=LOAD,

@@ -131,8 +131,8 @@ examples:
 
 {core}
 lth help all lists all verbs, lth VERB -h explains one,
-lth help doubtful what makes a run DOUBTFUL and what to do, and
-lth completion markdown prints all options.
+lth help topics lists the pages of the documentation, such as lth help goals,
+and lth help doubtful says what makes a run DOUBTFUL and what to do.
 Plans:    {plans}
 Profiles: {profiles}
 """
@@ -299,7 +299,7 @@ def _refuse_gone(called: Call, program: str) -> None:
         named += [f"--{name.lower()}" for name in given_variables()]
     gone = [one for one in (called.verb,) if one in _GONE_VERBS] + [one for one in named if one in _GONE_OPTIONS]
     if gone:
-        raise UsageError(f"{gone[0]} went in 1.2.0", "use --on ssh:gen1,gen2; see docs/generators.md")
+        raise UsageError(f"{gone[0]} went in 1.2.0", "use --on ssh:gen1,gen2; see lth help generators")
 
 
 def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
@@ -348,6 +348,11 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
 
         if text := topic_text(rest[0]):
             print_page(text)
+            raise SystemExit(0)
+        if rest[0] not in (*VERBS, *ALIASES, *DEVELOPMENT):
+            from harness.cli.help_pages import page_text
+
+            print_page(page_text(" ".join(rest)))
             raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))
     from harness.base.git import version_text  # here, because other commands do not need it

@@ -67,7 +67,8 @@ examples:
 A side is settings of the system or properties of the plan (name=value), a profile, a target, or a commit, or several of
 them: 'HEAD plugin_threads=10'. A side of a commit has the plans/, env/ and systems/ of that commit, run with today's
 harness; its system is built below build/ab/. After one warm-up run the sides run in pairs, in random order, each run
-with a system of its own. After 4, 6, 8 and 10 pairs the test ends if the answer is sure. docs/ab.md explains the rule.
+with a system of its own. After 4, 6, 8 and 10 pairs the test ends if the answer is sure.
+lth help ab.md explains the rule.
 
 exit codes: 0 OK, IMPROVED or CANNOT TELL; 1 REGRESSED, with --sure also CANNOT TELL; 2 wrong use, nothing was measured;
 3 the runs are INVALID; 70 an error of the harness itself; 130 interrupted, the report is written.

@@ -53,7 +53,8 @@ examples:
 
 Commits are those along first parents. Each is run as in lth ab: its plans/, env/ and systems/, with the profile's
 build command, which runs once. One that does not build is skipped. Each run is where it is expected to show most per
-minute. It ends when one commit is 95 % probable, or several, or when both ends are equal. docs/bisect.md explains it.
+minute. It ends when one commit is 95 % probable, or several, or when both ends are equal.
+lth help bisect.md explains it.
 
 exit codes: 0 success; 2 wrong use, nothing was measured; 3 the runs are INVALID; 70 an error of the harness itself;
 130 interrupted, the report is written.

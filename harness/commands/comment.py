@@ -49,7 +49,7 @@ The status of --sha is failure for REGRESSED, success for OK, IMPROVED and CANNO
 without a result.
 
 GitHub: the token is in GITHUB_TOKEN, the address of the API in GITHUB_API_URL. Where CI_API_V4_URL is set it is
-GitLab, with the token in GITLAB_TOKEN. docs/pull-requests.md has the workflows.
+GitLab, with the token in GITLAB_TOKEN. lth help pull-requests has the workflows.
 
 exit codes: 0 written, whatever the verdict; 2 wrong use, or the server refuses; 3 the server fails or limits the rate.
 """

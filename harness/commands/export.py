@@ -23,7 +23,7 @@ examples:
 
 Every sample is counted, in the second in which it ended. seconds has a row per second and label, with percentiles as in
 the report; histograms how many samples had each response time. openmetrics has the names and buckets of
-lth run --metrics=1. docs/prometheus.md describes all columns.
+lth run --metrics=1. lth help prometheus describes all columns.
 
 The files are written into the folder export/ of the run, unless --into names another one.
 

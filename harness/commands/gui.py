@@ -156,7 +156,7 @@ def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
         **plan.load.think_time,
     }
     if options.target:
-        target = specs.parse_target(options.target)
+        target = specs.parse_system(options.target)
         check_allowed(target, profile)
         properties |= target_properties(target)
     where = f"plans/{plan.name}.toml [jmeter] plugins"

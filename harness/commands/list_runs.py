@@ -17,7 +17,7 @@ from harness.base.units import parse_whole_number
 from harness.cli.options import take, take_argument
 from harness.history.catalogue import Entry
 from harness.history.files import read_entry
-from harness.judge.result import TONES, Tone
+from harness.judge.result import Tone
 from harness.judge.verdict import DOUBTFUL, VALID
 from harness.metrics.metric import ERRORS, P95, THROUGHPUT
 from harness.report.export import json_text
@@ -121,7 +121,7 @@ def _goal(entry: Entry) -> str:
 
 
 def _tone(entry: Entry) -> Tone:
-    return TONES.get(_state(entry), Tone.NONE)
+    return entry.result.stated.tone if entry.result else Tone.NONE
 
 
 def _style(entry: Entry | None, column: int) -> str:

@@ -28,7 +28,7 @@ examples:
   lth metrics folio-checkin/run-01_3 --env folio                 the metrics in env/folio.toml
 
 AWS publishes metrics minutes late; fetch again to fill gaps. Credentials are found as the AWS CLI finds them;
-docs/cloudwatch.md describes the set-up, the rights that they need, and the metrics.
+lth help cloudwatch describes the set-up, the rights that they need, and the metrics.
 
 exit codes: 0 success; 2 wrong use, no credentials or rights, or a run whose profile names no metrics; 3 the server
 failed.
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         profile = load_profile(folder_with(options.home, "env", options.env), options.env)
         spec = requested(profile.cloudwatch, profile.name)
         if spec is None:
-            raise NothingToFetchError(f"--env={profile.name}: has no [cloudwatch]", "see docs/cloudwatch.md")
+            raise NothingToFetchError(f"--env={profile.name}: has no [cloudwatch]", "see lth help cloudwatch")
     code = EXIT_OK
     named = _runs_named(in_plan(options.run, options.plan), options.reports)
     for directory in named.runs:

@@ -55,7 +55,7 @@ examples:
 
 The runs go in rounds, A B C, A B C, so that a machine that gets slower affects all loads alike. A failed run does not
 end the nightly run. A run that takes too long is stopped. A run that does not fit into the remaining time is skipped.
-docs/nightly.md describes the suite and the report.
+lth help nightly.md describes the suite and the report.
 
 exit codes: 0 success; 1 a regression or a missed goal; 2 wrong use, nothing was measured; 3 a run is missing, INVALID,
 or not in the storage, with --sure also DOUBTFUL; 70 an error of the harness itself; 130 interrupted, the report is

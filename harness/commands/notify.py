@@ -36,7 +36,7 @@ examples:
   lth notify 2026-11-21                               the message about that nightly run, whatever its `when` is
   lth notify lb-nginx/ab-01                           the message about that A/B test, to [notify] of its profile
 
-lth nightly and lth ab send their messages themselves. docs/notify.md describes [notify].
+lth nightly and lth ab send their messages themselves. lth help notify.md describes [notify].
 
 exit codes: 0 everybody got it; 2 wrong use; 3 somebody did not get it, and the message gives the reason.
 """
@@ -101,6 +101,6 @@ def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recip
         path = options.suite or options.home / _SUITE
         where, settings = f"{path.parent.name}/{path.name}", load_suite(path, kinds_of_runs()).notify
     if settings is None:
-        todo = 'add one, such as [notify] with slack = "$SLACK_WEBHOOK"; docs/notify.md'
+        todo = 'add one, such as [notify] with slack = "$SLACK_WEBHOOK"; lth help notify.md'
         raise UsageError(f"{where} has no [notify]", todo)
     return recipients_of(settings, os.environ, where)

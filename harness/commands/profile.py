@@ -40,7 +40,7 @@ examples:
 
 --label compares the slowest tenth of the seconds, and others of at least twice the median, with the faster half. A
 second is as slow as the samples of the label that were in progress in it, on average. It needs samples.jtl and
-profile.tsv.gz of the run. docs/profile.md has more.
+profile.tsv.gz of the run. lth help profile.md has more.
 
 exit codes: 0 success; 2 wrong use, or a run that was not profiled.
 """

@@ -81,7 +81,7 @@ examples:
   lth run killbill-stripe --duration 10m --live 1                     (a page with the current values)
   lth run killbill-stripe --duration 10m --metrics 1                  (for Prometheus: http://127.0.0.1:9464/metrics)
   lth run killbill-stripe --users 50 --base run-07_1                 (its report compares it with run-07_1)
-  lth run killbill-stripe --users 50 --soak --duration 12h              (looks for leaks; docs/soak.md)
+  lth run killbill-stripe --users 50 --soak --duration 12h              (looks for leaks; lth help soak.md)
 
 Without a goal for errors at most 1 % of the samples may fail; error_ratio = 1 in the plan's [goal], or --errors=100%,
 lifts that.

@@ -46,7 +46,7 @@ examples:
   lth ls s3://bucket/prefix --endpoint-url http://127.0.0.1:9000               MinIO and others
 
 Credentials are found as the AWS CLI finds them. Repeat the command to resume an interrupted push; files that are
-already in S3 are not sent again. docs/storage.md describes the layout in S3 and the rights that are needed.
+already in S3 are not sent again. lth help storage describes the layout in S3 and the rights that are needed.
 
 exit codes: 0 success; 2 wrong use, no credentials or rights, or another run has that name; 3 the server failed, or its
 data differ from what was uploaded.

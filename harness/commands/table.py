@@ -59,7 +59,7 @@ examples:
 
 Times are in milliseconds. Percentiles are exact and follow JMeter's Aggregate Report. setUp and tearDown thread groups
 have separate tables; the window applies to the main load only. Warnings are printed below the table, or on standard
-error with csv, json and jsonl. docs/format.md defines every column and key.
+error with csv, json and jsonl. lth help format defines every column and key.
 
 exit codes: 0 success; 1 with --goal: one is missed; 2 wrong use or an unreadable file (with --each the other files are
 still printed); 3 with --goal: the results are INVALID, with --sure also: a verdict is not VALID.

@@ -24,7 +24,7 @@ examples:
   lth table s3://bucket/prefix/gen1.tally                  read from S3
 
 The table is exact, to the byte the one of the JTLs: a tally contains how often each label took how many milliseconds,
-and is never rounded. It contains no samples: --window needs the JTLs. docs/format.md describes the file.
+and is never rounded. It contains no samples: --window needs the JTLs. lth help format describes the file.
 
 exit codes: 0 success; 2 wrong use or an unreadable file.
 """

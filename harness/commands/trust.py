@@ -34,7 +34,8 @@ examples:
 
 The plan runs twice after each of several starts of the system, so the scatter of a metric is split into that within a
 run, between runs, between starts, and, with a history, between days. The report has the smallest change that an A/B
-test finds in 80 % of cases, the cheapest test for --detect, and which metrics must not gate. docs/trust.md explains it.
+test finds in 80 % of cases, the cheapest test for --detect, and which metrics must not gate.
+lth help trust.md explains it.
 
 exit codes: 0 success; 2 wrong use, nothing was measured; 3 the runs are INVALID; 130 interrupted, the report is
 written.

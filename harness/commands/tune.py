@@ -57,7 +57,7 @@ examples:
 The first value of each setting is the baseline. Up to {FULL_MOST} combinations all run, of more a part: in random
 order, in blocks with one more run of the baseline each, after one warm-up run. Each run has a system of its own.
 The report has the effect of each setting and of each pair of settings with intervals, the scatter of the runs, the best
-values with how sure that is, and what to try next. docs/tune.md explains it.
+values with how sure that is, and what to try next. lth help tune.md explains it.
 
 exit codes: 0 success; 2 wrong use, nothing was measured; 3 the runs are INVALID; 70 an error of the harness itself;
 130 interrupted, the report is written.

@@ -10,7 +10,7 @@ from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.preconditions import is_mixed, names_text
-from harness.compare.run_scatter import RunScatter
+from harness.compare.run_scatter import ASSUMED, RunScatter
 from harness.judge.account.same_work import DOUBT_RATIO
 from harness.judge.warnings import RunWarning, Severity, one_side_profiled, plan
 from harness.metrics.figures import TOTAL
@@ -99,7 +99,7 @@ def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
 
 
 def numbers_warnings(
-    baseline_n: int, contender_n: int, alpha: float, scatter: RunScatter | None = None
+    baseline_n: int, contender_n: int, alpha: float, scatter: RunScatter | None = ASSUMED
 ) -> Iterator[str]:
     """Yield the warning that the rank test needs more runs; `scatter` is that of single runs, if it counts."""
     further = RUNS_LEAST - min(baseline_n, contender_n)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -33,7 +34,7 @@ from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.findings import ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
 from harness.compare.run_scatter import ASSUMED, RunScatter
-from harness.compare.same_work import other_work, same_work_line
+from harness.compare.same_work import OtherWork, other_work, same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import CLOCK_STEP_MS
@@ -80,27 +81,17 @@ def compare(
     if total and (why := (*work.of_all, *work.of_total)):
         total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
     labels = [_unjudged(label, work.of_all[0]) for label in labels] if work.of_all else labels
-    rows, further_runs = [total, *labels] if total else labels, None
-    reasons = _sentences(rows, lambda metric: metric.word == BETTER)
-    verdict = BETTER if reasons else OK
-    open_ones = _sentences(rows, _is_open)
     if invalid:
-        verdict, reasons = INVALID, invalid
+        answer = _Answer(INVALID, invalid)
     elif doubtful and not anyway:
-        verdict, reasons = CANNOT_TELL, doubtful
-    elif regressed := [*work.lost, *_sentences(rows, lambda metric: metric.verdict == REGRESSED)]:
-        verdict, reasons = REGRESSED, regressed
-    elif work.texts:
-        verdict, reasons = CANNOT_TELL, [*work.texts]
-    elif open_ones or not any(label.verdict == OK for label in rows):
-        verdict, reasons = CANNOT_TELL, open_ones or ["nothing could be judged"]
-        further = [metric.further_runs or 0 for label in rows for metric in label.metrics if _is_open(metric)]
-        further_runs = max(further, default=0) or None
+        answer = _Answer(CANNOT_TELL, doubtful)
+    else:
+        answer = _answered([total, *labels] if total else labels, work)
     return Comparison(
         baseline=tuple(result.name for result in baseline),
         contender=tuple(result.name for result in contender),
-        verdict=verdict,
-        reasons=tuple(reasons),
+        verdict=answer.verdict,
+        reasons=tuple(answer.reasons),
         total=total,
         labels=tuple(labels),
         only_baseline=tuple(label for label in baseline_labels if label not in contender_labels),
@@ -109,11 +100,33 @@ def compare(
             *_known(unlike, doubtful, anyway),
             *comparison_warnings(baseline, contender, thresholds.alpha, scatter),
         ),
-        further_runs=further_runs,
+        further_runs=answer.further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
         same_work=same_work_line(baseline, contender),
         work=work.texts,
     )
+
+
+class _Answer(NamedTuple):
+    """The verdict with its reasons, and how many further runs would settle what is open; None if none is."""
+
+    verdict: str
+    reasons: Sequence[str]
+    further_runs: int | None = None
+
+
+def _answered(rows: Sequence[LabelComparison], work: OtherWork) -> _Answer:
+    """Return the verdict on runs that are good: what regressed counts most, then what cannot be told."""
+    if regressed := [*work.lost, *_sentences(rows, lambda metric: metric.verdict == REGRESSED)]:
+        return _Answer(REGRESSED, regressed)
+    if work.texts:
+        return _Answer(CANNOT_TELL, work.texts)
+    open_ones = _sentences(rows, _is_open)
+    if open_ones or not any(label.verdict == OK for label in rows):
+        further = [metric.further_runs or 0 for label in rows for metric in label.metrics if _is_open(metric)]
+        return _Answer(CANNOT_TELL, open_ones or ["nothing could be judged"], max(further, default=0) or None)
+    improved = _sentences(rows, lambda metric: metric.word == BETTER)
+    return _Answer(BETTER if improved else OK, improved)
 
 
 def _known(unlike: Sequence[str], doubtful: Sequence[str], anyway: bool) -> Iterator[str]:

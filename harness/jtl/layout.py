@@ -55,7 +55,7 @@ _DATE_FORMS = (
 )  # fmt: skip
 _DATES_READ = "2026-01-31T23:59:59.999Z, 2026/01/31 23:59:59.999, 31.01.2026 23:59:59 or 01/31/26 23:59:59"
 _LONG_DIGITS = len(str(LONG_MAX))
-NAME_A_JTL = "name a JTL that JMeter wrote, or a file of another tool in docs/other-tools.md"
+NAME_A_JTL = "name a JTL that JMeter wrote, or a file of another tool in lth help other-tools"
 _HEADER_REMEDY = "run again with jmeter.save.saveservice.timestamp_format=ms and JMeter's default columns"
 # So many numbers of a file are remembered.
 _NUMBERS_MAX = 50_000

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures, total
-from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window
 from harness.run.telemetry.table import HOST, STOLEN, UsageSeries
 
 # A run alone on its machine leaves about 1 % of the cores that no process of it accounts for.

@@ -27,14 +27,14 @@ _TIMER_RATIO = 0.05
 _ROUNDING = 1e-6
 
 
-class Missing(NamedTuple):
+class Shortfall(NamedTuple):
     """The share (0-1) of what a load asked for that was not there, and that as text; the text is empty without any."""
 
     ratio: float
     text: str
 
 
-def users_missing(load: GroupLoad, groups: Sequence[GroupCounts], each_s: float) -> Missing:
+def users_missing(load: GroupLoad, groups: Sequence[GroupCounts], each_s: float) -> Shortfall:
     """Return the users of a closed load with stages who were not there; `each_s` is their time from request to request.
 
     A second lacks users only if a load that began a little earlier or later would lack them, too.
@@ -42,50 +42,52 @@ def users_missing(load: GroupLoad, groups: Sequence[GroupCounts], each_s: float)
     levels, later_s = _levels(load), _SHIFT_S + math.ceil(LAST_REQUESTS * each_s)
     least = [math.floor(min(level) + _ROUNDING) for level in levels]
     asked = [min(least[max(0, at - _SHIFT_S) : at + later_s + 1]) for at in range(len(least))]
-    asked = [users if at + later_s < len(least) else 0 for at, users in enumerate(asked)]
+    asked = [users if _SHIFT_S <= at < len(least) - later_s else 0 for at, users in enumerate(asked)]
     first_s = next((at for at, level in enumerate(levels) if max(level) + _ROUNDING >= 1), 0)
     there = [0.0] * first_s + _by_second(groups, [group.alive_ms for group in groups])
     lacking = [
         max(0.0, users - alive_ms / units.MS_PER_S)
         for users, alive_ms in zip(asked, _padded(there, len(asked)), strict=True)
     ]
-    found = [at for at, users in enumerate(lacking) if users > _PART_OF_USER]
-    if not found:
-        return Missing(0.0, "")
+    lacking_s = [at for at, users in enumerate(lacking) if users > _PART_OF_USER]
+    if not lacking_s:
+        return Shortfall(0.0, "")
     most = math.ceil(max(lacking) - _PART_OF_USER)
-    text = f"up to {units.plural(most, 'user')} fewer than asked, from {found[0]} s to {found[-1] + 1} s"
-    return Missing(sum(lacking[at] for at in found) / sum(map(max, levels)), text)
+    text = f"up to {units.plural(most, 'user')} fewer than asked, from {lacking_s[0]} s to {lacking_s[-1] + 1} s"
+    return Shortfall(sum(lacking[at] for at in lacking_s) / sum(map(max, levels)), text)
 
 
-def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Missing:
+def arrivals_missing(load: GroupLoad, groups: Sequence[GroupCounts]) -> Shortfall:
     """Return the arrivals of an open load that were not made, in all or in any part of it, beyond chance."""
     asked = [sum(level) / 2 for level in _levels(load)]
     whole, first_s = sum(asked), next((at for at, sum_ in enumerate(accumulate(asked)) if sum_ >= 1), 0)
     made = [0.0] * first_s + _by_second(groups, [group.arrivals or () for group in groups])
     if not whole:
-        return Missing(0.0, "")
+        return Shortfall(0.0, "")
     not_made = whole - sum(made)
     total = max(0.0, not_made - _DEVIATIONS * math.sqrt(whole))
     each_s = max(_PART_S, math.ceil(_ARRIVALS_LEAST * len(asked) / whole))
-    least = [min(asked[max(0, at - _SHIFT_S) : at + _SHIFT_S + 1]) for at in range(len(asked))]
+    around = [0.0] * _SHIFT_S
+    padded = [*around, *asked, *around]
+    least = [min(padded[at : at + 2 * _SHIFT_S + 1]) for at in range(len(asked))]
     parts = zip(chunks(least, each_s), chunks(_padded(made, len(least)), each_s), strict=True)
     lacking = [max(0.0, sum(some) - sum(real) - _DEVIATIONS * math.sqrt(sum(some))) for some, real in parts]
     if total >= sum(lacking):
         text = f"{not_made:,.0f} of {whole:,.0f} arrivals were not made" if total else ""
-        return Missing(total / whole, text)
-    found = [at for at, count in enumerate(lacking) if count]
-    span = f"from {found[0] * each_s} s to {min(len(asked), (found[-1] + 1) * each_s)} s"
-    return Missing(sum(lacking) / whole, f"{sum(lacking):,.0f} or more arrivals were not made {span}")
+        return Shortfall(total / whole, text)
+    numbers = [at for at, count in enumerate(lacking) if count]
+    span = f"from {numbers[0] * each_s} s to {min(len(asked), (numbers[-1] + 1) * each_s)} s"
+    return Shortfall(sum(lacking) / whole, f"{sum(lacking):,.0f} or more arrivals were not made {span}")
 
 
-def requests_missing(curve: RequestCurve | None) -> Missing:
+def requests_missing(curve: RequestCurve | None) -> Shortfall:
     """Return the requests per second that a load with a timer did not send; nothing where they are not known."""
     if curve is None or not sum(curve.requested):
-        return Missing(0.0, "")
+        return Shortfall(0.0, "")
     pairs = list(zip(curve.requested, curve.delivered, strict=True))
     ratio = sum(max(0.0, wanted - real) for wanted, real in pairs) / sum(curve.requested)
     text = f"{units.percent_text(ratio)} % of the requests of its stages were not sent" if ratio > _TIMER_RATIO else ""
-    return Missing(ratio if text else 0.0, text)
+    return Shortfall(ratio if text else 0.0, text)
 
 
 def _levels(load: GroupLoad) -> list[tuple[float, float]]:

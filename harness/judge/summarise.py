@@ -22,6 +22,7 @@ from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
+from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.gaps import Gap, find_gaps
 from harness.metrics.generators import generator_figures
 from harness.metrics.interval import IntervalMs
@@ -30,7 +31,7 @@ from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
-from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
 from harness.plan.goal import Goal
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED

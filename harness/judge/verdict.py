@@ -23,6 +23,8 @@ VALID, DOUBTFUL, INVALID, INTERRUPTED = "VALID", "DOUBTFUL", "INVALID", "INTERRU
 # The answer of a report has at most so many words, and its goals name at most so many that are missed.
 WORDS_MOST = 20
 _NAMED_MOST = 3
+# A reason in fewer words says nothing: then the goals are only counted.
+_REASON_LEAST = 8
 
 
 @dataclass(frozen=True)
@@ -67,21 +69,37 @@ def headline(verdict: Verdict) -> str:
 
 
 def answer(verdict: Verdict, total: Measured | None) -> str:
-    """Return the verdict in at most WORDS_MOST words: its first reason, of a VALID run the goals missed or its load.
+    """Return the verdict in at most WORDS_MOST words: the goals missed and its first reason, else its load.
 
     `total` is the load in the measurement window.
     """
-    if verdict.state == VALID and verdict.goals_missed:
-        sentences = (f"{VALID}. {_goals_missed(verdict, count)}" for count in range(_NAMED_MOST, 0, -1))
-        return next((text for text in sentences if len(text.split()) <= WORDS_MOST), f"{VALID}. Goals missed.")
+    if verdict.goals_missed:
+        return _answer_with_goals(verdict)
     if verdict.reasons:
-        first, *more = verdict.reasons
-        noun = "doubt" if verdict.state == DOUBTFUL else "reason"
-        rest = f", and {units.plural(len(more), f'more {noun}')}" if more else ""
-        text = _cut(first, WORDS_MOST - len(f"{verdict.state}{rest}".split())) + rest
+        text = _first_reason(verdict, WORDS_MOST - len(verdict.state.split()))
     else:
         text = _measured_text(verdict, total) if total and verdict.state == VALID else ""
     return f"{': '.join(filter(None, (verdict.state, text)))}."
+
+
+def _answer_with_goals(verdict: Verdict) -> str:
+    """Return the verdict, the goals missed, as many by name as fit, and in the rest of the words the first reason."""
+    counts = range(_NAMED_MOST, 0, -1)
+    named = (f"{verdict.state}. {_goals_missed(verdict, count)}" for count in counts)
+    least = _REASON_LEAST if verdict.reasons else 0
+    heads = (head for head in named if len(head.split()) + least <= WORDS_MOST)
+    goals = f"{len(verdict.goals_missed)} goals" if len(verdict.goals_missed) > 1 else "Goal"
+    head = next(heads, f"{verdict.state}. {goals} missed.")
+    reason = _first_reason(verdict, WORDS_MOST - len(head.split())) if verdict.reasons else ""
+    return f"{head} {reason}.".replace("….", "…") if reason else head
+
+
+def _first_reason(verdict: Verdict, words_most: int) -> str:
+    """Return the first reason in at most so many words, and how many more there are."""
+    first, *more = verdict.reasons
+    noun = "doubt" if verdict.state == DOUBTFUL else "reason"
+    rest = f", and {units.plural(len(more), f'more {noun}')}" if more else ""
+    return _cut(first, words_most - len(rest.split())) + rest
 
 
 def further_reasons(verdict: Verdict, warnings: Sequence[RunWarning]) -> list[str]:

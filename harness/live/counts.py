@@ -107,7 +107,7 @@ class LiveCounts:
             if error_count:
                 counts.error_count += error_count
                 part.error_counts[end_ms // MS_PER_S] += error_count
-                cause = cause_of(failure, message)
+                cause = cause_of(failure, message, code)
                 error = ErrorKey(label, code, cause.text)
                 self.tally.add_kind(error, error_count, start_ms, start_ms, cause.example)
         for cell in changed.values():

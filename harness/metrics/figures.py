@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from harness.base.records import build, fields_to_plain
 from harness.base.units import MS_PER_S
-from harness.jtl.sample import JOB_MARK
+from harness.jtl.sample import JOB_MARK, TRANSACTION_MESSAGE
 from harness.metrics import metric
 from harness.metrics.batches import Batches, plus
 from harness.metrics.histogram import Histogram
@@ -19,6 +19,7 @@ LOAD, ONCE, SETUP, TEARDOWN, JOBS = "load", "once", "setUp", "tearDown", "jobs"
 GROUPS = (LOAD, ONCE, SETUP, TEARDOWN, JOBS)
 PERCENTILES = metric.percentiles()
 _CAUSE_LENGTH_MAX = 200
+_HTTP_STATUS = re.compile(r"[0-9]{3}")
 # JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
 NO_ANSWER_MESSAGE = "Non HTTP response message:"
 # Ids, memory addresses, ports, times.
@@ -295,10 +296,15 @@ class Cause(NamedTuple):
     example: str
 
 
-def cause_of(failure: str, message: str) -> Cause:
-    """Return the cause in the assertion's message; without an answer or an assertion, in the response's."""
-    is_unanswered = message.startswith(NO_ANSWER_MESSAGE)
-    text = " ".join((message if is_unanswered else failure or message).split())[:_CAUSE_LENGTH_MAX]
+def cause_of(failure: str, message: str, code: str = "") -> Cause:
+    """Return the cause in the assertion's message; where the sampler failed itself, and without any, in the response's.
+
+    A sampler failed itself without an answer, or with a `code` that is none of HTTP, such as 42P01 of a database. An
+    assertion of a page with 500 may say more than its message.
+    """
+    is_sample = bool(message) and not message.startswith(TRANSACTION_MESSAGE)
+    is_own = message.startswith(NO_ANSWER_MESSAGE) or (is_sample and bool(code) and not _HTTP_STATUS.fullmatch(code))
+    text = " ".join((message if is_own else failure or message).split())[:_CAUSE_LENGTH_MAX]
     return Cause(_ID.sub("…", text), text)
 
 

@@ -4,8 +4,8 @@ A number is a ratio of two sums: elapsed time to samples, errors to samples, sam
 when each number is about the same in any part of a third or more. The parts differ when the greatest number of a third
 and the least differ by more than a limit, and by more than chance.
 
-What chance makes of an average or a rate is estimated from the series: `steadiness` looks for parts of another level,
-`slow_noise` for slow changes of any other shape. Shares (errors, slow samples, labels) are counts: `share_scan`.
+What chance makes of an average or a rate is estimated from the series itself: `noise_fit`. Shares (errors, slow
+samples, labels) are counts: `share_scan`.
 """
 
 from __future__ import annotations
@@ -41,20 +41,22 @@ _HANGING_RATIO = 0.05
 _CONSTANT_RATIO = 0.9
 # Series of more seconds (28 hours) are judged in cells of several.
 _CELLS_MOST = 50_000
+_DECIMALS_MORE = 2
 
 
 @dataclass(frozen=True)
 class WindowFigure:
     """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
 
-    `text` formats the number. A share counts samples of a kind among all, and differs by `least` or more; a count is a
-    number of samples. The cells are batches where they are few and have many samples, else `cell_s` long.
+    `text` formats the number, with so many decimals more than it usually has. A share counts samples of a kind among
+    all, and differs by `least` or more; a count is a number of samples. The cells are batches where they are few and
+    have many samples, else `cell_s` long.
     """
 
     name: str
     amounts: Sequence[float]
     weights: Sequence[float]
-    text: Callable[[float], str]
+    text: Callable[[float, int], str]
     is_share: bool = False
     is_count: bool = False
     is_batches: bool = False
@@ -76,7 +78,7 @@ class StateChange:
     def when(self, from_s: int = 0, cell_s: float | None = None) -> str:
         """Return which values the number has, and when."""
         change, length_s = self.change, self.figure.cell_s if cell_s is None else cell_s
-        before, after = map(self.figure.text, (change.before, change.after))
+        before, after = _apart(self.figure.text, change.before, change.after)
 
         def second(cell: int) -> int:
             return round(from_s + cell * length_s)
@@ -97,9 +99,13 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Sta
     is_free = is_open or not _are_users_constant(seconds)
     cell_s = max(1, len(seconds) // _CELLS_MOST)
     average, *_ = figures = figures_of(seconds, cell_s)
-    memory_s = sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S / cell_s
+    memory_s = _mean_s(average) / cell_s
     found = (find_difference(figure, is_open=is_free, memory_s=memory_s) for figure in figures)
     return next((one for one in found if one), None)
+
+
+def _mean_s(average: WindowFigure) -> float:
+    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S
 
 
 def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
@@ -182,7 +188,8 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
     cell_s = max(1, len(seconds) // _CELLS_MOST)
-    return find_difference(figures_of(seconds, cell_s)[0], is_open=is_open or not _are_users_constant(seconds))
+    average, is_free = figures_of(seconds, cell_s)[0], is_open or not _are_users_constant(seconds)
+    return find_difference(average, is_open=is_free, memory_s=_mean_s(average) / cell_s)
 
 
 def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:
@@ -198,7 +205,7 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
     return (
         WindowFigure("average", sums_ms, counts, _ms_text, cell_s=cell_s),
         WindowFigure("share of errors", errors, counts, _share_text, is_share=True, cell_s=cell_s),
-        WindowFigure("throughput", counts, [float(cell_s)] * count, "{:.1f}/s".format, is_count=True, cell_s=cell_s),
+        WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )
 
 
@@ -242,17 +249,27 @@ def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     return bool(lasted) and max(lasted.values()) >= _CONSTANT_RATIO * lasted.total()
 
 
-def _ms_text(value_ms: float) -> str:
-    return f"{value_ms:.0f} ms"
+def _apart(text: Callable[[float, int], str], *values: float) -> tuple[str, ...]:
+    """Return values as text, with as many decimals as they need to differ."""
+    texts = [tuple(text(value, more) for value in values) for more in range(_DECIMALS_MORE + 1)]
+    return next((some for some in texts if len(set(some)) == len(values)), texts[0])
 
 
-def _share_text(share: float) -> str:
-    return f"{units.percent_text(share, 1)} %"
+def _ms_text(value_ms: float, more: int) -> str:
+    return f"{value_ms:.{more}f} ms"
 
 
-def _bytes_text(size_bytes: float) -> str:
-    return f"{size_bytes:,.0f} bytes"
+def _rate_text(rate_per_s: float, more: int) -> str:
+    return f"{rate_per_s:.{1 + more}f}/s"
 
 
-def _number_text(value: float) -> str:
-    return f"{value:.0f} requests"
+def _share_text(share: float, more: int) -> str:
+    return f"{units.percent_text(share, 1 + more)} %"
+
+
+def _bytes_text(size_bytes: float, more: int) -> str:
+    return f"{size_bytes:,.{more}f} bytes"
+
+
+def _number_text(value: float, more: int) -> str:
+    return f"{value:.{more}f} requests"

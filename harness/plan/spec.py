@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +26,9 @@ OVERRUN_S = 120.0
 PACK_MB = 64
 # What sends HTTP requests: the sampler in harness/run/java/sampler, or the one that JMeter has.
 LEAN, JMETERS = "lean", "jmeter"
+# The scheme of a target to which a plan sends no HTTP, such as a database.
+TCP = "tcp"
+_HTTP = ("http", "https")
 # A load of this length or more is long, as is every soak.
 _LONG_S = 3600.0
 _EXAMPLE = 'url = "postgresql://perf@db.example.org:5432/shop"'
@@ -135,7 +138,14 @@ def parse_sampler(text: str, name: str = "--sampler") -> str:
     return text
 
 
-def parse_target(text: str, name: str = "--target", example: str = "http://host:8080") -> Target:
+def parse_system(text: str) -> Target:
+    """Return the system of --target; that of a plan without HTTP is tcp://host:port. UsageError for another text."""
+    return parse_target(text, schemes=(*_HTTP, TCP))
+
+
+def parse_target(
+    text: str, name: str = "--target", example: str = "http://host:8080", *, schemes: Sequence[str] = _HTTP
+) -> Target:
     """Return the system of --target=http://host:port/path, or what another variable names. UsageError for another text.
 
     The error does not repeat a user, password or query, because it may be stored in a build server's log.
@@ -148,8 +158,12 @@ def parse_target(text: str, name: str = "--target", example: str = "http://host:
         raise UsageError(f"{given}: not an address", todo) from None
     if port == 0:
         raise UsageError(f"{given}: there is no port 0", "give a port from 1 to 65535, or none for the default")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in schemes or not parts.hostname:
         raise UsageError(f"{given}: not an http or https address", todo)
+    if parts.scheme == TCP and (port is None or parts.path.strip("/")):
+        raise UsageError(
+            f"{given}: not tcp://host:port", "give host and port, such as --target=tcp://db.example.org:5432"
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(f"{given}: only scheme, host, port and path can be used", todo)
     default_port = 443 if parts.scheme == "https" else 80

@@ -95,7 +95,7 @@ def _lacks(side: Runs) -> dict[str, dict[ReleaseCell, None]]:
     for load, run in ((one, run) for one, runs in side.items() for run in runs):
         missing = [f"Missing: {missing_text(gap)}" for gap in (run.services.missing if run.services else ())]
         if not (run.cloudwatch or run.usages):
-            missing.append("No services were watched, so CPU and memory are unknown: docs/cloudwatch.md")
+            missing.append("No services were watched, so CPU and memory are unknown: lth help cloudwatch")
         if not (run.databases or (run.services and run.services.databases)):
             missing.append("The statements of databases are unknown")
         for text in missing:

@@ -148,7 +148,7 @@ def run_result(
         first_chart=first_chart,
         goals=goals_sentence(verdict),
         is_missed=bool(verdict.goals_missed),
-        next_steps=next_steps(run, verdict, listed_warnings),
+        next_steps=next_steps(run, verdict, listed_warnings, has_failures=bool(total and ERRORS.of(total))),
     )
 
 

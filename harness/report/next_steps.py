@@ -24,12 +24,19 @@ _REQUESTS = re.compile(r"(?:REQUESTS|--requests)=(\d+)")
 _SHORT = (too_short.WARNING.code, too_few_samples.WARNING.code, one_state.LINE.code)
 
 
-def next_steps(run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning]) -> tuple[NextStep, ...]:
-    """Return what to do next; nothing for samples without a record of their run."""
-    return tuple(_steps(run, verdict, warnings)) if run else ()
+def next_steps(
+    run: RunRecord | None, verdict: Verdict, warnings: Sequence[RunWarning], *, has_failures: bool = False
+) -> tuple[NextStep, ...]:
+    """Return what to do next, first what helps at night: reading; nothing for samples without a record of their run."""
+    return tuple(_steps(run, verdict, warnings, has_failures=has_failures)) if run else ()
 
 
-def _steps(run: RunRecord, verdict: Verdict, warnings: Sequence[RunWarning]) -> Iterator[NextStep]:
+def _steps(
+    run: RunRecord, verdict: Verdict, warnings: Sequence[RunWarning], *, has_failures: bool
+) -> Iterator[NextStep]:
+    misses_errors = any(goal.metric == ERRORS.key and not goal.is_met for goal in verdict.goals)
+    if misses_errors or (has_failures and verdict.state == INVALID):
+        yield NextStep("Read the failed requests with their responses in failures.html of the run directory")
     if verdict.state == INTERRUPTED:
         yield NextStep("Run it again to its end", _again(run))
     elif verdict.state == INVALID:
@@ -59,10 +66,8 @@ def _without_doubt(run: RunRecord, warnings: Sequence[RunWarning]) -> NextStep:
 
 
 def _to_the_cause(run: RunRecord, verdict: Verdict) -> Iterator[NextStep]:
-    """Yield where to look for the cause of a missed goal: at the failures, and where the time went."""
+    """Yield where to look for the cause of a missed goal of a metric: where the time went."""
     missed = {goal.metric for goal in verdict.goals if not goal.is_met}
-    if ERRORS.key in missed:
-        yield NextStep("Read the failed requests with their responses in failures.html of the run directory")
     if missed & {metric.key for metric in METRICS if metric.key != ERRORS.key}:
         if run.is_profiled:
             yield NextStep("Read where the time went, below")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from statistics import fmean
 
 from harness.cloudwatch.points import CloudMetrics
 from harness.cloudwatch.services import Services
@@ -163,6 +164,7 @@ class RunResult:
             replace(LabelResult.of(label), is_job=True) for label in durations_of(summary.group(JOBS), summary.jobs)
         ]
         transactions = [label for label in figures if label.is_transaction]
+        law, users = summary.littles_law, _users_of_rows(summary)
         return cls(
             name=summary.source,
             kind=kind,
@@ -186,10 +188,20 @@ class RunResult:
             jobs=summary.jobs,
             services=observed.services,
             account=summary.account,
-            users=summary.littles_law.active_users if summary.littles_law else None,
-            peak_users=summary.littles_law.peak_users if summary.littles_law else None,
+            users=fmean(users) if users and not law else law.active_users if law else None,
+            peak_users=max(users) if users and not law else law.peak_users if law else None,
             dropped_ratio=_dropped_ratio(summary),
         )
+
+
+def _users_of_rows(summary: RunSummary) -> list[int]:
+    """Return the active users in the parts of the window, as the rows show them; empty when they do not."""
+    line, window = summary.timeline, summary.window
+    if line is None or window is None or summary.origin_s is None:
+        return []
+    first_s = line.start_s - summary.origin_s
+    middles = ((first_s + (at + 0.5) * line.bucket_s, users) for at, users in enumerate(line.active_users))
+    return [users for at_s, users in middles if users is not None and window.from_s <= at_s < window.to_s]
 
 
 def _dropped_ratio(summary: RunSummary) -> float:

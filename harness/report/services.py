@@ -10,7 +10,7 @@ from harness.report.tables import cell, table
 
 def missing_text(missing: Missing) -> str:
     """Return what is missing, why, and the right that the credentials need, without a full stop."""
-    todo = f"; these credentials need {missing.right}: see docs/cloudwatch.md" if missing.right else ""
+    todo = f"; these credentials need {missing.right}: see lth help cloudwatch" if missing.right else ""
     return f"{missing.source}: {missing.resource}: {missing.reason}{todo}"
 
 

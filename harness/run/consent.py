@@ -17,7 +17,7 @@ from harness.base.plain_text import printable
 from harness.base.project import NAME, read_project
 from harness.base.writable import is_private
 from harness.plan.plan import load_plan
-from harness.plan.spec import parse_target
+from harness.plan.spec import parse_system
 from harness.run.powers import ADDS, KINDS, LOADS, READS, RUNS, TYPED, Power, Subject, of_plan, powers_of
 
 # 1 trusts every project of this process and of those that it starts; --yes sets the other value, which also remembers.
@@ -84,7 +84,7 @@ def trust_made(home: Path, name: str, *, is_new_project: bool = False, is_of_jmx
         powers.append(Power(LOADS, TYPED))
         if is_new_project:
             read_project.cache_clear()  # its file is new
-            powers += [Power(LOADS, parse_target(one).origin) for one in read_project(home).targets.values()]
+            powers += [Power(LOADS, parse_system(one).origin) for one in read_project(home).targets.values()]
         accept(home, powers)
 
 

@@ -249,6 +249,11 @@ class RunRecord:
         return f"{self.plan}/{self.name}"
 
     @property
+    def cut_labels(self) -> tuple[str, ...]:
+        """The labels of parent transactions that the end of their user cut, as the agent counted them."""
+        return tuple(dict.fromkeys(one.label for group in self.groups for one in group.cut))
+
+    @property
     def is_merged(self) -> bool:
         """Whether it was merged from separate runs of several generators."""
         return any(generator.host for generator in self.generators)

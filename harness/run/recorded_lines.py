@@ -50,7 +50,8 @@ def print_contents(
         if left:
             say(recorded, f"{recording.name}: left out: {', '.join(left)}")
     if recorded.columns:
-        say(recorded, f"plans/{recorded.data_name}: what a user types ({', '.join(recorded.columns)}): add rows")
+        count = f"{len(recorded.rows)} rows, " if len(recorded.rows) > 1 else ""
+        say(recorded, f"plans/{recorded.data_name}: {count}what a user types ({', '.join(recorded.columns)}): add rows")
     if recorded.secrets:
         say(recorded, f"secrets.toml, which git ignores, has the values of: {', '.join(recorded.secrets)}")
     for file in missing:

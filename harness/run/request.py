@@ -164,7 +164,7 @@ def _with_set(names: _Given, plan: Plan, system: ConfiguredSystem | None, *, is_
 
 def _target(names: _Given, project: Project, profile: Profile) -> Target | None:
     """Return the target that is named, which must be allowed; None to start a system."""
-    target = specs.parse_target(project.target_url(names.target)) if names.target else None
+    target = specs.parse_system(project.target_url(names.target)) if names.target else None
     if target:
         check_allowed(target, profile)
     return target

@@ -19,6 +19,9 @@ from harness.report.results import around_headline
 from harness.report.run_result import LabelResult, RunResult
 from harness.site.html import ImageOf, LinkOf, filled, prose, prose_parts
 
+# Longer values, as 102 → 122, need wide tiles to be on one line with their unit.
+_LONG = 8
+
 
 def state_of(result: RunResult | None) -> str:
     """Return the state of a run, by which the index filters; `result` is None when its JSON cannot be read."""
@@ -64,6 +67,7 @@ def report_body(
         headline=result.headline,
         head=parts.head,
         tiles=result.key_figures,
+        has_long=any(len(tile.value) > _LONG for tile in result.key_figures),
         chart=Markup().join(sections),
         sections=parts.sections,
     )

@@ -14,8 +14,10 @@ UNEQUAL = next(kind for kind in KINDS if kind.name == "unequal cells")
 @pytest.mark.real
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_each_page_finds_its_change_and_none_without_one(page):
-    assert page.simulate(np.random.default_rng(1), UNEQUAL, 6, 0.0).regressed <= 1 / 6
-    assert page.simulate(np.random.default_rng(2), UNEQUAL, 4, 2 * page.change).regressed >= 0.75
+    kind = UNEQUAL if UNEQUAL in page.kinds else page.kinds[0]
+    assert page.simulate(np.random.default_rng(1), kind, 6, 0.0).regressed <= 1 / 6
+    if page.change is not None:
+        assert page.simulate(np.random.default_rng(2), kind, 4, 2 * page.change).regressed >= 0.75
 
 
 def test_a_run_has_the_labels_samples_and_errors_of_its_kind():

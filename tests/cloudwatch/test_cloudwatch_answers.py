@@ -49,7 +49,7 @@ def test_without_the_right_to_list_volumes_the_other_metrics_are_fetched(tmp_pat
     assert (directory.path / "cloudwatch.csv").is_file()
     missing = (
         "EC2: burst balance of the volumes of i-0123456789abcdef0: permission denied; "
-        "these credentials need ec2:DescribeVolumes: see docs/cloudwatch.md"
+        "these credentials need ec2:DescribeVolumes: see lth help cloudwatch"
     )
     assert missing in capsys.readouterr().out
     assert f"- {missing}." in directory.report.read_text()

@@ -213,7 +213,7 @@ def test_unknown_values_are_na_and_each_missing_source_has_a_line_with_its_right
     assert text.endswith(
         "Missing; `lth metrics tiny/run-01_1` fetches again:\n\n"
         "- Performance Insights: other-db: permission denied; these credentials need pi:DescribeDimensionKeys: "
-        "see docs/cloudwatch.md.\n- MSK: brokers of kafka: AWS lists none."
+        "see lth help cloudwatch.\n- MSK: brokers of kafka: AWS lists none."
     )
     assert services_text(Services(), "x") == services_text(None, "x") == ""
     charts = drawn(source(services=Services(databases=(database,))))

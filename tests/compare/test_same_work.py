@@ -149,3 +149,22 @@ def test_a_locust_file_with_zero_requests_is_invalid(tmp_path, capsys):
     names = [str(tmp_path / name) for name in ("good_stats.csv", "none_stats.csv")]
     assert main(["compare", *names, f"--reports={tmp_path}"]) == 3
     assert "INVALID: " in capsys.readouterr().out
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("new_users", "is_other"), [(5, False), (10, True)])
+def test_the_users_of_bare_jtl_files_are_those_of_their_rows(tmp_path, new_users, is_other):
+    sides = []
+    for name, users, seed in (("base.csv", 5, 1), ("new.csv", new_users, 2)):
+        rng = Random(seed)
+        rows = ["timeStamp,elapsed,label,responseCode,threadName,success,bytes,allThreads"]
+        rows += [
+            f"{START + number * 20},{int(rng.gauss(100, 8))},a,200,Users 1-{number % users + 1},true,500,{users}"
+            for number in range(10_000)
+        ]
+        (tmp_path / name).write_text("\n".join(rows))
+        sides.append(result_of_jtls(resolve([str(tmp_path / name)]), name))
+    assert [(run.users, run.peak_users) for run in sides] == [(5, 5), (new_users, new_users)]
+    found = compare(sides[:1], sides[1:], Thresholds())
+    assert (found.work == ("another load: 5 → 10 active users",)) is is_other
+    assert bool(found.work) is is_other

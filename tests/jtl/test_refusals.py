@@ -77,7 +77,7 @@ def test_another_text_is_refused_with_its_beginning(tmp_path, capsys, text):
     (tmp_path / "notes").write_text(text)
     line = refusal(capsys, "table", str(tmp_path / "notes"))
     assert f"notes:1: not a CSV JTL: it begins with '{text[:5]}" in line
-    assert line.endswith("name a JTL that JMeter wrote, or a file of another tool in docs/other-tools.md")
+    assert line.endswith("name a JTL that JMeter wrote, or a file of another tool in lth help other-tools")
 
 
 def test_a_jtl_whose_labels_look_like_a_console_is_read(tmp_path, capsys):

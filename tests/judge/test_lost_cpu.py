@@ -7,8 +7,9 @@ import pytest
 from harness.judge.lost_cpu import find_lost_cpu
 from harness.judge.summarise import SummaryOptions, summarise, window_of
 from harness.judge.summary import Observed
+from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, WindowSpec, find_window
+from harness.metrics.window import WindowSpec, find_window
 from harness.run.telemetry.table import UsageSeries
 from tests.support.factories import closed_load, record, sample, tally_of
 

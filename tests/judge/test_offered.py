@@ -6,20 +6,22 @@ from harness.jtl.sample import Sample
 from harness.judge.account import Balance
 from harness.judge.loads import LoadTally
 from harness.judge.offered import arrivals_missing, users_missing
-from harness.judge.summarise import SummaryOptions, summarise
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.verdict import DOUBTFUL, INVALID
 from harness.metrics.tally import Scope
+from harness.metrics.window import parse_window
 from harness.plan.jmx.steps import PlanStep
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
 from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts
 from tests.judge.test_account_lines import a_run, counted, line, open_run, users_of
 from tests.judge.test_account_lines import arrivals as samples_of
-from tests.support.factories import record, sample
+from tests.support.factories import closed_load, record, sample, tally_of
 
 START_S = 1_700_000_000
 # 10 users for a minute, 40 within 20 s more and for a minute, and down to 20.
 STEPS = GroupLoad("Buy", (Stage(10, None, 10, 60), Stage(40, None, 20, 60), Stage(20, None, 10, 60)))
+STEPS_AT_ONCE = GroupLoad("Buy", (Stage(10, None, 0, 20), Stage(20, None, 0, 20)))
 RATES = GroupLoad("Visit", (Stage(None, 5.0, 10, 60), Stage(None, 20.0, 20, 60)))
 
 
@@ -41,6 +43,8 @@ def test_a_load_with_stages_that_follows_its_curve_lacks_nobody_however_it_is_sh
     for shift_s in (0, 1, 2):
         late = [0.0] * shift_s + curve(STEPS)
         assert users_missing(STEPS, [users(late)], 0.5).ratio == 0, shift_s
+    # Its users begin within the first second.
+    assert users_missing(STEPS_AT_ONCE, [users([4, *curve(STEPS_AT_ONCE)[1:]])], 0.5) == (0.0, "")
     # The last users of each level end before it does: each would pause beyond it.
     early = curve(STEPS, lambda at_s, level: level - 3 if 143 <= at_s < 150 or at_s >= 213 else level)
     assert users_missing(STEPS, [users(early)], 4.0).ratio == 0
@@ -72,6 +76,11 @@ def test_users_that_a_stage_lacks_are_counted_and_their_seconds_named(without, r
 def test_arrivals_that_scatter_are_not_missing(scale):
     made = [level * scale + (-1) ** at_s for at_s, level in enumerate(curve(RATES))]
     assert arrivals_missing(RATES, [arriving(made)]).ratio == 0
+
+
+def test_a_rate_that_begins_within_a_second_lacks_no_arrivals():
+    load = GroupLoad("Visit", (Stage(None, 1000.0, 0, 12),))
+    assert arrivals_missing(load, [arriving([100, *[1000] * 11, 900])]) == (0.0, "")
 
 
 @pytest.mark.parametrize(
@@ -186,3 +195,25 @@ def test_nothing_is_said_of_steps_where_rows_are_missing_or_the_load_was_ended()
     half = line(a_run(users_of(length_s=150), steps=STEPS_OF_PLAN), "asked-offered")
     assert (half.balance, "Never" in half.text) == (Balance.INVALID, False)
     assert a_run(users_of(length_s=150), steps=STEPS_OF_PLAN).verdict.state == INVALID
+
+
+def test_a_line_that_another_explains_says_so_and_is_no_second_doubt():
+    # Two of 20 users leave at a quarter, and the system is then five times slower: the rest is no part of the window.
+    fair = users_of(left=lambda user, second: user < 2 and second >= 75)
+    at_ms = (START_S + 75) * 1000
+    samples = [one._replace(elapsed_ms=4 * one.elapsed_ms) if one.start_ms >= at_ms else one for one in fair]
+    samples.sort(key=lambda one: one.end_ms)
+    run = record(
+        load=closed_load(users=20, ramp_s=0.0, duration_s=300.0, think_time_s=0.1), once_labels=(), took_s=303.0
+    )
+    tally = tally_of(samples)
+    window = window_of(tally, parse_window("steady"), run)
+    counted_tally = Scope(window_ms=window_span_ms(tally, window)).tally()
+    for one in samples:
+        counted_tally.add(one)
+    summary = summarise(tally, "x", run, options=SummaryOptions(window=window, counted=counted_tally))
+    follow = [line(summary, code) for code in ("read-counted", "one-state")]
+    assert Balance.DOUBT in {one.balance for one in follow}
+    assert all(one.causes == ("asked-offered",) for one in follow if one.balance is Balance.DOUBT)
+    assert "2 of 20 users ended at" in summary.verdict.reasons[0]
+    assert not {"read-counted", "one-state"} & {one.code for one in summary.warnings}

@@ -1,7 +1,7 @@
 import pytest
 
 from harness.judge.summarise import summarise
-from harness.judge.verdict import headline
+from harness.judge.verdict import Verdict, answer, headline
 from harness.judge.warnings import Severity, warning_kinds
 from harness.plan.goal import Goal
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -87,6 +87,18 @@ def test_a_warning_makes_a_run_doubtful_without_changing_goal_and_exit_code():
     assert headline(verdict) == "DOUBTFUL: Too few samples: 98 measured, 100 needed. 2 of 2 goals met."
     missed = summary_of(two_users(count=49, elapsed_ms=1100), record()).verdict
     assert (missed.state, missed.exit_code, missed.exit_code_if(sure=True)) == ("DOUBTFUL", 1, 3)
+
+
+def test_a_missed_goal_is_in_the_headline_beside_a_doubt():
+    doubt = "Too few samples: 98 measured, 100 needed"
+    (missed, others, later) = ("p90 1000 ms, goal 500 ms",), ("p95 1 s, goal 500 ms", "x"), ("A second doubt", "B")
+    assert answer(Verdict("DOUBTFUL", (doubt,), (), missed), None) == (
+        "DOUBTFUL. Goal missed: p90 1000 ms, goal 500 ms. Too few samples: 98 measured, 100 needed."
+    )
+    assert answer(Verdict("DOUBTFUL", (doubt, *later), ("met",), (*missed, *others)), None) == (
+        "DOUBTFUL. 3 goals missed. Too few samples: 98 measured, 100 needed, and 2 more doubts."
+    )
+    assert answer(Verdict("VALID", (), (), missed), None) == "VALID. Goal missed: p90 1000 ms, goal 500 ms."
 
 
 @pytest.mark.parametrize(

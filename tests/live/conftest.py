@@ -1,14 +1,19 @@
-"""The browser of the tests of the live page, and a connection that can be cut."""
+"""The browser of the tests of the live page, a connection that can be cut, and a run that a receiver follows."""
 
 import contextlib
 import socket
 import socketserver
 import threading
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 
+from harness.live.otlp.receiver import receiver_at
+from harness.live.otlp.watcher import OtlpRuns
+from harness.run.directory import RunDirectory
 from tests.support.browser import browser
+from tests.support.factories import record
 
 __all__ = ["browser", "cable", "opened"]
 
@@ -81,3 +86,32 @@ def opened(browser):
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """The directory of a run that has ended."""
+    found = RunDirectory(tmp_path / "tiny" / "run-01_1")
+    found.path.mkdir(parents=True)
+    found.write_run(record())
+    return found
+
+
+@pytest.fixture
+def followed(directory, monkeypatch):
+    """Follow a run with a receiver; return its lines, and its record afterwards."""
+    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
+    monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
+
+    def run(url, *seconds, hidden=()):
+        lines = []
+        plan = SimpleNamespace(once_labels=("Log in",))
+        spec = SimpleNamespace(plan=plan, hidden=hidden, is_traced=True, profile=SimpleNamespace(name="local"))
+        with OtlpRuns(receiver_at(url), lines.append) as otlp:
+            otlp.begin(directory, spec)
+            for passed_s, samples in seconds:
+                otlp.add(samples, passed_s)
+            otlp.finish()
+        return lines, directory.read_run()
+
+    return run

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from argparse import Namespace
 from contextlib import nullcontext
 from dataclasses import replace
@@ -13,11 +12,10 @@ import pytest
 from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
-from harness.base.ports import free_port
 from harness.base.records import build, to_plain
 from harness.live.otlp.messages import bucket_index
 from harness.live.otlp.receiver import HEADERS_VARIABLE, receiver_at
-from harness.live.otlp.watcher import SPANS_PER_S, WAITING_MOST, OtlpRuns
+from harness.live.otlp.watcher import SPANS_PER_S, OtlpRuns
 from harness.live.watchers import watcher_options
 from harness.report.setup import setup_lines
 from harness.run.directory import RunDirectory
@@ -33,35 +31,6 @@ SECRET = "s3cr3t-of-the-shop"
 
 def trace_id(number):
     return f"{number + 1:032x}"
-
-
-@pytest.fixture
-def directory(tmp_path):
-    """The directory of a run that has ended."""
-    found = RunDirectory(tmp_path / "tiny" / "run-01_1")
-    found.path.mkdir(parents=True)
-    found.write_run(record())
-    return found
-
-
-@pytest.fixture
-def followed(directory, monkeypatch):
-    """Follow a run with a receiver; return its lines, and its record afterwards."""
-    monkeypatch.delenv("OTEL_SERVICE_NAME", raising=False)
-    monkeypatch.delenv("OTEL_RESOURCE_ATTRIBUTES", raising=False)
-
-    def run(url, *seconds, hidden=()):
-        lines = []
-        plan = SimpleNamespace(once_labels=("Log in",))
-        spec = SimpleNamespace(plan=plan, hidden=hidden, is_traced=True, profile=SimpleNamespace(name="local"))
-        with OtlpRuns(receiver_at(url), lines.append) as otlp:
-            otlp.begin(directory, spec)
-            for passed_s, samples in seconds:
-                otlp.add(samples, passed_s)
-            otlp.finish()
-        return lines, directory.read_run()
-
-    return run
 
 
 def delivery_text(run):
@@ -230,77 +199,6 @@ def test_a_redirect_whose_rows_share_an_id_has_one_span(followed):
     with receiving() as receiver:
         followed(receiver.url, (0.0, rows))
     assert [span.name for _, span in receiver.spans] == ["Moved"]
-
-
-def test_a_receiver_that_is_down_costs_one_line_and_the_report_counts_what_is_lost(followed):
-    began_s = time.monotonic()
-    seconds = [(float(second), [failed(trace_id=trace_id(second))]) for second in range(12)]
-    lines, run = followed(f"http://127.0.0.1:{free_port()}", *seconds)
-    assert time.monotonic() - began_s < 3
-    why = "connection refused"
-    assert [line for line in lines if why in line] == [
-        f"OTLP: {why}; the run goes on, and its report counts what was not delivered"
-    ]
-    assert run.otlp == DeliveryRecord(4, 4, 12, 12, why)
-    assert delivery_text(run) == f"4 of 4 exports, 12 of 12 spans were not delivered: {why}"
-
-
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
-        ({"code": 401}, "HTTP 401 Unauthorized"),
-        ({"code": 503}, "HTTP 503 Service Unavailable"),
-        ({"code": 302}, "HTTP 302 Found"),
-        ({"content_type": "text/html"}, "a web page answered, which is no receiver of OTLP"),
-        ({"rejected": 2}, "the receiver rejected 2 values of v1/metrics"),
-    ],
-)
-def test_a_receiver_that_refuses_is_named_with_its_reason(followed, changes, why):
-    with receiving(**changes) as receiver:
-        lines, run = followed(receiver.url, (0.0, [sample()]))
-    assert len([line for line in lines if why in line]) == 1
-    assert delivery_text(run) == f"2 of 2 exports were not delivered: {why}"
-
-
-def test_an_answer_that_is_no_message_of_otlp_is_no_delivery(followed, monkeypatch):
-    monkeypatch.setattr("tests.support.otlp_receiver.OtlpReceiver.answer", lambda *_: b"\xff\xff")
-    with receiving() as receiver:
-        _, run = followed(receiver.url, (0.0, [sample()]))
-    assert delivery_text(run) == "2 of 2 exports were not delivered: the answer is not one of OTLP"
-
-
-def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
-    monkeypatch.setattr("harness.live.otlp.watcher.rejected_points", lambda _: 0)
-    rows = [failed(trace_id=trace_id(number)) for number in range(5)]
-    with receiving(rejected=2) as receiver:
-        _, run = followed(receiver.url, (0.0, rows))
-    why = "the receiver rejected 2 values of v1/traces"
-    assert delivery_text(run) == f"0 of 2 exports, 2 of 5 spans were not delivered: {why}"
-
-
-def test_a_slow_receiver_never_holds_the_run_up(followed, monkeypatch):
-    monkeypatch.setattr("harness.live.otlp.receiver.TIMEOUT_S", 0.2)
-    monkeypatch.setattr("harness.live.otlp.watcher.FLUSH_S", 0.3)
-    seconds = [(5.0 * number, [sample()]) for number in range(WAITING_MOST + 5)]
-    with receiving() as receiver:
-        receiver.goes_on.clear()
-        began_s = time.monotonic()
-        lines, run = followed(receiver.url, *seconds)
-        assert time.monotonic() - began_s < 2
-    assert run.otlp.export_count == run.otlp.lost_export_count == len(seconds) + 1
-    assert len([line for line in lines if "the run goes on" in line]) == 1
-
-
-def test_a_receiver_that_was_slow_gets_the_last_counts_when_it_recovers(followed):
-    with receiving() as receiver:
-        receiver.goes_on.clear()
-        recovers = threading.Timer(0.3, receiver.goes_on.set)
-        recovers.start()
-        _, run = followed(receiver.url, *((5.0 * number, [sample()]) for number in range(WAITING_MOST + 9)))
-        recovers.join()
-        assert by_label(receiver.last["loadtest.requests"])["Pay", "load", "request"].as_int == WAITING_MOST + 9
-    assert 0 < run.otlp.lost_export_count < run.otlp.export_count
-    assert run.otlp.problem == "the receiver is too slow"
 
 
 def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed):

@@ -1,11 +1,11 @@
-"""The fit of levels, lines and decays, against least squares on the whitened series by numpy."""
+"""The fit of levels, against least squares on the whitened series by numpy."""
 
 import math
 
 import numpy
 import pytest
 
-from harness.metrics.change_fit import NO_LEVEL, BestFit, Fit, LevelFit, candidates
+from harness.metrics.change_fit import NO_LEVEL, LevelFit
 
 
 def whitened(series, correlation):
@@ -21,21 +21,6 @@ def least_squares(logs, function, correlation):
     coefficients, rest, *_ = numpy.linalg.lstsq(regressors, wanted, rcond=None)
     variance = rest[0] / (len(logs) - 2) * numpy.linalg.inv(regressors.T @ regressors)[1, 1]
     return coefficients[1], abs(coefficients[1]) / math.sqrt(variance)
-
-
-@pytest.mark.parametrize("correlation", [0.0, 0.3, 0.95])
-@pytest.mark.parametrize("count", [20, 75, 300])
-def test_the_best_candidate_is_the_one_of_least_squares_on_whitened_series(count, correlation):
-    rng = numpy.random.default_rng(count)
-    functions = candidates(count)
-    for planted in (None, 0, 1, 2):
-        logs = 5 + rng.normal(0, 0.05, count)
-        if planted is not None:
-            logs += 0.3 * numpy.asarray(functions[planted].values)
-        fits = [least_squares(logs, function.values, correlation) for function in functions]
-        best = Fit(list(logs), functions).best(correlation)
-        assert best.index == max(range(len(fits)), key=lambda index: fits[index][1])
-        assert (best.slope, best.t) == pytest.approx(fits[best.index], rel=1e-6)
 
 
 def indicator(begin, end, count):
@@ -76,10 +61,6 @@ def test_the_ends_of_a_long_interval_are_found_to_the_value():
 
 
 def test_a_series_without_noise_fits_exactly_and_a_constant_one_nothing():
-    functions = candidates(100)
-    exact = Fit([5 + 0.3 * value for value in functions[0].values], functions).best(0.3)
-    assert (exact.index, exact.slope, exact.t) == (0, pytest.approx(0.3), math.inf)
-    assert Fit([5.0] * 100, functions).best(0.3) == BestFit(0, 0.0, 0.0)
     step = LevelFit([5.0] * 40 + [5.5] * 60).best_step(0.3)
     assert (step.begin, step.slope, step.t) == (40, pytest.approx(0.5), math.inf)
     constant = LevelFit([5.0] * 100)

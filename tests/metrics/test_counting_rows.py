@@ -118,6 +118,11 @@ NEARLY_ALIKE = {
         {"ok": "false", "message": "Non HTTP response message: Read timed out", "code": "N"},
         {"failure": "expected 200", "message": "Non HTTP response message"}, {"message": "Non HTTP response message:"},
     ],
+    "failures of the sampler itself": [
+        {"ok": "false", "failure": "expected 2xx", "message": message, "code": code}
+        for message in ("", "OK", "UNAVAILABLE", "Number of samples in transaction : 2", '"a, ""b"""')
+        for code in ("", "200", "302", "404", "2x0", "20", "2000", "42P01 0", "14", '"2,0"', "-20", "299")
+    ],
     "transactions": [
         {"message": '"Number of samples in transaction : 2, number of failing samples : 0"'},
         {"message": "Number of samples in transaction : 2"}, {"message": "Number of samples"},

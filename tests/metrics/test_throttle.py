@@ -9,10 +9,11 @@ from harness.base.records import build, to_plain
 from harness.jtl.inputs import resolve
 from harness.judge.summarise import origin_of
 from harness.judge.summary import RunSummary
+from harness.metrics.full_load import Drive, full_load_s
 from harness.metrics.interval import Interval
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import GIVEN, Drive, Window, full_load_s
+from harness.metrics.window import GIVEN, Window
 from harness.report.jtls import Counting, summary_of_jtls, tally_of_jtls
 from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.golden import golden_run

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
+from harness.metrics.full_load import Drive
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, Window, WindowSpec, describe, find_window, parse_window
+from harness.metrics.window import Window, WindowSpec, describe, find_window, parse_window
 from tests.support.golden import golden_run
 from tests.support.windows import ALL, STEADY, cuts, noise, run_of, with_users
 

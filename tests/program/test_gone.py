@@ -19,7 +19,7 @@ from harness.cli.verbs import main
 def test_what_went_with_rmi_is_named_with_what_to_use_instead(arguments, what):
     with pytest.raises(UsageError) as refused:
         main(arguments, "lth")
-    assert str(refused.value) == f"{what} went in 1.2.0; use --on ssh:gen1,gen2; see docs/generators.md"
+    assert str(refused.value) == f"{what} went in 1.2.0; use --on ssh:gen1,gen2; see lth help generators"
 
 
 def test_a_plan_may_have_the_name_of_a_verb_that_went():

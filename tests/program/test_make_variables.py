@@ -184,3 +184,22 @@ def test_make_dry_run_starts_nothing():
     command = ["make", "-n", "-C", str(ROOT), "--no-print-directory", "run", "PLAN=lb-nginx"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["scripts/python harness/__main__.py make run"]
+
+
+@pytest.mark.parametrize("verb", sorted({*VERBS, *ALIASES} - {"setup", "completion"}))  # make has both itself
+def test_the_page_in_a_clone_is_true_for_each_option_and_argument_of_each_verb(verb, monkeypatch):
+    parser = parser_of(verb)
+    page = (ROOT / "docs" / "in-a-clone.md").read_text()
+    for action in parser._actions[1:]:
+        if action.help == argparse.SUPPRESS:
+            continue
+        value = action.choices[0] if action.choices else "1"
+        of_value = [] if action.nargs in (0, "?") and action.option_strings else [value]
+        for flag in [flag for flag in action.option_strings if flag.startswith("--")] or [f"--{action.dest}"]:
+            variable = flag[2:].upper().replace("-", "_")
+            given_by_make(monkeypatch, **{variable: value})
+            words = [part for word in arguments_of(verb, parser) for part in word.split("=", 1)]
+            if words == [value]:  # an argument without a name
+                assert f"`{variable}`" in page or flag in parser._option_string_actions
+            else:
+                assert words[0] in action.option_strings and words[1:] == of_value, flag

@@ -145,8 +145,8 @@ def test_missed_goals_are_printed_first_and_ten_in_all():
 def test_the_verdict_has_a_shape_and_a_colour_and_a_missed_goal_is_bad(printed, state, missed, shape):
     summary = replace(many("Pay"), verdict=Verdict(state, (), (), missed))
     assert shape in printed(summary, force_terminal=True, color_system="standard")
-    valid = "VALID. Goal missed: p90." if missed else "VALID: p95 100 ms at 10.00 req/s, no errors."
-    answer = valid if state == "VALID" else f"{state}."
+    valid = "VALID: p95 100 ms at 10.00 req/s, no errors."
+    answer = f"{state}. Goal missed: p90." if missed else valid if state == "VALID" else f"{state}."
     assert f"{shape[-2:]}tiny/run-01_1: {answer}\n" in printed(summary)
 
 

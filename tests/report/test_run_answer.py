@@ -21,6 +21,7 @@ from harness.report.markdown import report
 from harness.run.directory import load_record
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
 from tests.support.paths import ROOT
+from tests.support.summaries import summary_of
 
 DATA = ROOT / "tests" / "data"
 # The parts of a first screen, in their order; only the answer is always there.
@@ -193,6 +194,18 @@ def test_a_missed_goal_leads_to_the_failures_and_to_where_the_time_goes():
     assert next_steps_of(VALID, goals=slow) == [("See where the time goes", "lth run --plan=tiny --profile")]
     assert next_steps_of(VALID, goals=slow, is_profiled=True) == [("Read where the time went, below", "")]
     assert next_steps_of(VALID, goals=slow, target="http://127.0.0.1:1") == []
-    assert [text for text, _ in next_steps_of(VALID, goals=bad)] == [
-        "Read the failed requests with their responses in failures.html of the run directory"
+    read = "Read the failed requests with their responses in failures.html of the run directory"
+    assert [text for text, _ in next_steps_of(VALID, goals=bad)] == [read]
+    # At night the failures are read before anything is run again.
+    assert [text for text, _ in next_steps_of(DOUBTFUL, SHORT, goals=bad)] == [read, "Run long enough"]
+
+
+def test_an_invalid_run_with_failed_requests_leads_to_them_first():
+    verdict = Verdict(INVALID, ("100 % of the load's samples failed",), (), ())
+    summary = summary_of([failed(start_ms=1_000_000)], record())
+    failing = summary.group("load").total
+    steps = run_result("tiny/run-01_1", record(), verdict, failing, []).next_steps
+    assert [step.text.split()[:4] for step in steps] == [
+        ["Read", "the", "failed", "requests"],
+        ["Read", "the", "logs", "in"],
     ]

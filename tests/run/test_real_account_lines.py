@@ -131,7 +131,7 @@ def test_a_good_run_with_a_cold_start_and_parent_transactions_with_timers_balanc
     whole = element("TransactionController", "whole", flag("TransactionController.parent"), below=inside)
     _, report, summary = long_run(tmp_path, Cold, jmx(whole + request(below=pause(100))), "--users", "6")
     assert set(balances(summary).values()) == {BALANCED}, report.split(TITLE)[1][:2000]
-    assert summary["verdict"]["state"] == VALID
+    check_short_run(summary["verdict"])
 
 
 @pytest.mark.counterpart
@@ -149,13 +149,16 @@ def test_a_wave_of_the_system_makes_the_number_depend_on_when_one_looks(tmp_path
 @pytest.mark.counterpart
 def test_errors_from_half_time_on_are_another_state(tmp_path):
     class Late(Shop):
+        def wait_ms(self, _passed_s):
+            return 100
+
         def fails(self, passed_s):
             return passed_s > 42 and int(passed_s * 1000) % 5 == 0
 
     _, _, summary = long_run(tmp_path, Late, paced(), "--users", "6", "--errors", "50%")
-    off = [line for line in summary["account"] if line["code"] in ("one-state", "read-counted")]
-    assert DOUBT in {line["balance"] for line in off}, off
-    assert any("failed" in line["text"] or "errors" in line["text"].lower() for line in off), off
+    line = lines_of(summary)["one-state"]
+    assert line["balance"] == DOUBT, summary["account"]
+    assert line["text"].startswith("The share of errors depends on when you look: 0.0 to ")
 
 
 @pytest.mark.counterpart
@@ -168,7 +171,8 @@ def test_an_overloaded_system_at_a_rate_has_no_one_state(tmp_path):
                 time.sleep(0.05)
             return 0
 
-    _, _, summary = long_run(tmp_path, Narrow, jmx(request()), "--rate", "23")
+    patient = jmx(request()).replace(">2000<", ">60000<")
+    _, _, summary = long_run(tmp_path, Narrow, patient, "--rate", "23")
     line = lines_of(summary)["one-state"]
     assert line["balance"] == DOUBT, summary["account"]
     assert summary["verdict"]["state"] != VALID

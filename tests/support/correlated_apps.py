@@ -14,7 +14,8 @@ from defusedxml.ElementTree import parse
 
 from harness.base.project import BUILD
 from harness.cli.verbs import main
-from tests.support.web_apps import WebApp, recorded, served
+from tests.support.web_apps import WebApp
+from tests.support.web_client import recorded, served
 
 _EXTRACTORS = ("HtmlExtractor", "RegexExtractor", "BoundaryExtractor", "JSONPostProcessor")
 

@@ -10,7 +10,13 @@ from tests.support.java_program import java_command
 GARBAGE = """
 public class Garbage {
     public static byte[] kept;
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length == 0) {
+            for (;;) {
+                kept = new byte[2_000_000];
+                Thread.sleep(5);
+            }
+        }
         for (int round = 0; round < Integer.parseInt(arguments[0]); round++) kept = new byte[200_000];
     }
 }
@@ -51,11 +57,12 @@ def printed_heap(start_time: str, when: str, used_bytes: int) -> str:
 
 
 def garbage_command(
-    folder: Path, collector: str, round_count: int, name: str = "shop", enabled: str | None = "true"
+    folder: Path, collector: str, round_count: int | None, name: str = "shop", enabled: str | None = "true"
 ) -> tuple[list[str], Path]:
     """Return a command that makes garbage, and the path of its recording: of the heap if it is `enabled`.
 
-    With None the recording has what the JDK records by itself.
+    With None it has what the JDK records by itself. Without a count of rounds there are garbage collections until the
+    program is killed, about twenty a second: as many as it can would take a core.
     """
     recording = folder / f"{name}.jfr"
     settings = ""
@@ -64,7 +71,8 @@ def garbage_command(
         settings = f"settings={folder / 'own.jfc'},"
     options = [f"-XX:+Use{collector}GC", "-Xms32m", "-Xmx128m"]
     options += [f"-XX:StartFlightRecording={settings}filename={recording}"]
-    return [*java_command("Garbage", GARBAGE, *options), str(round_count)], recording
+    rounds = [] if round_count is None else [str(round_count)]
+    return [*java_command("Garbage", GARBAGE, *options), *rounds], recording
 
 
 def record_garbage(

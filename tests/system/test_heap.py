@@ -230,7 +230,7 @@ def test_a_recording_without_the_heap_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_jvm_that_was_killed_leaves_an_empty_recording(tmp_path: Path) -> None:
-    command, recording = garbage_command(tmp_path, "Serial", 2**31 - 1)
+    command, recording = garbage_command(tmp_path, "Serial", None)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as jvm:
         wait_for(recording.exists)
         jvm.kill()

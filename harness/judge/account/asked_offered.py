@@ -21,7 +21,7 @@ from harness.base.plain_text import one_line
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
-from harness.judge.offered import LAST_REQUESTS, Missing, arrivals_missing, requests_missing, users_missing
+from harness.judge.offered import LAST_REQUESTS, Shortfall, arrivals_missing, requests_missing, users_missing
 from harness.judge.unsent import named, unsent_steps
 from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
@@ -52,6 +52,8 @@ _CAUSES = {
 }
 _CAUSES_NAMED = 3
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+# With other users the system is in another state, and the part without them is left out of the window.
+_FOLLOW = ("read-counted", "one-state")
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
@@ -85,7 +87,7 @@ def measure(evidence: Evidence) -> Sides:
         sides = _of_arrivals(evidence)
     else:
         sides = _with_absent(evidence, _of_users(evidence))
-    return sides if sides.is_off else _with_unsent(evidence, sides)
+    return replace(sides, explains=_FOLLOW) if sides.is_off else _with_unsent(evidence, sides)
 
 
 def _with_unsent(evidence: Evidence, sides: Sides) -> Sides:
@@ -221,7 +223,7 @@ def _of_arrivals(evidence: Evidence) -> Sides:
         brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
         return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
     whole = Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s)
-    part = arrivals_missing(GroupLoad("", (whole,)), groups_of(run)) if arrivals is not None else Missing(0.0, "")
+    part = arrivals_missing(GroupLoad("", (whole,)), groups_of(run)) if arrivals is not None else Shortfall(0.0, "")
     balance = judged(part.ratio, DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         brief = f"{part.text[:1].upper()}{part.text[1:]}"
@@ -323,7 +325,7 @@ def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
     )
 
 
-def _found(load: GroupLoad, missing: Missing, *, is_users: bool) -> _OfLoad:
+def _found(load: GroupLoad, missing: Shortfall, *, is_users: bool) -> _OfLoad:
     return _OfLoad(load.group, missing.text, missing.ratio, is_users)
 
 
@@ -381,6 +383,7 @@ LINE = LineKind(
     since="1.2.0",
     title="asked = offered",
     concerns=(ReportPart.VERDICT, ReportPart.LOAD, ReportPart.GENERATORS),
+    hides=_FOLLOW,
     formerly=("left-out-arrivals", "absent-generator"),
     page=__doc__,
     measure=measure,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.base import units
@@ -16,6 +16,7 @@ from harness.compare.causes import GrownCost, causes
 from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, MetricComparison
 from harness.compare.render import change_figures
+from harness.compare.same_work import other_work
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
 from harness.judge.result import NextStep, Result
@@ -36,7 +37,8 @@ CHART = "intervals.svg"
 class AbOutcome:
     """The record with its pairs in order, the `metrics` of TOTAL over the pairs that count, and the verdict.
 
-    With `is_decided` no further pair is needed. `reason` is the reason of the verdict beside the metrics.
+    With `is_decided` no further pair is needed. `reason` is the reason of the verdict beside the metrics. `work` is how
+    the work of the sides differs, of which TOTAL is no comparison.
     """
 
     record: AbRecord
@@ -45,6 +47,7 @@ class AbOutcome:
     verdict: str
     reason: str = ""
     is_decided: bool = False
+    work: str = ""
 
     @property
     def counted(self) -> tuple[Pair, ...]:
@@ -119,6 +122,13 @@ def outcome_of(record: AbRecord, results: Mapping[str, RunResult]) -> AbOutcome:
     if len(failed) == _FAILED_IN_A_ROW and all(pair.problem for pair in failed):
         verdict = INVALID if any(pair.is_invalid for pair in failed) else CANNOT_TELL
         return AbOutcome(record, pairs, metrics, verdict, failed[-1].problem, is_decided=True)
+    sides = [[run for pair in pairs if not pair.problem and (run := getattr(pair, side))] for side in ("a", "b")]
+    work = other_work(*sides)
+    if work.texts and len(counted) >= PAIRS_LEAST:
+        verdict = REGRESSED if work.lost else CANNOT_TELL
+        why = f"TOTAL is of other work: {work.texts[0]}"
+        metrics = tuple(replace(one, verdict=CANNOT_TELL, reason=why) for one in metrics)
+        return AbOutcome(record, pairs, metrics, verdict, work.texts[0], is_decided=True, work=work.texts[0])
     verdict = verdict_of(metrics) if len(counted) in LOOKS else CANNOT_TELL
     is_decided = (len(counted) in LOOKS and is_sure(metrics)) or len(counted) >= PAIRS_MOST
     return AbOutcome(record, pairs, metrics, verdict, record.stop_reason, is_decided)
@@ -131,6 +141,8 @@ def headline(outcome: AbOutcome) -> str:
     after = f" after {units.plural(count, 'pair')}" if count else ""
     if verdict == INVALID:
         return brief(f"{before}{verdict}: {outcome.reason.rstrip('.')}.")
+    if outcome.work:
+        return brief(f"{before}{verdict}{after}: {outcome.work}.")
     if verdict in (REGRESSED, BETTER):
         return brief(f"{before}{verdict}{after}: {changes_text(outcome.rows, verdict)}.")
     if verdict == OK:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import stdev
 from typing import Any, ClassVar
 
 from harness.base import units
@@ -19,7 +20,7 @@ from harness.history.catalogue import Entry
 from harness.judge.result import FOUND, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
 from harness.kinds.trust.design import RUNS_PER_START, STARTS_LEAST
-from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, least_change, ways
+from harness.kinds.trust.power import Costs, Way, change_text, false_alarms, least_change, slow_power, ways
 from harness.kinds.trust.record import TrustRecord
 from harness.kinds.trust.variance import VariancePart, VarianceParts, between_days, outlier, parts_of, within_runs
 from harness.metrics.figures import TOTAL
@@ -282,18 +283,22 @@ def _metric(
         between_days([day for day in of_days if day], parts),
         seen,
         tests,
-        alarm_ratio=false_alarms(parts.total.variance, parts.within.variance, record.thresholds.of(metric))
-        if parts.within
-        else None,
+        alarm_ratio=false_alarms(
+            parts.total.variance, parts.caution * parts.total.variance, record.thresholds.of(metric)
+        ),
         job=job,
     )
-    return replace(trust, gate_problem=_gate_problem(trust, record.detect_ratio), outlier=_outlier(rows))
+    return replace(
+        trust,
+        gate_problem=_gate_problem(trust, record.detect_ratio),
+        outlier=_outlier(rows, trust.seen_at(_PAIRS_OF_GATE)),
+    )
 
 
-def _outlier(rows: Sequence[Sequence[float]]) -> str:
-    """Return the start, or else the run, that does not belong to the others; empty without one.
+def _outlier(rows: Sequence[Sequence[float]], seen: Seen) -> str:
+    """Return the start, or else the run, that does not belong to the others, and what that does to the power.
 
-    `rows` are the logarithms of the runs of each start.
+    `rows` are the logarithms of the runs of each start, `seen` is what the page states of A/B tests. Empty without one.
     """
     of_starts = [sum(row) / len(row) for row in rows]
     index, others, name = outlier(of_starts), of_starts, "start"
@@ -304,8 +309,15 @@ def _outlier(rows: Sequence[Sequence[float]]) -> str:
     if index is None:
         return ""
     rest = [level for at, level in enumerate(others) if at != index]
-    ratio = math.expm1(others[index] - sum(rest) / len(rest))
-    return f"{name} {index + 1} differs from the others by {units.percent_text(abs(ratio), 1)} %"
+    slow = others[index] - sum(rest) / len(rest)
+    text = f"{name} {index + 1} differs from the others by {units.percent_text(abs(math.expm1(slow)), 1)} %"
+    if not seen.ratio:
+        return text
+    power = slow_power(math.log1p(seen.ratio), stdev(rest), slow, 1 / len(others), seen.pairs)
+    found = (
+        f"{seen.pairs} pairs find {units.percent_text(seen.ratio, 1)} % in {units.percent_text(power, 0)} % of tests"
+    )
+    return f"{text}; with one such {name} in {len(others)}, {found}"
 
 
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:

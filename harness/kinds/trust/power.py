@@ -7,11 +7,13 @@ pairs reduce the rest. The difference of a pair has twice the variance of a run.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from statistics import NormalDist
 
 from harness.base import units
-from harness.metrics.shift import CONFIDENCE
+from harness.metrics.shift import CONFIDENCE, POWER
 from harness.metrics.window import STEADY_LEAST_S
 
 # By pairs: the change, in standard deviations of the differences of pairs, that the rule of harness/kinds/ab/rule.py
@@ -21,6 +23,8 @@ from harness.metrics.window import STEADY_LEAST_S
 DEVIATIONS_FOUND = {6: 3.03, 8: 2.02, 10: 1.58}
 # Longer runs are not proposed.
 LENGTH_MOST_S = 3600.0
+# Simulated tests of which a power is computed.
+_DRAWS = 2_000
 _SHORT_S, _SHORT_STEP_S, _STEP_S = 120, 10, 30
 
 
@@ -76,13 +80,36 @@ def ways(
     return tuple(sorted((way for way in found if way), key=lambda way: way.took_s))
 
 
-def false_alarms(total: float, within: float, threshold: float) -> float:
+def slow_power(change: float, deviation: float, slow: float, share: float, pairs: int) -> float:
+    """Return the power of an A/B test if so large a share of its runs is slower; all but the shares are logarithms.
+
+    `deviation` is that of the other runs. The limit of the test is the one with which 80 % of tests without slow runs
+    find what is stated for them.
+    """
+    chance, unit = Random(1), math.sqrt(2) * deviation
+    stated, plain, mixed = DEVIATIONS_FOUND[pairs] * unit, [], []
+    for _ in range(_DRAWS):
+        noise = [unit * chance.gauss(0.0, 1.0) for _ in range(pairs)]
+        slower = [slow * ((chance.random() < share) - (chance.random() < share)) for _ in range(pairs)]
+        plain.append(_signal(noise, stated))
+        mixed.append(_signal([one + other for one, other in zip(noise, slower, strict=True)], change))
+    limit = sorted(plain)[round((1 - POWER) * _DRAWS)]
+    return sum(one >= limit for one in mixed) / _DRAWS
+
+
+def _signal(differences: Sequence[float], change: float) -> float:
+    """Return a change plus the mean of differences, in standard deviations of these."""
+    mean = sum(differences) / len(differences)
+    return (change + mean) / math.sqrt(sum((one - mean) ** 2 for one in differences) / (len(differences) - 1))
+
+
+def false_alarms(total: float, known: float, threshold: float) -> float:
     """Return how often two equal runs differ "significantly" by more than a threshold, for the worse (0-1).
 
-    `compare` of one run with another knows the variance `within` a run alone; the runs differ by `total`.
+    `compare` of one run with another takes the variance `known` for that of a run; it is `total`.
     """
     normal = NormalDist()
-    reach = normal.inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(2 * within)
+    reach = normal.inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(2 * known)
     return normal.cdf(-(math.log1p(threshold) + reach) / math.sqrt(2 * total)) if total > 0 else 0.0
 
 

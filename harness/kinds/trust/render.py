@@ -71,11 +71,7 @@ def _outliers(outcome: TrustOutcome) -> Sequence[str]:
     for one in outcome.metrics:
         if one.outlier:
             texts.setdefault(one.outlier.partition(" differs")[0], []).append(f"{one.name}: {one.outlier}")
-    return [
-        f"Slow starts or heavy tails: {found[0]}. When one start in ten is slow, tests find the stated change in about "
-        "74 % instead of 80 %."
-        for found in texts.values()
-    ][:1]
+    return [f"Slow starts or heavy tails: {found[0]}." for found in texts.values()][:1]
 
 
 def _key_row(one: MetricTrust) -> list[str]:

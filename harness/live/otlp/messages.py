@@ -156,7 +156,7 @@ class Messages:
         status = Status()
         if not sample.success:
             about["error.type"] = masked(sample.code, self.hidden)
-            cause = cause_of(sample.failure, sample.message).example
+            cause = cause_of(sample.failure, sample.message, sample.code).example
             status = Status(code=Status.STATUS_CODE_ERROR, message=masked(cause, self.hidden))
         return Span(
             trace_id=trace_id,

@@ -140,6 +140,9 @@ final class Part {
     ends = new int[layout.width + 1];
     escaped = new int[layout.width + 1];
     quick = layout.steps == null ? null : new Quick(layout, unnamed);
+    for (byte[] label : layout.cutLabels) {
+      transactions.set(labels.number(label));
+    }
   }
 
   /** Reads the part. */
@@ -453,7 +456,7 @@ final class Part {
       return odd(position, next); // a transaction without a time, or one that the end of its user cut
     }
     int code = name(codes, layout.code);
-    int cause = errorCount > 0 ? name(causes, hasFailure() && !isUnanswered() ? layout.failure : layout.message) : Cell.NO_CAUSE;
+    int cause = errorCount > 0 ? name(causes, hasFailure() && !isOwnFailure() ? layout.failure : layout.message) : Cell.NO_CAUSE;
     int group = threadGroup();
     int transaction = isTransaction ? 1 : 0;
     if (isTransaction) {
@@ -580,14 +583,27 @@ final class Part {
     return messageBeginsWith(TRANSACTION);
   }
 
-  /** Returns whether the request of the current row got no answer: then its message is the cause, not an assertion's. */
-  boolean isUnanswered() {
-    return messageBeginsWith(NO_ANSWER);
+  /**
+   * Returns whether the sampler of the current row failed itself, without an answer or with a code that is none of HTTP: then its
+   * message is the cause, not an assertion's.
+   */
+  boolean isOwnFailure() {
+    return messageBeginsWith(NO_ANSWER) || (hasText(layout.message) && hasText(layout.code) && !isHttpStatus() && !isTransaction());
+  }
+
+  private boolean hasText(int field) {
+    return field >= 0 && ends[field] > starts[field];
+  }
+
+  /** Returns whether the code of the current row has three digits, as those of HTTP. */
+  private boolean isHttpStatus() {
+    int start = starts[layout.code];
+    return ends[layout.code] - start == 3 && isDigit(data[start]) && isDigit(data[start + 1]) && isDigit(data[start + 2]);
   }
 
   /** Returns whether the current row has an assertion's message. */
   boolean hasFailure() {
-    return layout.failure >= 0 && ends[layout.failure] > starts[layout.failure];
+    return hasText(layout.failure);
   }
 
   private boolean messageBeginsWith(byte[] text) {

@@ -165,7 +165,7 @@ final class Quick {
 
   /** Learns the texts of a row that {@link Part} has just counted; `cause` is that of a failed row. */
   void learn(Part part, Tally tally, int group, int label, int code, int kind, int cause) {
-    boolean isOfFailure = part.hasFailure() && !part.isUnanswered();
+    boolean isOfFailure = part.hasFailure() && !part.isOwnFailure();
     int last = steps.kinds.length - 1;
     for (int step = 0; step <= last; step++) {
       if (steps.kinds[step] == Steps.LABEL) {
@@ -174,7 +174,7 @@ final class Quick {
           text.label = label;
           text.code = code;
           text.kind = kind;
-          text.isUnanswered = part.isUnanswered();
+          text.isOwnFailure = part.isOwnFailure();
           text.messageCause = isOfFailure ? text.messageCause : Math.max(text.messageCause, cause);
         }
       } else if (steps.kinds[step] == Steps.OUTCOME) {
@@ -259,7 +259,7 @@ final class Quick {
   private Cell newCell(Text label, Text outcome, Text thread, int index, long offset) {
     int cause = Cell.NO_CAUSE;
     if (outcome.isFailed) {
-      cause = outcome.hasFailure && !label.isUnanswered ? outcome.failureCause : label.messageCause;
+      cause = outcome.hasFailure && !label.isOwnFailure ? outcome.failureCause : label.messageCause;
       if (cause == Cell.NO_CAUSE) {
         return null;
       }

@@ -20,8 +20,8 @@ final class Text {
   int kind;
   /** The message as a cause; -1 until a row needs it. */
   int messageCause = Cell.NO_CAUSE;
-  /** Whether the request got no answer: then the message is the cause, not an assertion's. */
-  boolean isUnanswered;
+  /** Whether the sampler failed itself: then the message is the cause, not an assertion's. */
+  boolean isOwnFailure;
 
   // Of success and failure message: the failure message as a cause, -1 until a row needs it.
   boolean isFailed;

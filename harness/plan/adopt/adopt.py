@@ -146,7 +146,7 @@ def fix_secrets(
                     continue  # a part of it, or what contained it, has been replaced
                 has_function = any("${__" in (text.text or "").replace(_ENVIRONMENT, "") for text in texts)
                 if element.tag != "elementProp" or not texts or has_function:
-                    todo = "pass it as an environment variable: docs/safety.md, Secrets"
+                    todo = "pass it as an environment variable: lth help secrets"
                     yield Finding.at(node, Rule.SECRET, "contains a password, token or key", todo)
                     continue
                 name = names.get(value) or secret_name(plan_name, element.get("name", ""), {*names.values(), *taken})

@@ -33,6 +33,7 @@ class Fix(StrEnum):
     EMBEDDED = "embedded resources are not retrieved"
     CODES = "response codes are asserted: an HTTP request without an assertion must return 2xx, or 3xx if JMeter may"
     LISTENERS = "listeners are disabled: the harness writes the JTL"
+    BACKENDS = "Backend Listeners are disabled: lth run --metrics=1 (Prometheus) or --otlp=URL sends the numbers"
     PROPERTIES = "properties have one default"
     LABELS = "each sampler of a thread group has its own label"
     PATHS = "characters that no URL can have are encoded"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
-from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
@@ -79,12 +78,12 @@ class TargetFix:
         # A JMX that reads the property scheme may have any default for it.
         by_scheme = DEFAULT_PORTS.get(self._defaults["scheme"], DEFAULT_PORTS["http"])
         self._defaults.setdefault("port", port if port.isdigit() else by_scheme)
-        origins = {node.element: self._origin(node) for node in self._elements}
-        of_samplers = {node.element: origins[node.element] for node in self._samplers}
-        self.origins = {origin for origin in of_samplers.values() if origin.host}
-        homeless = [node for node in self._samplers if not of_samplers[node.element].host]
-        for node in self._elements:
-            yield from self._address(node, main, origins[node.element])
+        origins = [self._origin(node) for node in self._elements]
+        of_samplers = [(node, self._origin(node)) for node in self._samplers]
+        self.origins = {origin for _, origin in of_samplers if origin.host}
+        homeless = [node for node, origin in of_samplers if not origin.host]
+        for node, origin in zip(self._elements, origins, strict=True):
+            yield from self._address(node, main, origin)
         for node in self._samplers:
             if not inherited(node, "domain"):
                 for name, reads in (("domain", "host"), *_READ_BY):
@@ -96,12 +95,12 @@ class TargetFix:
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
         yield from self._several(of_samplers)
 
-    def _several(self, origins: Mapping[ElementTree.Element, Origin]) -> Iterator[Finding]:
+    def _several(self, of_samplers: Sequence[tuple[Node, Origin]]) -> Iterator[Finding]:
         """Yield the first request to each further port or scheme of a host."""
         for origin, number in self._numbers.items():
             same_host = [one for one in self.origins if one.host == origin.host and one != origin]
             own = [name for name in (f"port_{number}", f"scheme_{number}") if name in self.others]
-            node = next((node for node in self._samplers if origins[node.element] == origin), None)
+            node = next((node for node, one in of_samplers if one == origin), None)
             if node and same_host and own:
                 first = self._main if self._main in same_host else same_host[0]
                 what = f"goes to {origin}, other requests to {first}; a run sends both to --target"

@@ -44,7 +44,8 @@ def fix_elements(mapping: Variables) -> None:
         if checks_no_variable(node):
             draft.set_value(node, ASSERTION_SCOPE, "parent", Fix.ASSERTIONS)
         if is_listener(node):
-            draft.set_attribute(node, "enabled", "false", Fix.LISTENERS)
+            is_backend = node.kind == "BackendListener"
+            draft.set_attribute(node, "enabled", "false", Fix.BACKENDS if is_backend else Fix.LISTENERS)
 
 
 def fix_codes(mapping: Variables) -> None:

@@ -64,7 +64,8 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
     lines = []
     for file in data:
         sample = f"values ({', '.join(file.columns)})" if file.columns else "contents"
-        state = f"copied from {file.source}" if file.source else f"SAMPLE {sample}: replace them"
+        left = f" ({file.left} is not below the JMX's folder or work tree, or is hidden)" if file.left else ""
+        state = f"copied from {file.source}" if file.source else f"SAMPLE {sample}: replace them{left}"
         lines.append(f"plans/{file.name}: {state}")
     return lines
 

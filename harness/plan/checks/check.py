@@ -17,12 +17,13 @@ from harness.plan.goal import Goal, GoalRule
 from harness.plan.guard import guard_findings, is_read_by_jmeter
 from harness.plan.jmx.csv_data import KIND as CSV
 from harness.plan.jmx.csv_data import RANDOM_KIND as RANDOM_CSV
+from harness.plan.jmx.trace import HTTP_SAMPLER
 from harness.plan.jmx.tree import CODE, LOAD_GROUP, Node, enabled_nodes, load_groups, plan_tree, texts_of
 from harness.plan.jmx.values import UnknownValueError, Values, functions_in
 from harness.plan.load.model import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
-from harness.plan.spec import Target
+from harness.plan.spec import TCP, Target
 
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
@@ -80,11 +81,14 @@ def refusals(
     run = {**properties, **target_properties(target), **load_properties(load)}
     # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
+    requests = [node for node in nodes if HTTP_SAMPLER.search(node.kind)]
+    if target.scheme == TCP and requests:
+        what, todo = f"sends HTTP, and --target is {target.origin}", "give --target=http://… or https://…"
+        return (Finding.at(requests[0], Rule.FIXED_HOST, what, todo),)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *guard_findings(plan, nodes, values, properties)]
     findings += _data(nodes, values)
     read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
-    has_http = any(node.kind.startswith("HTTPSampler") for node in nodes)
-    if has_http and target.base_path and "base_path" not in read:
+    if requests and target.base_path and "base_path" not in read:
         findings.append(_ignores("base_path", f"the path {target.base_path} of --target"))
     outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
     for node, output in outputs:

@@ -83,7 +83,9 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     if not has_loads:
         findings += _load_groups(plan, nodes)
         findings += _load_numbers(nodes, variables)
-    findings += _reads(plan, [knob for knob in KNOBS if not (has_loads and knob in LOAD_KNOBS)])
+    has_http = any(HTTP_SAMPLER.fullmatch(node.kind) for node in nodes)
+    needless = (*(LOAD_KNOBS if has_loads else ()), *(() if has_http else _TARGET_KNOBS))
+    findings += _reads(plan, [knob for knob in KNOBS if knob not in needless])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)
     findings += not_runnable(plan, plugins)
@@ -95,7 +97,9 @@ def _listener(node: Node) -> Iterator[Finding]:
         group = node.thread_group
         if node.kind != "ResultSaver" or group is None or group.kind not in SIDE_GROUPS:
             what = f"a listener ({node.kind}) costs time and memory during the run"
-            yield Finding.at(node, Rule.LISTENER, what, "disable it: the harness stores every sample")
+            instead = "--metrics=1 or --otlp=URL sends numbers while a run lasts"
+            more = f", and {instead}" if node.kind == "BackendListener" else ""
+            yield Finding.at(node, Rule.LISTENER, what, f"disable it: the harness stores every sample{more}")
 
 
 def is_listener(node: Node) -> bool:
@@ -254,7 +258,7 @@ def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
 
 def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:
     what = "the plan contains a password, token or key"
-    todo = "pass it as an environment variable: docs/safety.md, Secrets"
+    todo = "pass it as an environment variable: lth help secrets"
     for node in (plan, *plan.walk_all()):
         if any(secrets_of_element(element) for element in node.element.iter()):
             yield Finding.at(node, Rule.SECRET, what, todo)

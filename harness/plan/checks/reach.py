@@ -189,8 +189,8 @@ class Reach:
         if not scheme and by != self.target.scheme:
             what, todo = f"uses {by}, not {self.target.scheme}", f"write {_property('scheme')}"
             yield Finding.at(node, Rule.FIXED_HOST, what, todo, "HTTPSampler.protocol")
-        elif not number.strip() and _DEFAULT_PORTS[self.target.scheme] != self.target.port:
-            what = f"has no port: it uses {_DEFAULT_PORTS[self.target.scheme]}, not {self.target.port}"
+        elif not number.strip() and _DEFAULT_PORTS.get(self.target.scheme) != self.target.port:
+            what = f"has no port: it uses {_DEFAULT_PORTS.get(self.target.scheme)}, not {self.target.port}"
             yield Finding.at(node, Rule.FIXED_HOST, what, f"write {_property('port')}", "HTTPSampler.port")
 
     def _is_on(self, raw: str) -> bool:

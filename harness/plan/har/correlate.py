@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import chain, product
@@ -44,7 +44,8 @@ def correlate(recordings: Sequence[Sequence[RecordedStep]]) -> Correlation:
     """Return what varies in the first of the recordings; the others are further recordings of the same steps."""
     together = aligned(recordings)
     correlation = Correlation(
-        unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)]
+        unmatched=[number for number, steps in enumerate(together) if len(steps) < len(recordings)],
+        rows=[{} for _ in recordings[1:]],
     )
     first = recordings[0]
     for number, steps in enumerate(together):
@@ -90,7 +91,8 @@ def _atoms(
             add_typed(found, number, field, known[field.text])  # a form repeats what was typed before
             continue
         if field.typed:
-            add_typed(found, number, field, Typed(field.typed, field.text, field.is_secret, field.may_vary))
+            given = [other[field.key].text if field.key in other else None for other in others]
+            add_typed(found, number, field, Typed(field.typed, field.text, field.is_secret, field.may_vary), given)
             continue
         texts = (field.text, *(other[field.key].text for other in others if field.key in other))
         if len(texts) > 1 and len(set(texts)) == 1 and field.where is not Where.HEADER:
@@ -102,10 +104,18 @@ def _atoms(
             for column, value, is_secret in typed_leaves(field, before, after, columns):
                 leaves.add(value)
                 spelled = next((text for text in sorted(json_texts(value)) if text in field.text), value)
-                add_typed(
-                    found, number, field, Typed(column, spelled, is_secret, value in known and known[value].may_vary)
-                )
+                typed = Typed(column, spelled, is_secret, value in known and known[value].may_vary)
+                add_typed(found, number, field, typed, [_same_leaf(field, value, other) for other in others])
         yield from (atom for atom in _atoms_of(number, field, texts) if atom.values[0] not in leaves)
+
+
+def _same_leaf(one: Field, value: str, other: Mapping[FieldKey, Field]) -> str | None:
+    """Return what another recording has in place of a leaf; None where its JSON has no such leaf."""
+    if one.key not in other:
+        return None
+    there = dict(json_leaves(other[one.key].text))
+    found = next((there.get(path) for path, leaf in json_leaves(one.text) if leaf == value), None)
+    return None if found is None else json.dumps(str(found), ensure_ascii=False)[1:-1]
 
 
 def _may_repeat(one: Field, until_typed: Sequence[RecordedStep]) -> bool:
@@ -220,7 +230,8 @@ def _unexplained(atom: _Atom, aligned: Sequence[tuple[RecordedStep, ...]], found
     if any(value in other.value for other in found.unexplained if other.step == atom.step):
         return
     if differs and not is_random and field.where is not Where.PATH and not looks_dynamic(value):
-        add_typed(found, atom.step, field, Typed(_name(atom, aligned[atom.step][0], found), value, False))
+        typed = Typed(_name(atom, aligned[atom.step][0], found), value, False)
+        add_typed(found, atom.step, field, typed, atom.values[1:])
         return
     where = f"{field.where} {field.name}".strip()
     guess, todo = guess or "random text", todo or "find in the page's scripts how it is made, and write that"

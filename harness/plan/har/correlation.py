@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -62,12 +62,16 @@ class Unexplained(NamedTuple):
 
 @dataclass
 class Correlation:
-    """What the requests of a plan replace."""
+    """What the requests of a plan replace.
+
+    `rows` has what was typed in each further recording, by column.
+    """
 
     variables: list[Variable] = field(default_factory=list)
     typed: dict[Typed, list[Use]] = field(default_factory=dict)
     unexplained: list[Unexplained] = field(default_factory=list)
     unmatched: list[int] = field(default_factory=list)
+    rows: list[dict[str, str]] = field(default_factory=list)
 
     def uses(self) -> Iterator[Use]:
         """Yield what is replaced by variables, columns and secrets."""
@@ -77,8 +81,11 @@ class Correlation:
             yield from uses
 
 
-def add_typed(found: Correlation, number: int, one: Field, typed: Typed) -> None:
-    """Add a typed value; one that is equal to an earlier one shares its column, another one gets a new name."""
+def add_typed(found: Correlation, number: int, one: Field, typed: Typed, others: Sequence[str | None] = ()) -> None:
+    """Add a typed value; one that is equal to an earlier one shares its column, another one gets a new name.
+
+    `others` are the values of further recordings, None where they are not known.
+    """
     texts = (typed.value, typed.value.replace('\\"', '"'))  # the latter as JSON has it
     inner = [one.value for text in texts for one in credentials_in(typed.column, text)]
     if typed.value in inner:
@@ -95,3 +102,6 @@ def add_typed(found: Correlation, number: int, one: Field, typed: Typed) -> None
             typed = typed._replace(column=f"{base}_{count}")
         same = typed
     found.typed.setdefault(same, []).append(Use(number, one.key, typed.value, same.column))
+    for row, other in zip(found.rows, others, strict=False):
+        if other is not None:
+            row.setdefault(same.column, other)

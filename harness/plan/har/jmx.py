@@ -92,6 +92,12 @@ def _common(tree: Element, recorded: Recorded) -> None:
         variables = add_element(tree, "Arguments", "ArgumentsPanel", "Address for headers")
         _collection(variables, "Arguments.arguments", "Argument", [(("Argument.name", "origin"),
                     ("Argument.value", _ORIGIN_VALUE), ("Argument.metadata", "="))])  # fmt: skip
+    if recorded.own_secrets:
+        variables = add_element(tree, "Arguments", "ArgumentsPanel", "Secrets of the users")
+        names = [name for name in recorded.secrets for one in recorded.own_secrets if _is_of(recorded, name, one)]
+        _collection(variables, "Arguments.arguments", "Argument", [
+            (("Argument.name", name), ("Argument.value", jmx_read(name)), ("Argument.metadata", "=")) for name in names
+        ])  # fmt: skip
     languages = Counter(step.answers[0].header("accept-language") for step in recorded.steps)
     headers: list[tuple[str, str]] = [
         ("User-Agent", Expression("JMeter (${__P(run_id,adhoc)})")),
@@ -115,6 +121,11 @@ def _common(tree: Element, recorded: Recorded) -> None:
             add_string(data, name, value)
         for name, flag in (("quotedData", True), ("recycle", True), ("stopThread", False), ("ignoreFirstLine", False)):
             add_bool(data, name, flag)
+
+
+def _is_of(recorded: Recorded, name: str, secret: str) -> bool:
+    """Return whether an environment variable has the secret of one of the users."""
+    return re.fullmatch(rf"{re.escape(recorded.secret_name(secret))}(_\d+)?", name) is not None
 
 
 def _steps(tree: Element, recorded: Recorded, active: Collection[str]) -> None:
@@ -216,6 +227,8 @@ def _text(recorded: Recorded, number: int, one: Field, active: Collection[str]) 
     uses = [use for variable in recorded.found.variables if variable.name in active for use in variable.uses]
     for typed, places in recorded.found.typed.items():
         read = jmx_read(recorded.secret_name(typed.column)) if typed.is_secret else read_variable(typed.column)
+        if typed.column in recorded.own_secrets and typed.is_secret:
+            read = call("__V", read_variable(recorded.name_column(typed.column)))
         uses += [use._replace(expression=read) for use in places]
     own = [use for use in uses if use.step == number and use.key == one.key]
     text, expressions = one.text, dict[str, Expression]()

@@ -42,8 +42,34 @@ class Recorded:
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns of the data file, with the recorded values."""
-        return {one.column: one.value for one in self.found.typed if not one.is_secret}
+        """The columns of the data file, with the recorded values.
+
+        A secret that differs between the users has a column with the name of its environment variable.
+        """
+        columns = {one.column: one.value for one in self.found.typed if not one.is_secret}
+        return columns | {self.name_column(one): self.secret_name(one) for one in self.own_secrets}
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of the data file: one for each recording with another user."""
+        rows = [self.columns]
+        for number, given in enumerate(self.found.rows, 2):
+            names = {self.name_column(one): f"{self.secret_name(one)}_{number}" for one in self.own_secrets}
+            row = self.columns | {name: text for name, text in given.items() if name in self.columns} | names
+            rows += [row] if row not in rows else []
+        return rows
+
+    @property
+    def own_secrets(self) -> tuple[str, ...]:
+        """The columns of secrets that each user has one of."""
+        typed = (one for one in self.found.typed if one.is_secret)
+        return tuple(
+            one.column for one in typed if any(row.get(one.column, one.value) != one.value for row in self.found.rows)
+        )
+
+    def name_column(self, secret: str) -> str:
+        """Return the column with the name of a user's environment variable."""
+        return f"{secret}_name"
 
     @property
     def varied(self) -> tuple[str, ...]:
@@ -53,7 +79,13 @@ class Recorded:
     @property
     def secrets(self) -> dict[str, str]:
         """The environment variables of the secrets, with the recorded values."""
-        return {self.secret_name(one.column): one.value for one in self.found.typed if one.is_secret}
+        secrets = {one.column: one.value for one in self.found.typed if one.is_secret}
+        others = {
+            f"{self.secret_name(name)}_{number}": row.get(name, secrets[name])
+            for number, row in enumerate(self.found.rows, 2)
+            for name in self.own_secrets
+        }
+        return {self.secret_name(name): value for name, value in secrets.items()} | others
 
     @property
     def uploads(self) -> dict[str, str]:

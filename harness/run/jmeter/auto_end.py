@@ -24,9 +24,10 @@ from harness.metrics.batch_means import average
 from harness.metrics.batches import BATCH_COUNT, Batches
 from harness.metrics.distributions import student_t_quantile
 from harness.metrics.figures import LOAD, ONCE, group_of
+from harness.metrics.full_load import Drive
 from harness.metrics.shift import CONFIDENCE
 from harness.metrics.timeline import SecondFigures, SecondSeries, Source
-from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
+from harness.metrics.window import STEADY, Window, WindowSpec, find_window
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import ClosedLoad
 from harness.run.record import AutoEndRecord

@@ -109,7 +109,7 @@ class Exchange:
     @property
     def key(self) -> ErrorKey:
         """Its row in the report's table of errors."""
-        return ErrorKey(self.label, self.code, cause_of(self.failure, self.message).text)
+        return ErrorKey(self.label, self.code, cause_of(self.failure, self.message, self.code).text)
 
 
 def parse_exchanges(text: str) -> tuple[Exchange, ...]:

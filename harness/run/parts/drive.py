@@ -131,7 +131,7 @@ class PartMachines:
             part.tool = "{here}"
         elif hello["system"] != relay.system():
             what = f"--on: {part.name} has {hello['system']}, this machine {relay.system()}"
-            raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see docs/generators.md")
+            raise UsageError(what, "start the parts by hand: lth run PLAN --part 1/2; see lth help generators")
 
     def _connect(self, part: MachinePart, folders: Mapping[str, bundle.Files], stamps: Mapping[str, str]) -> None:
         part.channel.send("begin", folders={} if part.has_tool else stamps)

@@ -111,7 +111,7 @@ def new_pods(
     """Yield the places with the pods of a new Job, which is deleted when the block ends; UsageError without them."""
     if not profile.kubernetes.get("image"):
         what = f"--on=k8s: env/{profile.name}.toml has no [kubernetes] image"
-        raise UsageError(what, 'add it, such as image = "registry.example.org/load-test:1"; see docs/containers.md')
+        raise UsageError(what, 'add it, such as image = "registry.example.org/load-test:1"; see lth help containers')
     namespace, name = places[0].namespace, f"load-test-{uuid.uuid4().hex[:8]}"
     job = manifest(name, len(places), profile, (duration_s or _DAY_S) + profile.overrun_s)
     _kubectl(namespace, "create", "--filename=-", given=json.dumps(job))
@@ -174,9 +174,7 @@ def _kubectl(namespace: str, *words: str, given: str = "") -> str:
         raise UsageError(f"--on=k8s: kubectl {words[0]} had no answer for {2 * _CALL_S:.0f} s") from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        todo = (
-            f"check kubectl --namespace={namespace} get pods; docs/kubernetes/parts.yaml has the rights that it needs"
-        )
+        todo = f"check kubectl --namespace={namespace} get pods; lth help containers names the rights that it needs"
         raise UsageError(f"--on=k8s: kubectl {words[0]}: {reason}", todo)
     return done.stdout
 

@@ -112,7 +112,7 @@ def _write(recorded: Recorded, plans: Path, home: Path, recordings: Sequence[Har
     """Write the plan and its files; return the uploads that have no recorded content."""
     data = [DataFile(file, None, (), text) for file, text in recorded.uploads.items()]
     if recorded.columns:
-        rows = csv_text([list(recorded.columns), list(recorded.columns.values())])
+        rows = csv_text([list(recorded.columns), *(list(row.values()) for row in recorded.rows)])
         file, head = plans / recorded.data_name, rows.partition("\n")[0]
         is_own = file.is_file() and file.read_text(encoding="utf-8").partition("\n")[0].strip() == head
         data += [] if is_own else [DataFile(recorded.data_name, None, (), rows)]

@@ -194,9 +194,14 @@ const logarithmic = {
   afterBuildTicks: (scale) => { scale.ticks = logTicks(scale).map((value) => ({ value })); },
 };
 
-// The range of the axis of a heat map.
-function timeRange(edges) {
-  return { min: Math.max(leastTime, edges[0] - 0.5), max: edges[edges.length - 1] - 0.5 };
+// A logarithmic axis has no 0: there a line would leave the frame.
+const shownY = (spec, value) => (spec.cells && value != null ? Math.max(leastTime, value) : value);
+
+// The range of the axis of a heat map: it contains the cells and each line.
+function timeRange(edges, lines = []) {
+  const drawn = lines.flatMap((line) => line.y).filter((value) => value > 0);
+  const [low, high] = drawn.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, 0]);
+  return { min: Math.max(leastTime, Math.min(edges[0] - 0.5, low)), max: Math.max(edges[edges.length - 1] - 0.5, high) };
 }
 
 const measures = { // an axis is divided evenly in these
@@ -299,7 +304,7 @@ function settings(one) {
   x.ticks.callback = (value) => (isTime ? clock(value) : plainNumber(value));
   const y = { ...axis(spec.cells ? `${spec.unit}, logarithmic` : spec.unit), beginAtZero: true };
   if (spec.cells) {
-    Object.assign(y, logarithmic, timeRange(spec.cells.edges));
+    Object.assign(y, logarithmic, timeRange(spec.cells.edges, spec.lines));
     y.ticks.callback = plainNumber;
   }
   if (spec.key === "distribution") y.max = 100;
@@ -311,7 +316,7 @@ function settings(one) {
         const shade = colour(spec.cells ? ["--text", "--c1"][place] : `--c${(line.colour ?? place) % 6}`);
         return {
           label: line.name,
-          data: line.x.map((value, at) => ({ x: spec.xUnit === "ms" ? Math.max(leastTime, value) : value, y: line.y[at] })),
+          data: line.x.map((value, at) => ({ x: spec.xUnit === "ms" ? Math.max(leastTime, value) : value, y: shownY(spec, line.y[at]) })),
           borderColor: shade,
           backgroundColor: `${shade}40`,
           borderDash: spec.cells ? [] : dashes[(line.dash ?? place) % dashes.length],
@@ -336,7 +341,7 @@ function settings(one) {
         tooltip: {
           callbacks: {
             title: (items) => (items.length ? xText(spec, items[0].parsed.x) + (isTime ? "" : " ms") : ""),
-            label: (item) => `${item.dataset.label}: ${plainNumber(item.parsed.y)} ${spec.unit}`,
+            label: (item) => `${item.dataset.label}: ${plainNumber(spec.lines[item.datasetIndex].y[item.dataIndex] ?? item.parsed.y)} ${spec.unit}`,
           },
         },
         band: { range: spec.band, fill: colour("--band") },

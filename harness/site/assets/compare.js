@@ -206,10 +206,19 @@ async function render() {
   }
 }
 
+// The page begins with the newest run and the one before it, of the same plan if it has one.
+function newestTwo() {
+  const [newest, ...before] = [...known].filter(Boolean);
+  if (!newest) return [];
+  const plan = newest.slice(0, newest.lastIndexOf("/") + 1);
+  return [before.find((id) => id.startsWith(plan)) ?? before[0], newest];
+}
+
 function follow() {
   const ids = location.hash.slice(1).split("&").map(decodeURIComponent);
-  form.elements.base.value = known.has(ids[0]) ? ids[0] : "";
-  form.elements.new.value = known.has(ids[1]) ? ids[1] : "";
+  const [base, other] = location.hash ? ids : newestTwo();
+  form.elements.base.value = known.has(base) ? base : "";
+  form.elements.new.value = known.has(other) ? other : "";
   render();
 }
 

@@ -73,8 +73,10 @@ def test_a_quiet_benchmark_sees_the_change_with_few_short_runs_and_names_the_thr
 
 def test_a_slow_start_is_named_and_starts_that_belong_together_are_not():
     slow = outcome([*QUIET, (100.2, 100.3), (112.0, 111.5)])
-    assert {one.outlier for one in slow.metrics if one.metric.is_time} == {"start 6 differs from the others by 11.4 %"}
-    assert "Slow starts or heavy tails: average: start 6 differs from the others by 11.4 %." in trust_report(slow, "")
+    why = "start 6 differs from the others by 11.4 %; with one such start in 6, 8 pairs find 13.4 % in 81 % of tests"
+    assert slow.metrics[0].outlier == why
+    assert all(one.outlier.startswith(why[:40]) for one in slow.metrics if one.metric.is_time)
+    assert f"Slow starts or heavy tails: average: {why}." in trust_report(slow, "")
     assert {one.outlier for one in outcome(QUIET).metrics} == {""}
 
 
@@ -98,7 +100,8 @@ def test_a_noisy_benchmark_cannot_tell_and_says_what_it_sees():
     assert all("8 pairs see only" in one.gate_problem for one in found.metrics)
     average = found.metrics[0]
     assert average.alarm_ratio is not None
-    assert average.alarm_ratio > 0.3  # two single runs of it are REGRESSED in a third of cases
+    # Of two single runs a third would be REGRESSED by the noise within them; the comparison knows this test.
+    assert average.alarm_ratio < 0.01
 
 
 def test_a_percentile_with_too_few_samples_or_near_the_clock_resolution_must_not_gate():

@@ -5,7 +5,16 @@ import math
 import numpy
 import pytest
 
-from harness.kinds.trust.power import DEVIATIONS_FOUND, Costs, Way, change_text, false_alarms, least_change, ways
+from harness.kinds.trust.power import (
+    DEVIATIONS_FOUND,
+    Costs,
+    Way,
+    change_text,
+    false_alarms,
+    least_change,
+    slow_power,
+    ways,
+)
 from harness.metrics.batch_means import log_change
 from harness.metrics.batch_means import mean as mean_of_batches
 
@@ -65,3 +74,11 @@ def test_false_alarms_of_single_runs_are_those_of_simulated_ones(between, thresh
     # The standard deviation of the share is at most 0.5 points; the simulated errors are estimated, and larger by 10 %.
     assert false_alarms(between**2 + within**2, within**2, threshold) == pytest.approx(alarms / count, abs=0.025)
     assert false_alarms(0.0, 0.0, threshold) == 0.0
+
+
+def test_the_power_with_slow_starts_is_computed_from_the_scatter_and_the_size_of_these():
+    # Eight pairs find 2.02 standard deviations of their differences in 80 %.
+    stated = 2.02 * math.sqrt(2) * 0.02
+    assert slow_power(stated, 0.02, 0.1, 0.0, 8) == pytest.approx(0.8, abs=0.001)
+    powers = [slow_power(stated, 0.02, slow, 0.1, 8) for slow in (0.0, 0.05, 0.2)]
+    assert powers[0] > powers[1] > powers[2]

@@ -78,6 +78,17 @@ def test_the_variables_of_a_second_host_and_of_a_placeholder_follow_for_scripts(
     assert [variable(table, name) for name in values] == [read, f"${{__P(host_2,{read})}}", read]
 
 
+def test_a_backend_listener_is_disabled_and_what_sends_numbers_instead_is_named(tmp_path: Path) -> None:
+    listeners = element("BackendListener", "Influx") + element("Summariser", "Log")
+    (tmp_path / "own.jmx").write_text(jmx(request() + listeners))
+    adopted = adopt(tmp_path / "own.jmx", "shop", tmp_path)
+    nodes = {node.name: node for node in adopted.draft.plan.walk_all()}
+    assert [nodes[name].element.get("enabled") for name in ("Influx", "Log")] == ["false", "false"]
+    texts = [fix for fix in adopted.draft.changes if "isteners are disabled" in fix]
+    assert texts == [Fix.BACKENDS, Fix.LISTENERS]
+    assert "lth run --metrics=1 (Prometheus) or --otlp=URL" in Fix.BACKENDS
+
+
 def test_a_whole_address_in_a_path_is_split(fixed: dict[str, Node]) -> None:
     item = fixed["Users > Check In > GET item"]
     assert item.value("HTTPSampler.path") == "${__P(base_path,)}/items/${item_id}"
@@ -413,7 +424,7 @@ def test_several_groups_get_names_and_tables_of_their_own(tmp_path: Path) -> Non
     plan = load_plan(tmp_path / "plans", "three")
     assert [(load.group, load.users) for load in plan.load.loads] == [("Buy", 3), ("Buy (2)", 2), ("Pay shop", 1)]
     rules = {finding.rule for finding in lint(tmp_path / "plans" / "three.jmx", has_loads=True)}
-    assert rules == {Rule.NO_SAMPLER, Rule.UNREAD_PROPERTY}  # the plan has no requests that could read TARGET
+    assert rules == {Rule.NO_SAMPLER}  # without requests nothing needs to read TARGET
 
 
 def test_what_no_fix_maps_is_named_with_its_path_and_line(tmp_path: Path) -> None:
@@ -443,4 +454,5 @@ def test_a_request_without_a_host_is_sent_to_target_and_named(tmp_path: Path, do
 
 
 def test_every_kind_of_fix_has_an_example_here(adoption: Adoption) -> None:
-    assert set(adoption.draft.changes) == set(Fix)
+    # That of BACKENDS has a test of its own: with a Backend Listener the plan would need a permission.
+    assert {*adoption.draft.changes, Fix.BACKENDS} == set(Fix)

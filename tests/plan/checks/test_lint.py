@@ -196,6 +196,13 @@ def test_each_mistake_in_a_plan_is_found(save: Save, text: str, finding: str) ->
     assert any(found.startswith(finding) for found in texts), texts
 
 
+def test_a_backend_listener_is_replaced_by_metrics(save: Save) -> None:
+    [found] = [one for one in lint(save(plan(sampler("A") + LISTENER.format(kind="BackendListener")))) if one.todo]
+    assert found.todo == (
+        "disable it: the harness stores every sample, and --metrics=1 or --otlp=URL sends numbers while a run lasts"
+    )
+
+
 def test_a_finding_names_element_line_rule_reason_and_remedy(save: Save) -> None:
     text = plan(sampler("A", domain="example.com"))
     [found] = lint(save(text))
@@ -331,3 +338,9 @@ def test_the_open_model_needs_one_load_group(save: Save) -> None:
 def test_every_included_plan_passes_the_linter(name: str) -> None:
     shipped = load_plan(ROOT / "plans", name)
     assert lint(shipped.jmx_path, has_loads=bool(shipped.load.loads)) == ()
+
+
+def test_a_plan_without_http_needs_no_properties_of_a_target(save: Save) -> None:
+    text = plan('<JDBCSampler testname="Query"/><hashTree/>')
+    found = [one for one in lint(save(text)) if one.rule is Rule.UNREAD_PROPERTY]
+    assert not any(name in one.what for one in found for name in ("host", "port", "scheme", "base_path", "--target"))

@@ -464,3 +464,17 @@ def test_a_listener_with_a_file_of_its_own_is_not_refused(check, output):
 def test_a_script_that_is_allowed_does_not_allow_a_foreign_host(check):
     plan = jmx(script("JSR223PostProcessor", "Code", "1") + request(host(ALIAS)))
     assert f"uses the host {ALIAS}" in refusal(check, plan, allow="scripts = true")
+
+
+DATABASE = "tcp://127.0.0.1:5432"
+
+
+def test_a_plan_without_http_has_a_target_of_tcp(check) -> None:
+    query = jmx(element("JDBCSampler", "Query")).replace("${host}", "${__P(host,h)}")
+    check(query, DATABASE, "other_protocols = true")
+    assert "sends HTTP, and --target is tcp://127.0.0.1:5432; give --target=http://" in refusal(
+        check, jmx(request() + element("JDBCSampler", "Query")), DATABASE, "other_protocols = true"
+    )
+    for wrong in ("tcp://127.0.0.1", "tcp://127.0.0.1:5432/shop", "jdbc:postgresql://127.0.0.1:5432/shop"):
+        with pytest.raises(UsageError, match="--target="):
+            check(query, wrong, "other_protocols = true")

@@ -10,7 +10,8 @@ from harness.plan.har.correlate import Correlation
 from harness.plan.har.extract import ExtractorKind, looks_dynamic
 from harness.plan.har.steps import RecordedStep
 from tests.support.har import correlated, entry
-from tests.support.web_apps import WebApp, recorded, served
+from tests.support.web_apps import WebApp
+from tests.support.web_client import recorded, served
 
 TOKEN, OTHER = "9f3c01aa7be244d1", "0b77e2c9d1844f60"
 JSON = "application/json"

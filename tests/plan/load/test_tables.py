@@ -15,7 +15,7 @@ from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import MIXED, LoadArguments, PlanLoad, load_record, parse_load, resolve_load
 from harness.plan.load.scaling import in_whole_seconds, shares
 from harness.plan.plan import load_plan
-from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, several_jmx
+from tests.support.several import BROWSE, BUY, HEAD, group, several_jmx
 
 SEVERAL = """
 [[load]]
@@ -33,13 +33,6 @@ stages = [{users = 10, for = "1m"}, {users = 50, over = "30s", for = "2m"}, {use
 group = "Buy"
 rate_per_s = 5
 """
-
-
-@pytest.fixture
-def plans(tmp_path: Path) -> Path:
-    (tmp_path / "plans").mkdir()
-    (tmp_path / "plans" / "tiny.jmx").write_text(several_jmx(BROWSE, SPIKE, BUY))
-    return tmp_path / "plans"
 
 
 def loads_of(plans: Path, text: str = SEVERAL, **arguments: str) -> dict[str, GroupLoad]:
@@ -340,55 +333,6 @@ def test_a_load_has_goals_of_its_own(plans: Path) -> None:
     (plans / "tiny.toml").write_text(HEAD + text.replace("p95_ms", "p95"))
     with pytest.raises(UsageError, match=r"Browse goal \[goal\]: unknown key p95; did you mean p95_ms"):
         load_plan(plans, "tiny")
-
-
-TENANTS = """
-[[load]]
-group = "Browse"
-tenant = "college"
-users = 4
-duration_s = 60
-[[load]]
-group = "Browse"
-tenant = "school"
-users = 2
-goal = "p95<2s"
-properties = { page = 7 }
-[[load]]
-group = "Night batch"
-users = 0
-[[load]]
-group = "Buy"
-users = 0
-"""
-
-
-def test_a_thread_group_may_have_a_load_per_tenant_each_with_a_goal_of_its_own(plans: Path) -> None:
-    loads = loads_of(plans, TENANTS, users="9")
-    one, other = loads["Browse (college)"], loads["Browse (school)"]
-    assert (one.users, other.users) == (6, 3)
-    assert (one.tenant, one.thread_group, other.properties) == ("college", "Browse", {"page": "7"})
-    assert load_plan(plans, "tiny").load_goals == {"Browse (school)": Goal(p95_ms=2000)}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            'tenant = "school"',
-            'tenant = "college"',
-            "2 loads drive this thread group; give it one load, or each load its own tenant",
-        ),
-        ('tenant = "school"', "", "2 loads drive this thread group"),
-        ('tenant = "school"', 'tenant = "a/b"', "not a tenant"),
-        ("{ page = 7 }", "{ page = [7] }", "page = .7."),
-        ("{ page = 7 }", '{ password = "x" }', "password is a secret"),
-        ("{ page = 7 }", "{ page = '${__groovy(1)}' }", "page is an expression"),
-    ],
-)
-def test_a_wrong_tenant_is_refused(plans: Path, old: str, new: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        loads_of(plans, TENANTS.replace(old, new))
 
 
 def test_a_disabled_thread_group_needs_no_load(plans: Path) -> None:

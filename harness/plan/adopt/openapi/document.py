@@ -15,6 +15,7 @@ import yaml
 from harness.base.errors import UsageError
 from harness.base.paths import shown
 from harness.base.regular import regular
+from harness.plan.adopt.own_files import is_own, top_of
 
 _VERSIONS = ("3.0", "3.1")
 # Braces begin a text of YAML, too: its keys are without quotes.
@@ -99,7 +100,6 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
     """Add the contents of the local files that a document refers to, and make their references refer into it."""
     added: dict[str, Any] = {}
     prefixes = {path: "#"}
-    top = next((folder for folder in path.parents if (folder / ".git").exists()), path.parent)
     left: list[tuple[Path, Any]] = [(path, root)]
     # Aliases of YAML give an object several places. Each of these objects lives as long as the document: the id of one
     # that is freed would be that of another.
@@ -116,9 +116,10 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
             continue
         name, _, pointer = reference.partition("#")
         target = (file.parent / unquote(name)).resolve() if name else file
-        if target not in prefixes and not target.is_relative_to(top):
+        if target not in prefixes and not is_own(target, path):
             todo = "only files below it are read: copy the file there"
-            raise UsageError(f"{path.name}: $ref {reference[:200]!r} is outside of {shown(top)}", todo)
+            where = f"outside of {shown(top_of(path))}, or hidden there"
+            raise UsageError(f"{path.name}: $ref {reference[:200]!r} is {where}", todo)
         if target not in prefixes and target.is_file():
             key = target.name if target.name not in added else f"{len(added)}-{target.name}"
             prefixes[target] = f"#/{_FILES}/{quote(key.replace('~', '~0'))}"

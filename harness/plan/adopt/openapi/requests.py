@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from harness.base.bounded import bounded
+from harness.base.bounded import TooSlowError, bounded, within
 from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import CurlExtractor, OneRequest
@@ -32,26 +30,6 @@ _NO_DEFAULT = "NOT_FOUND"
 _OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
 # A schema whose sample takes longer is left out with its operation.
 _OPERATION_MOST_S = 10.0
-
-
-class _TooSlowError(Exception):
-    """The request of an operation takes too long to make."""
-
-
-@contextmanager
-def _within(limit_s: float) -> Iterator[None]:
-    """Raise _TooSlowError when the block takes longer; this process has no other use for the alarm."""
-
-    def expired(*_: object) -> None:
-        raise _TooSlowError
-
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -117,9 +95,9 @@ class _Maker:
         for operation in self.choice.chosen:
             at(operation.title)
             try:
-                with _within(_OPERATION_MOST_S):
+                with within(_OPERATION_MOST_S):
                     self.made[operation.title] = self._request(operation)
-            except _TooSlowError:
+            except TooSlowError:
                 self.left_out.append(f"{operation.title}: it takes longer than {_OPERATION_MOST_S:g} s")
             except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
                 reason = error if isinstance(error, NotMadeError) else "it is not written as OpenAPI defines"

@@ -1,0 +1,185 @@
+"""Decides whether a series is its own noise alone, or has another level in a part of it, whatever the shape.
+
+The series is transformed to cosines (DCT-II), which are independent in noise that stays the same. Noise resembles the
+value before (AR(1)), plus what samples scatter alone: its spectrum is known everywhere but for two numbers, which are
+those that explain the series best. A long memory beside scatter explains any slow change, so it must explain it better.
+Two likelihoods are compared with that of the noise alone:
+
+- Its slow cosines are stronger, those of a line, and of waves with periods of more than a quarter of the series.
+- One to three intervals have another level; one that begins or ends with the series is a step.
+
+So noise that resembles itself for long explains slow variation, and its numbers need not be known.
+
+Sources: P. Whittle, "Estimation and information in stationary time series", Arkiv för Matematik 2, 1953; U. K. Müller,
+M. W. Watson, "Testing models of low-frequency variability", Econometrica 76(5), 2008; A. B. Olshen, E. S. Venkatraman,
+R. Lucito, M. Wigler, "Circular binary segmentation", Biostatistics 5(4), 2004.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import mul
+from typing import NamedTuple
+
+# The slow cosines: those of a line, a step, and waves with periods of more than a quarter of the series.
+SLOW_COUNTS = (1, 2, 4, 8)
+LEVELS_MOST = 3
+_CORRELATIONS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.78, 0.85)
+# Noise forgets the past within this share of the series: with longer noise its mean is not known.
+_FORGOTTEN_RATIO = 1 / 20
+# The share of the variance that neighbours cannot have in common.
+_WHITE_SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
+# Smaller shares of the squares are rounding.
+_ROUNDING = 1e-20
+# A level has at least this share of the series.
+_LEVEL_LEAST_RATIO = 0.04
+# Other levels are looked for while the best one has so much of this ratio: chance seldom has more.
+_PROMISING_RATIO = 18.0
+_ITERATIONS = 3
+
+
+class FoundLevel(NamedTuple):
+    """Another level between two values, and twice the logarithm of the likelihood ratio of the levels until this."""
+
+    begin: int
+    end: int
+    ratio: float
+
+
+class _Noise(NamedTuple):
+    """A spectrum: its inverse by cosine, and the sum of its logarithms, with what a long memory costs."""
+
+    inverses: list[float]
+    log_sum: float
+
+
+@functools.lru_cache(maxsize=4)
+def _cosines(count: int) -> list[list[float]]:
+    quarter = [math.cos(math.pi * step / (2 * count)) for step in range(4 * count)]
+    return [[quarter[index * (2 * at + 1) % (4 * count)] for at in range(count)] for index in range(1, count)]
+
+
+@functools.lru_cache(maxsize=4)
+def _waves(count: int) -> tuple[list[list[float]], list[list[float]]]:
+    """Return sines and cosines of π · index · position ÷ count: by position, then by index."""
+    turn = [math.pi * step / count for step in range(2 * count)]
+    tables = ([math.sin(angle) for angle in turn], [math.cos(angle) for angle in turn])
+    sines, cosines = (
+        [[table[index * at % (2 * count)] for index in range(1, count)] for at in range(count + 1)] for table in tables
+    )
+    return sines, cosines
+
+
+@functools.lru_cache(maxsize=4)
+def _halves(count: int) -> list[float]:
+    """Return 1 ÷ (2 sin(π · index ÷ 2 count)): the cosines of an interval are so many times a difference of sines."""
+    return [0.5 / math.sin(math.pi * index / (2 * count)) for index in range(1, count)]
+
+
+@functools.lru_cache(maxsize=8)
+def _noises(count: int) -> list[_Noise]:
+    most = math.exp(-1 / (_FORGOTTEN_RATIO * count))
+    noises = []
+    for correlation in (*(one for one in _CORRELATIONS if one < most), most):
+        for white in _WHITE_SHARES if correlation else (0.0,):
+            shape = [
+                (1 - white) * (1 - correlation**2)
+                / (1 + correlation**2 - 2 * correlation * math.cos(math.pi * index / count)) + white
+                for index in range(1, count)
+            ]  # fmt: skip
+            cost = correlation / (1 - correlation) if white else 0.0
+            noises.append(_Noise([1 / one for one in shape], sum(map(math.log, shape)) + cost))
+    return noises
+
+
+@functools.lru_cache(maxsize=64)
+def _norms(count: int, number: int) -> list[float]:
+    """Return sums of cosines, by position, from which the square sum of any interval under this noise follows."""
+    halves = _halves(count)
+    weights = list(map(mul, map(mul, halves, halves), _noises(count)[number].inverses))
+    half = [sum(map(mul, weights, cosine)) for cosine in _waves(count)[1]]
+    return [*half, *half[-2::-1]]
+
+
+class NoiseFit:
+    """Fits noise to a series, alone and beside other levels."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        count = len(values)
+        self._count, self._noises = count, _noises(count)
+        self._amplitudes = [sum(map(mul, values, cosine)) for cosine in _cosines(count)]
+        self._least = _ROUNDING * count * sum(map(mul, values, values))
+        powers = list(map(mul, self._amplitudes, self._amplitudes))
+        self._is_constant = sum(powers) <= self._least
+        self._scaled = [list(map(mul, powers, noise.inverses)) for noise in self._noises]
+        self._alone, self._number = (-math.inf, 0) if self._is_constant else self._best(self._amplitudes)
+
+    def slow_ratio(self) -> float:
+        """Return twice the logarithm of the likelihood ratio of a noise whose slow cosines are stronger.
+
+        0 where the noise explains all; infinity for a series that only varies slowly.
+        """
+        if self._is_constant:
+            return 0.0
+        best, rest_count = -math.inf, self._count - 1
+        for noise, scaled in zip(self._noises, self._scaled, strict=True):
+            whole, sums = sum(scaled), list(accumulate(scaled[: SLOW_COUNTS[-1]]))
+            for slow_count in SLOW_COUNTS:
+                slow, fast_count = sums[slow_count - 1], rest_count - slow_count
+                fast = whole - slow
+                if fast <= self._least:
+                    return math.inf
+                if slow / slow_count > fast / fast_count:
+                    own = -fast_count * math.log(fast / fast_count) - slow_count * math.log(slow / slow_count)
+                    best = max(best, own - noise.log_sum)
+        return max(0.0, best - self._alone)
+
+    def levels(self) -> list[FoundLevel]:
+        """Return the levels that explain most, one after the other, each beside those before it."""
+        found: list[FoundLevel] = []
+        amplitudes, number = self._amplitudes, self._number
+        while not self._is_constant and len(found) < LEVELS_MOST:
+            for _ in range(_ITERATIONS):
+                begin, end, rest = self._level(amplitudes, number)
+                likelihood, other = self._best(rest)
+                if other == number:
+                    break
+                number = other
+            found.append(FoundLevel(begin, end, max(0.0, likelihood - self._alone)))
+            amplitudes = rest
+            if not _PROMISING_RATIO < found[-1].ratio < math.inf:
+                break
+        return found
+
+    def _best(self, amplitudes: Sequence[float]) -> tuple[float, int]:
+        """Return twice the logarithm of the greatest likelihood of noise, and the number of the noise."""
+        powers, rest_count = list(map(mul, amplitudes, amplitudes)), self._count - 1
+        if sum(powers) <= self._least:
+            return math.inf, 0
+        return max(
+            (-rest_count * math.log(sum(map(mul, powers, noise.inverses)) / rest_count) - noise.log_sum, number)
+            for number, noise in enumerate(self._noises)
+        )
+
+    def _level(self, amplitudes: Sequence[float], number: int) -> tuple[int, int, list[float]]:
+        """Return the interval whose level explains most under a noise, and the amplitudes that are left."""
+        count, halves, sines = self._count, _halves(self._count), _waves(self._count)[0]
+        weighted = list(map(mul, map(mul, amplitudes, halves), self._noises[number].inverses))
+        sums, norms = [sum(map(mul, weighted, sine)) for sine in sines], _norms(count, number)
+        least = max(2, round(_LEVEL_LEAST_RATIO * count))
+        best, best_at = -1.0, (0, count)
+        for begin in range(count - least + 1):
+            own, fixed = sums[begin], norms[0] - norms[2 * begin] / 2
+            for end in range(begin + least, min(count, begin + count - least) + 1):
+                top = sums[end] - own
+                gain = top * top / (fixed - norms[2 * end] / 2 - norms[end - begin] + norms[begin + end])
+                if gain > best:
+                    best, best_at = gain, (begin, end)
+        begin, end = best_at
+        square = norms[0] - (norms[2 * begin] + norms[2 * end]) / 2 - norms[end - begin] + norms[begin + end]
+        change = (sums[end] - sums[begin]) / square
+        shape = [half * (last - first) for half, first, last in zip(halves, sines[begin], sines[end], strict=True)]
+        return begin, end, [value - change * part for value, part in zip(amplitudes, shape, strict=True)]

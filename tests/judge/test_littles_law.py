@@ -1,0 +1,94 @@
+"""Little's law: users, responses and pauses must fit together, and a warning names what they lack."""
+
+import pytest
+
+from harness.judge.verdict import DOUBTFUL
+from harness.metrics.interval import IntervalMs
+from harness.metrics.littles_law import littles_law
+from harness.metrics.tally import Scope
+from harness.metrics.window import Window
+from tests.support.factories import closed_load, record, sample, tally_of, two_users
+from tests.support.summaries import summary_of, warnings_of
+
+
+def test_busy_users_satisfy_littles_law():
+    summary = summary_of(two_users(), record())
+    assert summary.littles_law.ratio == pytest.approx(1.0, abs=0.03)
+    assert "users-time" not in {warning.code for warning in summary.warnings}
+
+
+def test_a_starved_generator_breaks_littles_law_and_the_report_names_the_remedy():
+    # The samples last 10 ms of every second: where were the two users for the rest?
+    samples = [sample(elapsed_ms=10, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    text = warnings_of(samples, record())["users-time"]
+    assert text.startswith("The load generator may be the bottleneck: 2.0 users active, 0.0 busy. ")
+    # 50 samples of two users in 49.01 s: each came round every 2 · 49.01 / 50 s.
+    assert "Users ÷ throughput is 1960 ms, mean response and think time 10 ms" in text
+    assert "Look at the generator's CPU" in text
+
+
+def test_answers_in_less_than_a_millisecond_break_littles_law_too():
+    samples = [sample(elapsed_ms=0, start_ms=1_000_000 + 1000 * number, all_threads=2) for number in range(50)]
+    text = warnings_of(samples, record())["users-time"]
+    assert "Users ÷ throughput is 1960 ms, mean response and think time 0.00 ms" in text
+
+
+def test_a_think_time_in_the_plan_does_not_break_littles_law():
+    samples = [sample(elapsed_ms=100, start_ms=1_000_000 + 1000 * number, all_threads=1) for number in range(50)]
+    thinking = closed_load(users=1, think_time_s=0.9)
+    assert "users-time" not in warnings_of(samples, record(load=thinking))
+    assert "users-time" in warnings_of(samples, record(load=closed_load(users=1)))
+
+
+def test_a_saturated_generator_is_doubtful_in_a_short_window_too():
+    # 2,000 users in 5 s, of whom 26.5 wait for an answer at any time: 1,350 answers of 100 ms in 5.096 s.
+    samples = [
+        sample(elapsed_ms=100, start_ms=1_000_000 + number * 5000 // 1350, all_threads=2000) for number in range(1350)
+    ]
+    summary = summary_of(samples, record(load=closed_load(users=2000)))
+    text = next(warning.text for warning in summary.warnings if warning.code == "users-time")
+    assert "2000.0 users active, 26.5 busy" in text
+    assert summary.verdict.state == DOUBTFUL
+    assert any("2000.0 users active" in reason for reason in summary.verdict.reasons)
+
+
+def test_below_ten_seconds_littles_law_warns_only_when_it_is_off_by_half():
+    # Two users of whom 1.6 are busy over 5 s; and 0.01.
+    fair = [sample(elapsed_ms=800, start_ms=1_000_000 + 500 * number, all_threads=2) for number in range(10)]
+    assert "users-time" not in warnings_of(fair, record())
+    starved = [one._replace(elapsed_ms=5) for one in fair]
+    assert "users-time" in warnings_of(starved, record())
+
+
+def test_seconds_without_an_answer_keep_the_last_known_number_of_users():
+    tally = tally_of(
+        [sample(start_ms=0, elapsed_ms=500, all_threads=4), sample(start_ms=500, elapsed_ms=9400, all_threads=4)]
+    )
+    law = littles_law(tally.second_series.by_second(0, 9), span_ms=9900, waited_ms=9900)
+    assert (law.active_users, law.peak_users, law.busy_users) == (4.0, 4, 1.0)
+
+
+def test_users_that_were_all_active_outside_of_the_window_are_enough():
+    # Five users in the first second alone, two in those that are counted.
+    samples = [sample(elapsed_ms=500, start_ms=1_000_000, all_threads=5), *two_users()]
+    counted = Scope(window_ms=IntervalMs(1_010_000, 1_040_000)).tally()
+    for one in samples:
+        counted.add(one)
+    window = Window("given", 10, 40, 30, 51)
+    summary = summary_of(samples, record(load=closed_load(users=5)), window=window, counted=counted)
+    assert summary.littles_law.peak_users == 2
+    assert summary.verdict.state != "INVALID"
+
+
+@pytest.mark.parametrize(("elapsed_ms", "is_off"), [(100, True), (2000, False)])
+def test_samples_in_flight_at_the_ends_of_a_window_do_not_break_littles_law(elapsed_ms, is_off):
+    # Two users over 20 s, one of them busy for 14.8 s or so: 87 % are accounted for. Slow answers may be in flight at
+    # both ends (10 % + 2 s / 20 s are allowed), fast ones are not.
+    first = [
+        sample(elapsed_ms=elapsed_ms, start_ms=1_000_000 + at, all_threads=2) for at in range(0, 20_000, elapsed_ms)
+    ]
+    second = [sample(elapsed_ms=elapsed_ms * 74 // 100, start_ms=one.start_ms, all_threads=2) for one in first]
+    samples = sorted([*first, *second], key=lambda one: one.end_ms)
+    summary = summary_of(samples, record())
+    assert summary.littles_law.ratio == pytest.approx(0.87, abs=0.005)
+    assert ("users-time" in {warning.code for warning in summary.warnings}) is is_off
