@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
 from harness.base.install.toolchain import ensure_charts
 from harness.base.log import print_text
+from harness.base.project import current_project, folder_with
 from harness.cli.options import take, take_argument
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.figures import LOAD
@@ -18,6 +21,7 @@ from harness.run.names import find_run, refuse_stored
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.plan.goal import Goal
 
 _EPILOG = """\
 examples:
@@ -28,8 +32,8 @@ examples:
   lth report results.jtl --into reports/shop/run-01_2 --goal 'p95<500'   judges it, exit code 1 if the goal is missed
   lth report --merge eu=gen1/run-01_1 us=gen2/run-01_1               with a name for each of them
 
-exit codes: 0 success; 1 with --goal: one is missed; 2 wrong use; 3 the run has no samples, with --goal also: it is
-INVALID, with --sure also: its verdict is not VALID.
+exit codes: 0 success; 1 with --into: a goal is missed, given or of the plan; 2 wrong use; 3 no samples, with
+--goal also: an INVALID verdict, with --sure also: one that is not VALID.
 """
 
 
@@ -72,16 +76,39 @@ def _merge(options: argparse.Namespace) -> int:
     """Merge the runs, print the result and return the exit code."""
     from rich.console import Console  # deferred, as below: the report of one run prints a line
 
-    from harness.plan.goal_input import parse_goal
     from harness.report.merge_files import merge
     from harness.report.screen import show_closing
 
     for name in options.run:
         refuse_stored(name)
-    goal = parse_goal(options.goal, "--goal") if options.goal is not None else None
+    goal = _goal_of(options)
     merged = merge(options.run, options.reports.resolve(), options.into, goal)
     show_closing(Console(), merged.summary, os.path.relpath(merged.directory.report))
     return _ended(options, merged.directory, merged.summary)
+
+
+def _goal_of(options: argparse.Namespace) -> Goal | None:
+    """Return the goal that was given, else that of the project's plan whose run the results become."""
+    from harness.plan.goal_input import parse_goal
+    from harness.plan.plan import load_plan
+
+    if options.goal is not None:
+        places = [base / name.rpartition("=")[2] for name in options.run for base in (Path(), options.reports)]
+        if any(place.is_dir() for place in places):
+            raise UsageError("--goal: runs have the goals of their plan", "name JTLs, or leave --goal out")
+        return parse_goal(options.goal, "--goal")
+    if options.into is None:
+        return None
+    plan = options.into.resolve().parent.name
+    plans = folder_with(current_project().folder, "plans", plan)
+    if not (plans / f"{plan}.toml").is_file():  # results of anything may become a run
+        return None
+    try:
+        goal = load_plan(plans, plan).goal
+    except UsageError as error:
+        print_text(f"The goals of the plan {plan} are not applied: {error}", file=sys.stderr)
+        return None
+    return goal if goal.text else None
 
 
 def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSummary) -> int:
@@ -91,6 +118,6 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
 
         print_text(page_line(write_run_page(directory, ensure_charts())))
     verdict = summary.verdict
-    if options.goal is not None:
+    if options.goal is not None or (summary.run is None and verdict.goals):
         return verdict.exit_code_if(sure=options.sure)
     return EXIT_INVALID if summary.group(LOAD) is None or (options.sure and not verdict.is_valid) else EXIT_OK

@@ -54,10 +54,6 @@ def merge(given: Sequence[str], reports: Path, into: Path | None, goal: Goal | N
     are_runs = {path.is_dir() for _, path in named}
     if len(are_runs) > 1:
         raise UsageError("run folders and JTL files cannot be merged together", "name only folders, or only JTLs")
-    if are_runs == {True} and goal is not None:
-        raise UsageError(
-            "--goal: runs have the goals of their plan", "name JTLs, or judge one run: lth table RUN --goal"
-        )
     return _merged_runs(named, given, reports, into) if are_runs == {True} else _merged_jtls(named, into, goal)
 
 

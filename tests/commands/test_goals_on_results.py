@@ -7,7 +7,24 @@ import json
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.project import current_project
 from harness.cli.verbs import main
+from tests.support.paths import ROOT
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a plan `shop`, whose goal is a p95 of 150 ms."""
+    (tmp_path / "loadtest.toml").write_text("")
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "shop.jmx").write_bytes((ROOT / "plans" / "folio-checkin.jmx").read_bytes())
+    load = "[load]\nusers = 1\nduration_s = 60\n"
+    text = f'format_version = 1\ntitle = "Shop"\nshape = "shop.jmx"\n{load}[goal]\np95_ms = 150\n'
+    (tmp_path / "plans" / "shop.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    current_project.cache_clear()
+    yield tmp_path
+    current_project.cache_clear()
 
 
 @pytest.fixture
@@ -71,6 +88,17 @@ def test_a_report_of_a_file_judges_goals_and_shows_them(results, tmp_path, capsy
     assert "| p95 ≤ 150 ms | 200 ms | **missed** |" in report
     assert "| errors ≤ 2 % | 1.00 % | met |" in report
     assert "Goal missed" in capsys.readouterr().out or "1 of 2 goals missed" in report
+
+
+def test_a_report_of_a_file_applies_the_goals_of_the_plan_whose_run_it_becomes(project, results, capsys):
+    assert main(["report", str(results), "--into", "reports/shop/run-01_1"]) == 1
+    assert "| p95 ≤ 150 ms | 200 ms | **missed** |" in (project / "reports/shop/run-01_1.md").read_text("utf-8")
+    assert main(["report", str(results), "--into", "reports/shop/run-01_2", "--goal", "p95<300"]) == 0
+    assert main(["report", str(results), "--into", "reports/other/run-01_1"]) == 0
+    (project / "plans" / "shop.toml").write_text("title = 1\n")
+    capsys.readouterr()
+    assert main(["report", str(results), "--into", "reports/shop/run-01_3"]) == 0
+    assert "The goals of the plan shop are not applied: plans/shop.toml: " in capsys.readouterr().err
 
 
 def test_the_report_of_a_run_keeps_the_goals_of_its_plan(tmp_path):
