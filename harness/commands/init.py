@@ -14,7 +14,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.install.python_packages import ensure_openapi
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import FILE_NAME
+from harness.base.project import FILE_NAME, own_folder
 from harness.cli.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
@@ -208,7 +208,13 @@ def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> 
         write_plan(plans, name, source.read_bytes(), plan_toml(adoption.contents, name, source.name))
     if options.fix:
         store_secrets(options.home, adoption.secrets)
-    _print(adoption, name, plans, _write_diff(adoption, name, options.build), is_fixed=options.fix)
+    _print(
+        adoption,
+        name,
+        plans,
+        _write_diff(adoption, name, own_folder(options.home, options.build)),
+        is_fixed=options.fix,
+    )
     return EXIT_OK
 
 
