@@ -29,6 +29,7 @@ TOP = CHECKOUT or PACKAGE
 FILE_NAME = "loadtest.toml"
 # Programs of a clone that are the same as lth: no text names them, and `spelled` of harness/cli/spelling.py may.
 AGGREGATE, SCRIPTS = "aggregate.py", "scripts/"
+OWN_NAME = ".lth"
 DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"
 _VERSION = re.compile(r"(>=|==|~=|<|<=|>)\s*(\d+(?:\.\d+){0,2})")
@@ -96,6 +97,26 @@ class _ProjectFile:
     target: str = ""
     targets: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def own_folder(home: Path, build: Path = BUILD) -> Path:
+    """Return the folder of what belongs to one project and not into git: diffs, recordings, logs; it is made.
+
+    It is .lth in the project, which git ignores whatever the project's .gitignore has: in the cache a second project
+    would replace it, and it may contain what somebody typed. In a checkout it is build/, or the `build` that was given.
+    """
+    if build != BUILD or home == CHECKOUT:
+        return build
+    folder = home / OWN_NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / ".gitignore").exists():
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    return folder
+
+
+def site_folder(home: Path) -> Path:
+    """Return the folder of a project's site: build/site in a checkout, else site/, which .gitignore of `init` has."""
+    return BUILD / "site" if home == CHECKOUT else home / "site"
 
 
 def default_plan(home: Path) -> str:

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from harness.base.project import BUILD, current_project
+from harness.base.project import BUILD, current_project, site_folder
 from harness.base.s3_address import parse_endpoint_url
 from harness.cli.option import Kind, Option
 from harness.metrics.metric import compared_metrics
@@ -210,7 +210,9 @@ OPTIONS = {
     "html/file": Option("also write everything to this HTML file", "FILE", type=Path, of=FOLLOW),
     "output": Option("write this file, and preserve its notes", "FILE", "o", type=Path, of=PLACE),
     "output/tally": Option("the file to write", "NAME.tally", "o", type=Path, is_required=True),
-    "output/site": Option("folder to write (build/site)", "DIR", "o", type=Path, default=BUILD / "site"),
+    "output/site": Option("folder to write (site/; in a clone build/site/)", "DIR", "o", type=Path,
+        default=lambda: site_folder(current_project().folder),
+    ),
     "save": Option("write the report beside the runs, and print the verdict", of=FOLLOW),
     "into": Option("folder of what is written (beside the run)", "DIR", type=Path, of=PLACE),
     "format/compare": Option(
@@ -273,7 +275,7 @@ OPTIONS = {
     "link": Option("address of the whole report and its charts", "URL"),
     "context": Option("name of the status, and of the comment (performance)", "NAME", default="performance"),
     "prepare-only": Option("download what the systems need, and end without starting one"),
-    "logs": Option("folder of its logs", "DIR", type=Path, default=BUILD / "system-logs"),
+    "logs": Option("folder of its logs (.lth/system-logs/)", "DIR", type=Path),
     "all": Option("everything that any command needs"),
     "all/trust": Option("write a page over all plans with a history, which are noisy and why; run nothing"),
     "yes": Option("run a project that was not made on this machine without the question (LTH_TRUST=1)"),

@@ -62,7 +62,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
 
             code = main(arguments, caller)
         if "harness.base.install.class_data" in sys.modules:  # JMeter ran
-            sys.modules["harness.base.install.class_data"].store_wanted_class_data()
+            sys.modules["harness.base.install.class_data"].leave_wanted_class_data()
         return code
     except HarnessError as error:
         print_page(f"{name}: {spelled(str(error))}", file=sys.stderr)

@@ -124,10 +124,11 @@ _SAVING = ("compare", "history")
 _NOT_SAVED = ("--output", "--format", "-o")
 _EPILOG = """\
 examples:
-  lth init && lth run                a project here, and its first run
+  lth init http://127.0.0.1:8080/    a project here, with a plan of one request
+  lth run -u 20 -d 2m                its first run
   lth run lb-nginx -u 50 -d 5m       a shipped plan; its system is started here
   lth run shop -t https://127.0.0.1:8443 -g 'p95<1s'
-  lth compare run-07_1 run-07_2
+  lth compare                        the newest run with the one before
 
 {core}
 lth help all lists all verbs, lth VERB -h explains one,

@@ -24,7 +24,17 @@ from harness.base.install import integrity, toolchain
 from harness.base.install.python_packages import pinned
 from harness.base.java import java_path, jmeter_java_path, jmeter_java_version
 from harness.base.log import print_text
-from harness.base.project import BUILD, CHECKOUT, FILE_NAME, NAME, PACKAGE, SHIPPED, current_project, folder_with
+from harness.base.project import (
+    BUILD,
+    CHECKOUT,
+    FILE_NAME,
+    NAME,
+    OWN_NAME,
+    PACKAGE,
+    SHIPPED,
+    current_project,
+    folder_with,
+)
 
 _EPILOG = """\
 It hashes all jars and Python packages, which takes some seconds. A PROBLEM prevents runs, a warning does not.
@@ -32,6 +42,12 @@ It hashes all jars and Python packages, which takes some seconds. A PROBLEM prev
 exit codes: 0 nothing prevents a run; 2 something does.
 """
 _MB = 1_000_000
+# What a project has besides its files and reports.
+_OF_PROJECT = {
+    OWN_NAME: "diffs of init, recordings with what was typed, logs of lth system",
+    "site": "what lth site wrote",
+    "secrets.toml": "values of secrets",
+}
 _LEAST_FREE_MB, _LEAST_MEMORY_MB, _LEAST_FILES = 200, 2_000, 4_096
 _CLOCK_S, _JUMP_S = 0.2, 0.01
 
@@ -91,6 +107,9 @@ def _folders() -> Findings:
     else:
         kind = FILE_NAME if project.file else f"no {FILE_NAME}"
         yield DoctorFact("project", f"{project.folder} ({kind}), reports {_size_of(project.reports)}")
+        for name, what in _OF_PROJECT.items():
+            if (project.folder / name).exists():
+                yield DoctorFact("", f"{name}: {what}, {_size_of(project.folder / name)}, not for git")
     yield DoctorFact("cache", f"{BUILD}, {_size_of(BUILD)}")
     if not _is_writable(BUILD) and not (BUILD / "jmeter").is_dir():
         todo = "give yourself write permission, or set XDG_CACHE_HOME to a folder that you may write"
@@ -247,5 +266,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _size_of(folder: Path) -> str:
+    if folder.is_file():
+        return f"{folder.stat().st_size:,} bytes"
     files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
     return f"{sum(file.lstat().st_size for file in files) / _MB:,.0f} MB"

@@ -14,7 +14,7 @@ from harness.base.errors import EXIT_OK, UsageError
 from harness.base.install.python_packages import ensure_openapi
 from harness.base.log import log
 from harness.base.paths import shown
-from harness.base.project import FILE_NAME
+from harness.base.project import FILE_NAME, own_folder, read_project
 from harness.cli.options import take, take_argument
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.contents import known_plugins
@@ -208,7 +208,13 @@ def _make_plan(options: argparse.Namespace, name: str, given: _Given | None) -> 
         write_plan(plans, name, source.read_bytes(), plan_toml(adoption.contents, name, source.name))
     if options.fix:
         store_secrets(options.home, adoption.secrets)
-    _print(adoption, name, plans, _write_diff(adoption, name, options.build), is_fixed=options.fix)
+    _print(
+        adoption,
+        name,
+        plans,
+        _write_diff(adoption, name, own_folder(options.home, options.build)),
+        is_fixed=options.fix,
+    )
     return EXIT_OK
 
 
@@ -277,7 +283,9 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     ]
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
-    log(f"\nnext: lth check --plan={name} --target=http://127.0.0.1:8080")
+    # The project's target is used without being named; another plan's port would be a guess.
+    target = "" if read_project(plans.parent).target else " --target=http://127.0.0.1:8080"
+    log(f"\nnext: lth check --plan={name}{target}")
 
 
 def refused_with_fixes(adoption: Adoption, name: str, run_files: Collection[str]) -> tuple[Finding, ...]:

@@ -17,6 +17,7 @@ from harness.base.install.python_packages import ensure_playwright
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
+from harness.base.project import own_folder
 from harness.cli.options import take, take_argument
 from harness.plan.adopt.project_files import new_home, write_project
 from harness.plan.allowed_targets import is_loopback
@@ -43,7 +44,8 @@ examples:
   lth record shop http://127.0.0.1:8080 --no-replay
 
 A window of Chromium opens the address. Do once what a user does, then close the window, or press Ctrl-C here. Then lth
-init --har makes the plan of the recording. The recording has what you typed, also passwords: it is in the build folder.
+init --har makes the plan of the recording. The recording has what you typed, also passwords: it is in
+.lth/ of the project.
 
 exit codes: as of lth init; 2 also without Chromium or a screen.
 """
@@ -64,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     options.home = new_home(options.home, Path.cwd())
     if (options.home / "plans" / f"{options.plan}.jmx").exists() and not options.force:
         raise UsageError(f"plans/{options.plan}.jmx exists", "give another --plan; --force replaces it")
-    har = options.build / "har" / f"{options.plan}.har"
+    har = own_folder(options.home, options.build) / "har" / f"{options.plan}.har"
     har.parent.mkdir(parents=True, exist_ok=True)
     har.touch(mode=0o600)
     with Interrupts() as interrupts:

@@ -10,7 +10,7 @@ from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.java import java_version
 from harness.base.log import print_text
-from harness.base.project import BUILD, default_plan, folder_with, read_project
+from harness.base.project import BUILD, default_plan, folder_with, own_folder, read_project
 from harness.cli.options import take
 from harness.plan.plan import load_plan
 from harness.plan.spec import load_profile, parse_port
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
             system.prepare()
             if options.prepare_only:
                 return EXIT_OK
-            return _run_until_signal(system, interrupts, options.logs)
+            return _run_until_signal(system, interrupts, _logs(options))
 
 
 def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
@@ -62,7 +62,12 @@ def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
     system = configured_system(options.home, plan, profile)
     check_consent(Subject(read_project(options.home), plan, profile, system.manifest))
     ports = {"http": parse_port(options.port)} if options.port else {}
-    return Supervisor(system.manifest, system.settings, build_dir=BUILD, log_dir=options.logs, fixed_ports=ports)
+    return Supervisor(system.manifest, system.settings, build_dir=BUILD, log_dir=_logs(options), fixed_ports=ports)
+
+
+def _logs(options: argparse.Namespace) -> Path:
+    logs: Path = options.logs or own_folder(options.home) / "system-logs"
+    return logs
 
 
 def _run_until_signal(system: Supervisor, interrupts: Interrupts, logs: Path) -> int:

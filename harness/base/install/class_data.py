@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,7 +24,7 @@ from harness.base.install import integrity, setup_step
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path
 from harness.base.once import has_stamp, lock, stamp_of
-from harness.base.project import BUILD, SHIPPED
+from harness.base.project import BUILD, PACKAGE, SHIPPED
 
 _NAME = "class-data"
 _PLAN = SHIPPED / "jmeter" / f"{_NAME}.jmx"
@@ -33,6 +35,15 @@ _LINE_LENGTH = 70  # a line of a manifest has at most 72 bytes
 # (https://github.com/openjdk/jdk/pull/6205, which it lacks). With this property it stores none of them.
 _NO_LAMBDAS = "-Djdk.internal.lambda.disableEagerInitialization=true"
 
+
+_NULL, _NICE = subprocess.DEVNULL, ("nice", "-n", "19")
+# What stores the data in a process of its own; a checkout is on no path of Python.
+_STORE = """\
+import sys; sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from harness.base.install.class_data import store_class_data
+store_class_data(Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+"""
 
 # What is stored when the command has printed its results.
 _wanted: list[tuple[Path, Path, str]] = []
@@ -55,6 +66,21 @@ def store_wanted_class_data() -> None:
     with suppress(KeyboardInterrupt), Interrupts():
         while _wanted:
             store_class_data(*_wanted.pop())
+
+
+def leave_wanted_class_data() -> None:
+    """Store the data that the command wanted: of a terminal in a process of its own, which leaves it free at once.
+
+    That process yields to all others, so that a run that is started meanwhile has the cores.
+    """
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        store_wanted_class_data()
+        return
+    while _wanted:
+        words = map(str, _wanted.pop())
+        command = [*_NICE, sys.executable, "-c", _STORE, str(PACKAGE.parent), *words]
+        with suppress(OSError):
+            subprocess.Popen(command, start_new_session=True, stdin=_NULL, stdout=_NULL, stderr=_NULL, cwd="/")
 
 
 def store_class_data(home: Path, agent: Path, java_version: str) -> None:

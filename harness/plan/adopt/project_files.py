@@ -27,6 +27,8 @@ reports/**/*.html
 # Generated from all runs: lth summary, lth site.
 SUMMARY.md
 site/
+# Diffs of lth init, recordings with what was typed, logs of lth system.
+.lth/
 # Values of secrets, and settings of one machine.
 secrets.toml
 *.local.toml
@@ -40,7 +42,7 @@ def project_toml(plan: str, targets: Mapping[str, str]) -> str:
     """Return loadtest.toml with a default plan; the first of the targets by name is the default one."""
     minor = ".".join(__version__.split(".")[:2])
     lines = [
-        "# Defaults of lth in this folder and below. docs/project.md of the tool lists all keys.",
+        "# Defaults of lth in this folder and below. lth help project lists all keys.",
         "format_version = 1",
         f'requires = ">={minor}"',
         f"plan = {toml_string(plan)}" if plan else '# plan = "shop"',

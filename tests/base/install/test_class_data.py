@@ -3,12 +3,20 @@
 import io
 import shutil
 import subprocess
+import sys
+import time
 import zipfile
 
 import pytest
 
 from harness.base.install import class_data
-from harness.base.install.class_data import start_jar, store_class_data, store_wanted_class_data, want_class_data
+from harness.base.install.class_data import (
+    leave_wanted_class_data,
+    start_jar,
+    store_class_data,
+    store_wanted_class_data,
+    want_class_data,
+)
 from tests.support.paths import ROOT
 
 
@@ -87,6 +95,37 @@ def test_the_data_are_stored_when_the_second_command_has_ended_and_not_before(tm
     store_wanted_class_data()
     assert stored == [(home, tmp_path / "agent.jar", "17.0.15")]
     store_wanted_class_data()
+    assert len(stored) == 1
+
+
+def test_a_terminal_is_free_at_once_while_the_data_are_stored(tmp_path, monkeypatch):
+    home, done = tmp_path / "jmeter", tmp_path / "done"
+    (home / "class-data").mkdir(parents=True)
+    monkeypatch.setattr(class_data, "BUILD", tmp_path)
+    monkeypatch.setattr(class_data, "_NICE", ())
+    slow = f"import sys, time; time.sleep(1); open({str(done)!r}, 'w').write(' '.join(sys.argv[2:]))"
+    monkeypatch.setattr(class_data, "_STORE", slow)
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    want_class_data(home, tmp_path / "agent.jar", "17.0.15")
+    began = time.monotonic()
+    leave_wanted_class_data()
+    assert time.monotonic() - began < 0.9 and not done.exists()
+    while not (done.exists() and done.read_text()):
+        assert time.monotonic() - began < 60
+        time.sleep(0.05)
+    assert done.read_text() == f"{home} {tmp_path / 'agent.jar'} 17.0.15"
+
+
+def test_without_a_terminal_the_command_stores_them_itself(tmp_path, monkeypatch):
+    stored = []
+    (tmp_path / "jmeter" / "class-data").mkdir(parents=True)
+    monkeypatch.setattr(class_data, "BUILD", tmp_path)
+    monkeypatch.setattr(class_data, "store_class_data", lambda *given: stored.append(given))
+    want_class_data(tmp_path / "jmeter", tmp_path / "agent.jar", "17.0.15")
+    leave_wanted_class_data()
     assert len(stored) == 1
 
 
