@@ -23,7 +23,7 @@ _UNUSED_S = 30 * 24 * 3600
 Stamp = list[int] | None
 
 
-class Kept:
+class KeptData:
     """Plain data by name, each with the stamps of the files that it was made of; what is not asked for is forgotten.
 
     They are in one file of the cache for a `topic`, such as "runs", and a folder that the data are about. The file can

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.base.kept import Kept, stamps
+from harness.base.kept import KeptData, stamps
 from harness.base.records import build, to_plain
 from harness.history.catalogue import Catalogue, Document, Entry, document_kind, natural
 from harness.report.notes import notes_of
@@ -36,7 +36,7 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
         for path in sorted(reports_dir.glob(f"{kind.folder}/*/{kind.named('*')}.md")) if kind.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
             documents.append(Document(folder, path.stem, kind.key, stated_result(path)))
-    kept = Kept("runs", reports_dir)
+    kept = KeptData("runs", reports_dir)
     entries = tuple(_kept_entry(path, kept) for path in _run_folders(paths))
     kept.write()
     return Catalogue(entries, tuple(documents))
@@ -57,7 +57,7 @@ def _run_folders(paths: Iterable[Path]) -> list[Path]:
     return list(folders)
 
 
-def _kept_entry(path: Path, kept: Kept) -> Entry:
+def _kept_entry(path: Path, kept: KeptData) -> Entry:
     """Return the entry of a run, which is read again only when one of its files changed."""
     directory = RunDirectory(path)
     name = f"{directory.plan}/{directory.name}"

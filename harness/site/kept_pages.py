@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.base.kept import Kept, Stamp, stamps
+from harness.base.kept import KeptData, Stamp, stamps
 from harness.history.catalogue import Entry
 from harness.run.directory import RunDirectory
 from harness.site.pages import Page, Site, data_path
@@ -30,7 +30,7 @@ class KeptPages:
         """Read what is known of the pages of the old site."""
         self.reports_dir = reports_dir
         self._output, self._draft = output, draft
-        self._kept = Kept("site", output)
+        self._kept = KeptData("site", output)
         self._added: dict[str, _Added] = {}
         self._stamps: dict[str, list[Stamp] | None] = {}
 
