@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from glob import escape
 from importlib import resources
@@ -110,7 +111,7 @@ def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable
         made_of = [stamps([path]), to_plain(document)]
         if not pages.reuse(identity, made_of, site):
             text = path.read_text(encoding="utf-8", errors="replace")
-            pages.add(site.document(document, text), made_of=made_of)
+            pages.add(site.document(document, text), made_of)
     for plan in {entry.plan for entry in catalogue.entries}:
         _write_runs(site, runs_of(catalogue.entries, plan), pages, thresholds_of(plan), whole_of)
 
@@ -125,7 +126,7 @@ def _write_runs(site: Site, runs: Sequence[Entry], pages: KeptPages, thresholds:
         made_of = [stamp_of, neighbours, to_plain(thresholds)] if all(stamp_of.values()) else None
         if not pages.reuse(page_path(entry.id), made_of, site):
             against = _against(before, entry, thresholds, whole_of)
-            pages.add(*_run_page(site, entry, neighbours, against, pages.reports_dir), made_of)
+            pages.add(_run_page(site, entry, neighbours, against, pages.reports_dir), made_of)
         if entry.result:
             before.append(entry)
 
@@ -164,13 +165,13 @@ def _run_page(
     neighbours: Neighbours,
     against: dict[str, list[dict[str, Any]]],
     reports_dir: Path,
-) -> tuple[Page, str]:
-    """Return the page of a run and its data, which are empty without a result."""
+) -> Page:
+    """Return the page of a run with its data, which are empty without a result."""
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
     charts = _charts(data) if data is not None else ()
     page = site.run(entry, _markdown(directory, data), charts, neighbours)
-    return page, run_data(entry, entry.result, charts, against) if entry.result else ""
+    return replace(page, data=run_data(entry, entry.result, charts, against)) if entry.result else page
 
 
 def _charts(data: dict[str, Any]) -> tuple[ChartData, ...]:

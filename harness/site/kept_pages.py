@@ -57,13 +57,13 @@ class KeptPages:
             _link(self._output / name, self._draft / name)
         return True
 
-    def add(self, page: Page, data: str = "", made_of: object = None) -> None:
+    def add(self, page: Page, made_of: object = None) -> None:
         """Write a page with the files that it shows, and the data of a run where it has some."""
         own = [page.path]
         _write_text(self._draft / page.path, page.html)
-        if data:
+        if page.data:
             own.append(data_path(page.path.removesuffix(".html")))
-            _write_text(self._draft / own[-1], data)
+            _write_text(self._draft / own[-1], page.data)
         for name in page.files:
             target = self._draft / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -35,13 +35,14 @@ class Page:
     """A page of the site: its path from the root of the site, its HTML, and the images and flame graphs that it needs.
 
     These files have the same path in the site as in the reports folder. `asked` says of each path that a link or image
-    of the page named whether the site has it.
+    of the page named whether the site has it. `data` is the script of a run's data, which may be empty.
     """
 
     path: str
     html: str
     files: tuple[str, ...] = ()
     asked: Mapping[str, bool] = field(default_factory=dict)
+    data: str = ""
 
 
 class Neighbours(NamedTuple):
