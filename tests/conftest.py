@@ -179,6 +179,16 @@ def _quick_starts() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _lth_on_the_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have lth on the PATH, as an installed user has it. tests/program/test_spelling.py is about others."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "lth").symlink_to(ROOT / "scripts" / "lth")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(folder), prepend=os.pathsep)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _set_up(pytestconfig: pytest.Config) -> None:
     """Compile what a run needs before the first test: the messages of the one-time set-up belong to no test."""
     agent = toolchain.ensure_agent()

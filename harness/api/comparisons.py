@@ -18,6 +18,7 @@ from harness.compare.decision import compare as compare_results
 from harness.compare.sides import Found, plans_of, read_side, refuse_duplicates
 from harness.compare.sources import result_of_jtls
 from harness.history.pin_files import runs_of_pins
+from harness.kinds.trust.single_files import single_scatter
 from harness.plan.plan import thresholds_of
 from harness.report.run_result import RunResult
 from harness.run.names import refuse_stored
@@ -147,7 +148,8 @@ def compare(
     refuse_duplicates(*named)
     limits = thresholds_of(folder, plans_of(*named)).with_table(thresholds or {}, "thresholds")
     results, others = ([one.result for one in side] for side in named)
-    return ComparedRuns(compare_results(results, others, limits, anyway))
+    scatter = single_scatter(Path(reports), results, others)
+    return ComparedRuns(compare_results(results, others, limits, anyway, scatter))
 
 
 def _results_of(source: str | Path | Run, every: Sequence[str], reports: Path) -> list[Found]:

@@ -1,4 +1,4 @@
-"""A command of the tool as a value: a verb and its options. It is spelled when it is stored or printed.
+"""A command of the tool as a value: a verb and its options. It is stored as `lth` types it.
 
 This module runs before .venv exists: standard library only.
 """
@@ -62,36 +62,12 @@ class Command:
             name: tuple(ON if value is None else value for one, value in self.options if one == name) for name in names
         }
 
-    def spelled(self, program: str) -> str:
-        """Return the command as the caller of `program` types it: lth, or make, where each option is given once.
-
-        One that make stored remains as it is: which of its variables are on or off is not known here.
-        """
-        if self.program == MAKE:
-            return str(self)
-        is_of_make = all(name and len(values) == 1 for name, values in self.values.items())
-        return str(replace(self, program=MAKE if program == MAKE and is_of_make else LTH))
-
     def __str__(self) -> str:
         """Return the command as it can be pasted."""
         if self.program == MAKE:
             pairs = (f"{_variable(name)}={shlex.quote(ON if value is None else value)}" for name, value in self.options)
             return " ".join([MAKE, self.verb, *pairs])
         return shlex.join([LTH, self.verb, *(_word(*pair) for pair in self.options)])
-
-
-_caller = LTH
-
-
-def print_for(program: str) -> None:
-    """Have commands that are printed spelled as this program's caller types them."""
-    global _caller
-    _caller = program
-
-
-def printed(command: str) -> str:
-    """Return a stored command as it is printed in a terminal."""
-    return Command.parse(command).spelled(_caller)
 
 
 def changed_command(command: str, **values: str | None) -> str:

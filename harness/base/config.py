@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.paths import as_given
 from harness.base.regular import regular
 
 _DEPTH_MAX = 20
@@ -62,6 +63,10 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
         bare = Path(name).stem
         if bare in there and Path(name).suffix in (".toml", ".jmx"):
             raise UsageError(f"{what}={name}: this is a file name", f"give the name only: {what}={bare}")
+        if Path(name).suffix == ".jmx":
+            beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
+            near = did_you_mean(Path(name).name, [other.name for other in beside])
+            raise UsageError(f"{name}: no such file", f"{near}give the path of a JMX or the name of a plan")
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )
@@ -71,15 +76,13 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
         data = tomllib.loads(regular(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise UsageError(f"{path.parent.name}/{path.name}: {reason}", "correct the file") from None
+        raise UsageError(f"{as_given(path)}: {reason}", "correct the file") from None
     except OSError as error:
-        raise UsageError(
-            f"{path.parent.name}/{path.name}: cannot be read ({error.strerror})", "check its permissions"
-        ) from None
-    _check_values(data, f"{path.parent.name}/{path.name}")
+        raise UsageError(f"{as_given(path)}: cannot be read ({error.strerror})", "check its permissions") from None
+    _check_values(data, as_given(path))
     if data.get("format_version") != 1:
         raise UsageError(
-            f"{path.parent.name}/{path.name}: format_version is {data.get('format_version')!r}",
+            f"{as_given(path)}: format_version is {data.get('format_version')!r}",
             "this version of the harness reads 1",
         )
     return data

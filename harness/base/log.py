@@ -12,19 +12,29 @@ from typing import TextIO
 from harness.base.plain_text import without_control
 
 Log = Callable[[str], None]
-# Spells the options in messages as the user types them; set once by harness/cli/program.py.
+# Spells the commands in texts as the user types them; set once by harness/cli/program.py.
 _spell: Callable[[str], str] = str
 
 
 def spell_with(spell: Callable[[str], str]) -> None:
-    """Have each message go through a function before it is printed."""
+    """Have each text that people read go through a function before it is printed."""
     global _spell
     _spell = spell
 
 
+def spelled(text: str) -> str:
+    """Return a text with its commands as the user types them; files have the text itself."""
+    return _spell(text)
+
+
 def print_text(text: object = "", *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Print a text that people read, without characters that control a terminal."""
-    print(without_control(str(text)), file=file, end=end, flush=flush)
+    print_page(spelled(str(text)), file=file, end=end, flush=flush)
+
+
+def print_page(text: str, *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Print a table or a page, which may as well be stored in a file: with its commands as they are stored."""
+    print(without_control(text), file=file, end=end, flush=flush)
 
 
 def emit(text: str) -> None:
@@ -34,13 +44,13 @@ def emit(text: str) -> None:
 
 def log(text: str) -> None:
     """Print a message on standard output at once."""
-    print_text(_spell(text), flush=True)
+    print_text(text, flush=True)
 
 
 def stderr_log(prefix: str) -> Log:
     """Return a log that prints on standard error and starts each message with `prefix`."""
 
     def log_with_prefix(text: str) -> None:
-        print_text(f"{prefix}{_spell(text)}", file=sys.stderr, flush=True)
+        print_page(f"{prefix}{spelled(text)}", file=sys.stderr, flush=True)
 
     return log_with_prefix

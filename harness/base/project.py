@@ -27,6 +27,8 @@ SHIPPED = CHECKOUT or PACKAGE / "shipped"
 # Where the commands of the set-up run.
 TOP = CHECKOUT or PACKAGE
 FILE_NAME = "loadtest.toml"
+# Programs of a clone that are the same as lth: no text names them, and `spelled` of harness/cli/spelling.py may.
+AGGREGATE, SCRIPTS = "aggregate.py", "scripts/"
 DEFAULT_PROFILE = "local"
 NAME = "load-test-harness"
 _VERSION = re.compile(r"(>=|==|~=|<|<=|>)\s*(\d+(?:\.\d+){0,2})")

@@ -133,7 +133,7 @@ def _builder(hint: Any) -> _Builder:
     if origin in (tuple, Sequence):
         return _repeated(arguments[0])
     if origin is Mapping:
-        return _mapping(_builder(arguments[1]))
+        return _mapping(arguments[1])
     if hasattr(hint, "from_plain"):
         own: _Builder = hint.from_plain
         return own
@@ -211,10 +211,14 @@ def _fixed(inner: Sequence[_Builder]) -> _Builder:
     return build_fixed
 
 
-def _mapping(inner: _Builder) -> _Builder:
+def _mapping(hint: Any) -> _Builder:
+    plain, inner = plain_types(hint), _builder(hint)
+
     def build_mapping(value: Any, where: str) -> Any:
         if not isinstance(value, Mapping):
             raise _wrong(value, where, "an object")
+        if plain and plain.issuperset(map(type, value.values())):  # most values are in such objects
+            return dict(value)
         return {key: inner(item, f"{where}.{_shown(key)}") for key, item in value.items()}
 
     return build_mapping

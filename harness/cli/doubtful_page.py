@@ -8,24 +8,20 @@ from __future__ import annotations
 import re
 import textwrap
 
-from harness.base.command import MAKE
+from harness.base.log import spelled
 from harness.base.project import SHIPPED
 
 TOPIC = "doubtful"
 _WIDTH = 80
 
 
-def topic_text(topic: str, program: str) -> str:
+def topic_text(topic: str) -> str:
     """Return the page, or its section about one code, wrapped to 80 columns; empty for any other topic.
 
-    Options are spelled as the caller of `program` types them.
+    Commands are as the user types them.
     """
     text = (SHIPPED / "docs" / "doubtful.md").read_text(encoding="utf-8")
-    text = text.partition("-->\n")[2]  # without the comment: it is generated
-    if program == MAKE:
-        from harness.cli.spelling import for_make  # here, because only make needs it
-
-        text = for_make(text)
+    text = spelled(text.partition("-->\n")[2])  # without the comment: it is generated
     sections = {part.partition("\n")[0]: part for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]}
     if topic != TOPIC and topic not in sections:
         return ""

@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from harness.base.log import spelled
+
 # Longer lines are hard to read.
 _WIDTH_MOST = 100
 # An example is indented, and two blanks separate its remark from the command.
@@ -31,7 +33,7 @@ class HelpFormatter(argparse.HelpFormatter):
         super().__init__(prog, width=min(shutil.get_terminal_size().columns, _WIDTH_MOST) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        lines = text.strip("\n").splitlines()
+        lines = spelled(text).strip("\n").splitlines()
         # Lines of one kind follow each other: blank ones, examples, text.
         blocks = groupby(lines, lambda line: (bool(line.strip()), line.startswith(" ")))
         parts: list[str] = []

@@ -18,6 +18,8 @@ _WITH_BLANKS = ("--header", "--only")
 # Behind " -- " in MAKEFLAGS are the variables of the command line; blanks in their values are escaped.
 _ASSIGNMENT = re.compile(r"(?:\\.|[^ \\])+", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+# The width of a terminal, which some shells export: as an option only the command line has it.
+_OF_TERMINAL = "COLUMNS"
 # Variables that make itself or the programs of the harness read.
 _OTHERS = re.compile(
     "DISPLAY|XAUTHORITY|PYTHON|CHROME|JAVA_HOME|JAVA_HOME_FOR_JMETER|JMETER_HOME|HARNESS_RUNS|HARNESS_RUN_ID|"
@@ -42,7 +44,7 @@ def arguments_of(verb: str, parser: argparse.ArgumentParser) -> list[str]:
     positional = {action.dest.upper(): action for action in parser._actions if not action.option_strings}
     words: list[str] = []
     shown = [name for name, action in {**actions, **positional}.items() if action.help != argparse.SUPPRESS]
-    of_environment = {name: os.environ[name] for name in shown if name in os.environ}
+    of_environment = {name: os.environ[name] for name in shown if name in os.environ and name != _OF_TERMINAL}
     for name, value in (of_environment | given_variables()).items():
         action = positional.get(name) or actions.get(name)
         if action is None or action.help == argparse.SUPPRESS:

@@ -21,7 +21,7 @@ from harness.run.arguments import OptionScope
 from harness.run.kinds import LAST
 
 _METRICS = ", ".join(metric.name for metric in compared_metrics())
-_RUN = "a run's folder, its .json or .md, or a name such as killbill-stripe/run-01_1"
+_RUN = "a run's folder, its .json or .md, a name such as killbill-stripe/run-01_1, or -1: the newest"
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
 _HIDDEN = argparse.SUPPRESS
 LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = OptionScope
@@ -37,7 +37,7 @@ OPTIONS = {
     "plan": Option("plan plans/<PLAN>.toml, or the path of a JMX (the project's plan)", "PLAN", "p", of=RUN),
     "plan/filter": Option("plan of runs that are given without one, such as run-07_1", "PLAN", "p"),
     "plan/named": Option("name of the plan", "PLAN", "p"),
-    "plan/required": Option("name of the plan", "PLAN", "p", is_required=True),
+    "plan/shown": Option("the plan (the project's plan)", "PLAN", "p"),
     "plan/new": Option("name of the new plan (that of the JMX, the host or the folder)", "PLAN", "p"),
     "plan/only": Option("only runs of this plan", "PLAN", "p"),
     "plan/systems": Option(
@@ -138,7 +138,7 @@ OPTIONS = {
     "stop": Option(
         "end a run early: 'errors>50%% for 10s, p90>5s for 30s'; none ignores the plan's [stop]", "RULES", of=RUN,
     ),
-    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run, or CANNOT TELL", of=FOLLOW),
+    "sure": Option("fail also when the answer is not sure: a DOUBTFUL run or table, or CANNOT TELL", of=FOLLOW),
     "base": Option("compare the run with this run, pin or report (the previous run and all pins)", "RUN", of=RUN),
     "base/runs": Option("runs of the baseline, instead of the first argument", "RUN", nargs="+"),
     "base/sweep": Option("an earlier release, the last one first: as SWEEP; repeatable", "SWEEP", is_repeated=True),
@@ -243,6 +243,8 @@ OPTIONS = {
     "strict": Option("treat an unusable record as an error"),
     "each": Option("print one table per file, with the file's name as title"),
     "last": Option("only the N newest runs", "N"),
+    "last/list": Option("only the N newest runs (10)", "N", "n", default="10"),
+    "json": Option("print JSON: exact numbers, one object per run"),
     "pairs": Option("compare the first sweep with each of the others, level by level", other=("compare",)),
     "pairs/ab": Option("auto: runs as long as the newest trust test of the plan proposes", "auto", choices=("auto",)),
     "merge": Option("merge runs or JTL files of independent load generators into one run; NAME=RUN names one"),
@@ -334,6 +336,8 @@ ARGUMENTS = {
         "a JMX or an address of which a plan is made, and its name; without it a project is made here", "NAME|JMX|URL"
     ),
     "plan/new": Option("name of the new plan", "PLAN"),
+    "plan/only": Option("only runs of this plan, with a sparkline of p95", "PLAN"),
+    "run/opened": Option("a run or an experiment, such as run-07_1, sweep-07 or -1 (the report written last)", "RUN"),
     "address": Option("the first page: http://host:8080", "URL"),
 }  # fmt: skip
 

@@ -10,13 +10,13 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 
 from harness.base import standard_streams
-from harness.base.command import print_for
+from harness.base.command import LTH, MAKE
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, EXIT_USAGE, HarnessError
 from harness.base.interrupts import Interrupts
-from harness.base.log import print_text, spell_with
+from harness.base.log import print_page, print_text, spell_with, spelled
+from harness.base.project import AGGREGATE
 from harness.base.writable import FULL
 
-_AGGREGATE = "aggregate.py"
 # Verbs of lth whose output is their result.
 _PRINTING = ("table", "compare", "history", "diff")
 
@@ -26,11 +26,11 @@ def run(program: str, file: str, *, in_current_venv: bool) -> int:
 
     Unless this is the Python of .venv with the packages of requirements.txt, that is built first.
 
-    Output that cannot be printed does not end the command. It makes the exit code of `aggregate.py`, and of verbs like
-    `table`, an error, unless the reader has gone, because there the output is the result.
+    Output that cannot be printed does not end the command. It makes the exit code of verbs like `table`, and of
+    AGGREGATE, an error, unless the reader has gone, because there the output is the result.
     """
     standard_streams.protect()
-    output_counts = program == _AGGREGATE or (program == "lth" and "".join(sys.argv[1:2]) in _PRINTING)
+    output_counts = program == AGGREGATE or (program == LTH and "".join(sys.argv[1:2]) in _PRINTING)
     try:
         code = _code_of(program, file, in_current_venv=in_current_venv)
     except SystemExit as ended:  # argparse: --help, or arguments that it does not understand
@@ -44,9 +44,10 @@ def run(program: str, file: str, *, in_current_venv: bool) -> int:
 
 def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
     caller, arguments = program, sys.argv[1:]
-    if program == "lth" and arguments[:1] == ["make"]:
-        caller, arguments = "make", arguments[1:]
-    name = " ".join([caller, *arguments[:1]]) if caller in ("lth", "make") and arguments else caller
+    if program == LTH and arguments[:1] == [MAKE]:
+        caller, arguments = MAKE, arguments[1:]
+    spell_with(lambda text: _spelled(text, caller))
+    name = " ".join([caller, *arguments[:1]]) if caller in (LTH, MAKE) and arguments else caller
     try:
         if not in_current_venv and arguments[:1] != ["doctor"]:  # it installs nothing, and needs nothing
             from harness.base.install.first_setup import enter_venv  # here, because no complete .venv needs it
@@ -56,9 +57,6 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
                 _check_first(arguments, caller)
                 called = verb_and_options(arguments, caller)
                 enter_venv(file, called.verb, called.arguments)
-        print_for(caller)
-        if caller == "make":
-            spell_with(lambda text: _spelled(text, caller))
         with _prepared(arguments):
             from harness.cli.verbs import main  # here, because it is imported only inside .venv
 
@@ -67,7 +65,7 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
             sys.modules["harness.base.install.class_data"].store_wanted_class_data()
         return code
     except HarnessError as error:
-        print_text(f"{name}: {_spelled(str(error), caller)}", file=sys.stderr)
+        print_page(f"{name}: {spelled(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print_text(f"{name}: interrupted; nothing was measured", file=sys.stderr)
@@ -83,12 +81,12 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
 
 
 def _spelled(text: str, caller: str) -> str:
-    """Return a message as its reader types commands and options."""
-    if caller != "make":
+    """Return a text as its reader types commands and options."""
+    if f"{LTH} " not in text and (caller != MAKE or "--" not in text):
         return text
-    from harness.cli.spelling import for_make  # here, because only make needs it
+    from harness.cli.spelling import spelled_for  # here, because most commands print none
 
-    return for_make(text)
+    return spelled_for(caller, text)
 
 
 def _prepared(arguments: list[str]) -> AbstractContextManager[None]:

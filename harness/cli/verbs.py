@@ -1,4 +1,4 @@
-"""The table of verbs: which module runs each verb of `lth`, `make`, `scripts/` and `aggregate.py`.
+"""The table of verbs: which module runs each verb of `lth`, of `make` and of the other programs of a clone.
 
 A command module has `add_arguments(parser)` and `run(options) -> exit code`. It is imported only when its verb is
 called, so that no verb waits for packages that only another one needs.
@@ -13,13 +13,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
+from harness.base.command import LTH, MAKE
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
-from harness.base.log import print_text
+from harness.base.log import print_page, spelled
+from harness.base.project import AGGREGATE, SCRIPTS
 from harness.cli.help_text import HelpFormatter, names_of_project
+from harness.cli.unknown_options import OneLineParser, refuse_jmeters
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
-LTH, AGGREGATE, MAKE = "lth", "aggregate.py", "make"
 GROUPS = {
     "start": "Start",
     "limits": "Find limits",
@@ -68,6 +70,8 @@ VERBS = {
     "baseline": Verb("pin", "compare later runs with this one; list or remove such runs", "decide"),
     "nightly": Verb("nightly", "run a suite and compare it with earlier nightly runs", "decide", is_core=True),
     "accept": Verb("accept", "record an intended change for the nightly", "decide"),
+    "list": Verb("list_runs", "list the newest runs: verdict, users, req/s, p95, errors", "show"),
+    "open": Verb("open_report", "show a report in the browser: the one written last", "show"),
     "report": Verb("report", "write a report again, of a run or an experiment; --merge", "show"),
     "experiment": Verb("experiment_report", "write the report of any experiment again", "show"),
     "site": Verb("site", "write all reports as a static HTML site", "show"),
@@ -102,7 +106,7 @@ ALIASES = {
 }
 # A word before some verbs, as in `lth s3 push` and `lth publish comment`.
 PREFIXES = {"s3": ("push", "pull", "ls"), "publish": ("comment", "notify")}
-# Verbs of aggregate.py that are another verb of lth: there these words measure.
+# Verbs of AGGREGATE that are another verb of lth: there these words measure.
 OF_AGGREGATE = {kind.verb: "sweeps" if kind == SWEEP else "experiment" for kind in EXPERIMENTS}
 # Of the checkout only.
 DEVELOPMENT = {
@@ -114,7 +118,7 @@ _GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--k
 # They check everything before they get JMeter ready.
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
-_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui")
+_OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui", "history")
 # Through lth and make their result is a page beside the runs.
 _SAVING = ("compare", "history")
 _NOT_SAVED = ("--output", "--format", "-o")
@@ -135,7 +139,7 @@ Profiles: {profiles}
 
 
 def main(arguments: Sequence[str], program: str = AGGREGATE) -> int:
-    """Run a verb and return its exit code. `program` is lth, make, aggregate.py or scripts/VERB."""
+    """Run a verb and return its exit code. `program` is lth, make, AGGREGATE, or a verb behind SCRIPTS."""
     if program != AGGREGATE:
         return _parsed(arguments, program).run()
     with Interrupts():  # TERM and HUP end the command as Ctrl-C does, and unpacked files are removed
@@ -181,8 +185,8 @@ def verb_and_options(arguments: Sequence[str], program: str) -> Call:
 
 def called_verb(arguments: Sequence[str], program: str) -> Call:
     """Return the verb of a command line and the arguments behind it."""
-    if program.startswith("scripts/"):
-        return Call(program.removeprefix("scripts/"), list(arguments))
+    if program.startswith(SCRIPTS):
+        return Call(program.removeprefix(SCRIPTS), list(arguments))
     words = list(arguments)
     if len(words) > 1 and words[1] in PREFIXES.get(words[0], ()) and program == LTH:
         words = words[1:]
@@ -193,10 +197,13 @@ def _parsed(arguments: Sequence[str], program: str) -> _Parsed:
     _refuse_other_text(arguments, program)
     called = called_verb(arguments, program)
     _refuse_gone(called, program)
+    if program == LTH and (called.verb in LOADS or called.verb[:1] == "-" or called.verb == "jmeter"):
+        own = f"{LTH} {called.verb if called.verb in LOADS else 'run'}"
+        refuse_jmeters([called.verb, *called.arguments], own)
     name = _known(called.verb, called.arguments, program)
     target, first = _target(name, called.arguments, program)
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = parser_of(target, program if program.startswith("scripts/") else f"{program} {name}", name)
+    parser = parser_of(target, program if program.startswith(SCRIPTS) else f"{program} {name}", name)
     of_make = []
     if program == MAKE:
         from harness.cli.make_variables import arguments_of  # here, as below, because it loads slowly
@@ -238,9 +245,9 @@ def _complete(options: argparse.Namespace, parser: argparse.ArgumentParser, name
     resume = getattr(options, "resume", None)
     has_plan = getattr(options, "plan", name) or getattr(options, "curl", None)
     if name in _OF_ONE_PLAN and not has_plan and resume in (None, LAST):
-        from harness.base.project import default_plan  # here, because other verbs need no plan
+        from harness.base.project import current_project, default_plan  # here, because other verbs need no plan
 
-        options.plan = default_plan(options.home)
+        options.plan = default_plan(getattr(options, "home", None) or current_project().folder)
     if resume:
         _take_settings(options, parser, target, resume)
 
@@ -277,7 +284,7 @@ def _take_settings(options: argparse.Namespace, parser: argparse.ArgumentParser,
 def parser_of(target: str, prog: str = "", name: str = "") -> argparse.ArgumentParser:
     """Return the parser of a verb, which is called `name` here."""
     verb = VERBS.get(target) or DEVELOPMENT[target]
-    parser = argparse.ArgumentParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
+    parser = OneLineParser(prog=prog or f"{LTH} {target}", formatter_class=HelpFormatter, allow_abbrev=False)
     parser.set_defaults(verb=name or target)
     _module(verb.module).add_arguments(parser)
     return parser
@@ -298,13 +305,13 @@ def _refuse_gone(called: Call, program: str) -> None:
 def _refuse_other_text(arguments: Sequence[str], program: str) -> None:
     """Raise a UsageError for an argument with bytes that are not UTF-8: no record or report could contain it.
 
-    `aggregate.py` reads files with such names.
+    AGGREGATE reads files with such names.
     """
     for argument in arguments:
         try:
             argument.encode("utf-8")
         except UnicodeEncodeError:
-            if program.startswith("scripts/") or not os.path.lexists(argument):
+            if program.startswith(SCRIPTS) or not os.path.lexists(argument):
                 text = os.fsencode(argument).decode("utf-8", errors="backslashreplace")
                 raise UsageError(f"{text}: not UTF-8 text", "type it in a terminal that uses UTF-8") from None
 
@@ -331,7 +338,7 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
     from harness.base.config import did_you_mean  # here, because no correct command needs it
 
     names = [*VERBS, *ALIASES]
-    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}there are: {', '.join(names)}")
+    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}lth help all lists them")
 
 
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
@@ -339,8 +346,8 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     if word == "help" and rest and rest[0] != "all":
         from harness.cli.doubtful_page import topic_text  # here, because other commands do not need it
 
-        if text := topic_text(rest[0], program):
-            print_text(text)
+        if text := topic_text(rest[0]):
+            print_page(text)
             raise SystemExit(0)
         raise SystemExit(main([rest[0], "--help"], program))
     from harness.base.git import version_text  # here, because other commands do not need it
@@ -349,13 +356,16 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
     parser = argparse.ArgumentParser(prog=program, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.usage = f"{program} VERB [OPTIONS]"
     parser.description = "Run JMeter load tests, turn their samples into reports, and compare them."
-    parser.epilog = _EPILOG.format(core=_verb_list(is_all=is_all), **names_of_project())
+    parser.epilog = spelled(_EPILOG.format(core=_verb_list(is_all=is_all), **names_of_project()))
     parser.add_argument("verb", metavar="VERB", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"load-test-harness {version_text()}")
     if word == "help" or (not word and program != AGGREGATE):
         parser.print_help()
         raise SystemExit(0)
-    parser.parse_args([word] if word else [])
+    if word not in ("-h", "--help", "--version"):
+        what = f"{word}: an option without a verb" if word else "the verb is missing"
+        raise UsageError(what, f"such as {program} run -h; {program} -h lists the verbs")
+    parser.parse_args([word])
 
 
 def _verb_list(*, is_all: bool) -> str:

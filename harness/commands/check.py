@@ -15,6 +15,7 @@ from rich.text import Text
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
+from harness.base.log import spelled
 from harness.base.paths import shown
 from harness.base.units import parse_duration_s, plural
 from harness.cli.options import take, take_argument
@@ -170,7 +171,7 @@ def _unreached(request: Request, exchanges: Iterable[Exchange]) -> tuple[str, ..
 
 def _print(console: Console, lines: Iterable[Line]) -> None:
     for text, style in lines:
-        console.print(Text(text, style=_STYLES[style]), soft_wrap=True)
+        console.print(Text(spelled(text), style=_STYLES[style]), soft_wrap=True)
 
 
 def _write_page(path: Path | None, result: CheckResult) -> None:

@@ -15,7 +15,7 @@ from harness.base import strict_json
 from harness.base.errors import EXIT_OK, HarnessError, UsageError
 from harness.base.git import changed_files, merge_base, write_version
 from harness.base.http_client import retried
-from harness.base.log import log, print_text
+from harness.base.log import log, print_page, print_text
 from harness.base.paths import shown
 from harness.cli.options import take, take_argument
 from harness.forge import github, gitlab
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         if subject.sha:
             print_text(f"status {status.context} of {subject.sha}: {status.state.value}, {status.text}")
-        print_text(comment_text(report, subject, "", github.GitHub.comment_limit), end="")
+        print_page(comment_text(report, subject, "", github.GitHub.comment_limit), end="")
         return EXIT_OK
     try:
         forge = _forge(options.repo)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from harness.base import units
 from harness.base.command import Command
 from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.log import emit, print_text
+from harness.base.log import emit, print_page, print_text
 from harness.cli.options import take, take_argument
 from harness.compare import render as rendered
 from harness.compare.advice import next_steps
@@ -42,6 +42,7 @@ from harness.compare.sources import pasted_tables
 from harness.history.pin_files import runs_of_pins
 from harness.judge.result import NextStep
 from harness.kinds.trust.known import known, known_text
+from harness.kinds.trust.single_files import single_scatter
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import Table, times_of
 from harness.plan.plan import thresholds_of
@@ -64,6 +65,7 @@ from harness.sweep.pairs import SweepComparison, sentence
 from harness.sweep.sources import FoundSweep, are_sweeps, find_sweeps, printed_sweeps, write_sweeps
 
 MARKDOWN, JSON = "markdown", "json"
+_NEWEST = ("-2", "-1")
 # The pages of files that are not in the reports folder.
 _FOLDER = "compare"
 _TWO_SIDES = "give a baseline and a contender: compare run-07_1 run-07_2, or --base … --new …"
@@ -73,7 +75,8 @@ _NAME_A_FILE = "name the report with --output FILE.md"
 _EPILOG = """\
 examples:
   lth compare killbill-stripe/run-07_1 killbill-stripe/run-07_2                baseline, contender
-  lth compare run-07_1 run-07_2                                 when only one plan has runs of these names
+  lth compare                                                   the newest run of the project's plan with the one before
+  lth compare run-07_1 -1                                       a run with the newest one; -2 is the one before
   lth compare baseline run-07_2                                 the run that is pinned as baseline
   lth compare --base 'run-07_*' --new 'run-08_*'                groups of runs: five per side suffice, ten are better
   lth compare old/run-07_1.md samples.jtl.gz                    any mix of Markdown reports, JTL files and JSON
@@ -116,6 +119,8 @@ def run(options: argparse.Namespace) -> int:
         if options.format == JSON:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
         options.save = options.save or options.output is None
+    if not (options.runs or options.base or options.contender):
+        options.runs = list(_NEWEST)
     if len(options.runs) == 1 and not (options.base or options.contender):
         (name,) = _names(options, _Sides(options.runs, [])).baseline
         return _compare_with_pasted(options, name)
@@ -141,7 +146,8 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
         pattern = pattern_of_labels(options.label, (*baseline, *contender))
         baseline, contender = with_labels(pattern, baseline), with_labels(pattern, contender)
     results, others = ([found.result for found in side] for side in (baseline, contender))
-    comparison = compare(results, others, thresholds, options.anyway)
+    scatter = single_scatter(options.reports, results, others)
+    comparison = compare(results, others, thresholds, options.anyway, scatter)
     output = _output(options, baseline, contender)
     compared = Compared(
         command=_command(options, baseline, contender),
@@ -323,7 +329,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
     if options.format == JSON:
         emit(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]))
     elif output is None:
-        print_text(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
+        print_page(printed_sweeps(stored_sweeps, analyses, [comparison], command), end="")
     else:
         write_sweeps(stored_sweeps, analyses, [comparison], output, command)
         print_text("\n".join([*_sweep_lines(comparison), os.path.relpath(output)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED, UsageError
-from harness.base.log import print_text
+from harness.base.log import print_page
 from harness.base.regular import MOST_MB
 from harness.base.units import BYTES_PER_MB
 from harness.cli.options import take, take_argument
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.text:
         changes = changes_of(old, new)
         for change in changes:
-            print_text(change.line)
+            print_page(change.line)
         return EXIT_REGRESSED if changes else EXIT_OK
     try:
         text = "\n".join(text_lines(plan_tree(old)))
@@ -50,5 +50,5 @@ def run(options: argparse.Namespace) -> int:
         if not old.is_file() or old.stat().st_size > MOST_MB * BYTES_PER_MB:
             raise
         text = old.read_text(encoding="utf-8", errors="replace")
-    print_text(text.removesuffix("\n"))
+    print_page(text.removesuffix("\n"))
     return EXIT_OK

@@ -41,7 +41,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 _EPILOG = """\
 examples:
-  lth history --plan killbill-stripe                                    TOTAL of every run, its average
+  lth history                                                     TOTAL of every run of the project's plan
   lth history --plan killbill-stripe --users 50 --metric p90 --last 20
   lth history --plan killbill-stripe --label 'Authorize Payment' --format csv > authorize.csv
   lth history --plan killbill-stripe --format otava > killbill.csv                for Apache Otava
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `history`."""
     parser.description = "Print a metric of a plan's runs, oldest first, with the change against the runs before."
     parser.epilog = _EPILOG
-    take(parser, "reports plan/required label/shown metric/shown users/filter last format/history")
+    take(parser, "reports plan/shown label/shown metric/shown users/filter last format/history")
     take(parser.add_mutually_exclusive_group(), "output save")
     take_argument(parser, "reports", "?")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.log import log, print_text
+from harness.base.log import log, print_page
 from harness.base.paths import shown
 from harness.base.project import folder_with
 from harness.cli.options import kinds_of_runs, take, take_argument
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--suite and --env cannot be used together", "give one")
     addressed = _addressed(options)
     if options.dry_run:
-        print_text(plain_text(addressed.message) + addressed.recipients.text)
+        print_page(plain_text(addressed.message) + addressed.recipients.text)
         return EXIT_OK
     return EXIT_INVALID if deliver(addressed.message, addressed.recipients, log) else EXIT_OK
 

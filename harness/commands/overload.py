@@ -10,7 +10,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from harness.base import units
-from harness.base.command import Command, printed
+from harness.base.command import Command
 from harness.base.errors import UsageError
 from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
@@ -204,7 +204,7 @@ def _capacity(options: argparse.Namespace, record: OverloadRecord) -> KnownCapac
         given = {"plan": record.plan, "set": " ".join(common), "target": record.target or ""}
         search = Command.of("capacity", **given, env="" if record.profile == DEFAULT_PROFILE else record.profile)
         what = "the capacity is not known: there is no finished capacity search with these settings"
-        raise UsageError(what, f"run {printed(str(search))}, or give --rate=<new users per second>")
+        raise UsageError(what, f"run {search}, or give --rate=<new users per second>")
     return capacity
 
 

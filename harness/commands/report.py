@@ -27,7 +27,7 @@ examples:
   lth report results.json --into reports/shop/run-01_1           makes a run of a JTL, or of the samples of another tool
   lth report --merge eu=gen1/run-01_1 us=gen2/run-01_1               with a name for each of them
 
-exit codes: 0 success; 2 wrong use; 3 the run has no samples.
+exit codes: 0 success; 2 wrong use; 3 the run has no samples, with --sure also: its verdict is not VALID.
 """
 
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
-    take(parser, "merge into html plan/filter reports")
+    take(parser, "merge into html plan/filter sure reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,4 +83,5 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
         from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
 
         print_text(page_line(write_run_page(directory, ensure_charts())))
-    return EXIT_OK if summary.group(LOAD) else EXIT_INVALID
+    is_bad = summary.group(LOAD) is None or (options.sure and not summary.verdict.is_valid)
+    return EXIT_INVALID if is_bad else EXIT_OK

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.base import units
 from harness.base.errors import EXIT_INVALID, EXIT_OK, UsageError
-from harness.base.log import emit, print_text
+from harness.base.log import emit, print_page, print_text
 from harness.base.project import current_project
 from harness.cli.options import LIMITS, take, take_argument
 from harness.plan.goal import Goal, option_metrics
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     elif options.format == JSON:
         emit(sweeps_json(sweeps, analyses, comparisons))
     elif options.format == MARKDOWN:
-        print_text(printed_sweeps(stored_sweeps, analyses, comparisons, command), end="")
+        print_page(printed_sweeps(stored_sweeps, analyses, comparisons, command), end="")
     else:
         report = stored_sweeps[0].report if own and options.output is None else None
         if report is not None:

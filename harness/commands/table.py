@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.base.errors import EXIT_OK, EXIT_USAGE, UsageError
-from harness.base.log import emit, print_text
+from harness.base.errors import EXIT_INVALID, EXIT_OK, EXIT_USAGE, UsageError
+from harness.base.log import emit, print_page, print_text
 from harness.base.plain_text import one_line
 from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
-from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
+from harness.jtl.tools.summary import NoSamplesError, ToolSummary
 from harness.metrics.figures import PERCENTILES
 from harness.metrics.window import parse_window
 from harness.report.account_table import account_line
@@ -50,12 +50,14 @@ examples:
   lth table samples.jtl --format json | jq .groups[0].total.percentiles_ms
   lth table samples.jtl --format csv > figures.csv
   lth table s3://bucket/prefix/…/samples.jtl.zst                     streamed from S3
+  lth table samples.jtl --sure                            exit code 3 unless the verdict is VALID
 
 Times are in milliseconds. Percentiles are exact and follow JMeter's Aggregate Report. setUp and tearDown thread groups
 have separate tables; the window applies to the main load only. Warnings are printed below the table, or on standard
 error with csv, json and jsonl. docs/format.md defines every column and key.
 
-exit codes: 0 success; 2 wrong use or an unreadable file (with --each the other files are still printed).
+exit codes: 0 success; 2 wrong use or an unreadable file (with --each the other files are still printed); 3 with --sure:
+a verdict is not VALID.
 """
 
 
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("input options")
     take(reading, "each window percentiles transactions columns strict")
     output = parser.add_argument_group("output options")
-    take(output, "layout format/table sort label only")
+    take(output, "layout format/table sort label only sure")
 
 
 # Printed for a run's own samples, because the report of the run starts with other values.
@@ -106,11 +108,14 @@ def run(options: argparse.Namespace) -> int:
                     summary = summary_of_jtls(samples, replace(counting, run=record))
                 except NoSamplesError as error:
                     printer.add_summary(error.name, error.summary)
+                    code = code or (EXIT_INVALID if options.sure else EXIT_OK)  # nobody judged what it is made of
                     continue
                 view = selection.view(summary, run[0].name if options.each else summary.source)
                 view = replace(view, remarks=(*view.remarks, *differences(tools, summary)))
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
+                if options.sure and not summary.verdict.is_valid:
+                    code = code or EXIT_INVALID
                 if is_reader_gone():
                     return code
         except UsageError as error:
@@ -159,12 +164,11 @@ class _Printer:
             emit(f"{json.dumps(summary_object(name, summary), ensure_ascii=False)}\n")
         else:
             if self._is_each:
-                print_text(("" if self._is_first else "\n") + f"## {cell(name)}\n")
+                print_page(("" if self._is_first else "\n") + f"## {cell(name)}\n")
             emit(summary_table(summary, self._columns_of_tools, is_csv=self._form == CSV))
-            text = f"Summary of {summary.tool}: {NO_SAMPLES}."
-            print_text(
-                f"\n{text}" if self._form == MARKDOWN else text, file=sys.stderr if self._form == CSV else sys.stdout
-            )
+            for text in map(one_line, summary.texts):
+                is_markdown = self._form == MARKDOWN
+                print_text(f"\n{text}" if is_markdown else text, file=sys.stdout if is_markdown else sys.stderr)
         self._is_first = False
         sys.stdout.flush()
 
@@ -185,10 +189,10 @@ class _Printer:
 
     def _markdown(self, view: View) -> None:
         if self._is_each:
-            print_text(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
+            print_page(("" if self._is_first else "\n") + f"## {cell(view.source)}\n")
         draw = classic_table if self._layout == CLASSIC else group_table
         parts = [part for group in view.groups for part in parts_of(group)]
-        print_text(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
+        print_page(titled_tables(parts, [draw(part, self._columns) for part in parts]), end="")
         for text in (*_footnotes(view), account_line(view.summary.account)):
             print_text(f"\n{text}")
 

@@ -10,25 +10,24 @@ from harness.base import units
 from harness.compare.findings import figures_of, label_names, sample_count
 from harness.compare.planning import RUNS_LEAST
 from harness.compare.preconditions import is_mixed, names_text
+from harness.compare.run_scatter import RunScatter
 from harness.judge.account.same_work import DOUBT_RATIO
 from harness.judge.warnings import RunWarning, Severity, one_side_profiled, plan
 from harness.metrics.figures import TOTAL
 from harness.metrics.ranks import least_p_value
 from harness.report.run_result import RunResult
 
-# `scripts/bench answers --only compare` measures these rates.
-SINGLE_RUN_RATES = (
-    "Unchanged pairs are REGRESSED in 5 % of cases when runs scatter by 2 %, and in 28 % when they scatter by 5 %."
-)
 # Of more runs with other numbers in a warning only the first is quoted.
 _TEXTS_MOST = 2
 
 
-def comparison_warnings(baseline: Sequence[RunResult], contender: Sequence[RunResult], alpha: float) -> list[str]:
+def comparison_warnings(
+    baseline: Sequence[RunResult], contender: Sequence[RunResult], alpha: float, scatter: RunScatter | None
+) -> list[str]:
     """Return the warnings of a comparison as sentences, including every warning of both sides."""
     return [
         *_of_labels(baseline, contender),
-        *numbers_warnings(len(baseline), len(contender), alpha),
+        *numbers_warnings(len(baseline), len(contender), alpha, scatter),
         *_of_order(baseline, contender),
         *_of_sources((*baseline, *contender)),
         *profiling_warnings(baseline, contender),
@@ -99,15 +98,15 @@ def _share_of_labels(side: Sequence[RunResult], labels: Sequence[str]) -> float:
     return (sample_count(counted) or 0) / all_count if all_count else 0.0
 
 
-def numbers_warnings(baseline_n: int, contender_n: int, alpha: float) -> Iterator[str]:
-    """Yield the warning that the rank test needs more runs."""
+def numbers_warnings(
+    baseline_n: int, contender_n: int, alpha: float, scatter: RunScatter | None = None
+) -> Iterator[str]:
+    """Yield the warning that the rank test needs more runs; `scatter` is that of single runs, if it counts."""
     further = RUNS_LEAST - min(baseline_n, contender_n)
     more = f"Make {units.plural(further, 'more run')} a side, alternating between the sides."
     if baseline_n == contender_n == 1:
-        yield (
-            "One run against one: run-to-run noise is not measured. The intervals contain only the variation within "
-            f"the runs; two runs of the same system differ by more. {SINGLE_RUN_RATES} {more}"
-        )
+        why = scatter.text if scatter else "their intervals contain only the variation within the runs"
+        yield f"One run against one: {why}. {more}"
         return
     least = least_p_value(baseline_n, contender_n)
     if least >= alpha:

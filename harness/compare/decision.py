@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
@@ -31,6 +32,7 @@ from harness.compare.comparison import (
 from harness.compare.comparison_warnings import comparison_warnings
 from harness.compare.findings import ComparisonFinding, figures_of, find, label_names, sample_count
 from harness.compare.preconditions import check_sides, doubtful_reasons, invalid_reasons, mismatches
+from harness.compare.run_scatter import ASSUMED, RunScatter
 from harness.compare.same_work import other_work, same_work_line
 from harness.metrics import ranks
 from harness.metrics.figures import TOTAL
@@ -47,9 +49,15 @@ _INVALID_RUN, _DOUBTFUL_RUN = "a run is invalid", "a run is DOUBTFUL"
 
 
 def compare(
-    baseline: Sequence[RunResult], contender: Sequence[RunResult], thresholds: Thresholds, anyway: bool = False
+    baseline: Sequence[RunResult],
+    contender: Sequence[RunResult],
+    thresholds: Thresholds,
+    anyway: bool = False,
+    scatter: RunScatter | None = ASSUMED,
 ) -> Comparison:
     """Compare the runs of the contender with those of the baseline.
+
+    `scatter` is how much single runs differ, where each side has one; None where only the noise within them counts.
 
     Raise UsageError when plan or load differ; with `anyway` add a warning instead. With a DOUBTFUL run on either side
     nothing is judged, unless `anyway` is set.
@@ -65,8 +73,9 @@ def compare(
     baseline_labels, contender_labels = label_names(baseline), label_names(contender)
     common = [label for label in baseline_labels if label in contender_labels]
     has_total = any(result.total for result in baseline) and any(result.total for result in contender)
-    total = _judged(baseline, contender, [TOTAL], thresholds, unjudged)[0] if has_total else None
-    labels = _judged(baseline, contender, common, thresholds, unjudged)
+    judge = partial(_judged, (baseline, contender), scatter, thresholds, unjudged)
+    total = judge([TOTAL])[0] if has_total else None
+    labels = judge(common)
     work = other_work(baseline, contender)
     if total and (why := (*work.of_all, *work.of_total)):
         total = _unjudged(total, f"TOTAL is of other work: {why[0]}")
@@ -96,7 +105,10 @@ def compare(
         labels=tuple(labels),
         only_baseline=tuple(label for label in baseline_labels if label not in contender_labels),
         only_contender=tuple(label for label in contender_labels if label not in baseline_labels),
-        warnings=(*_known(unlike, doubtful, anyway), *comparison_warnings(baseline, contender, thresholds.alpha)),
+        warnings=(
+            *_known(unlike, doubtful, anyway),
+            *comparison_warnings(baseline, contender, thresholds.alpha, scatter),
+        ),
         further_runs=further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
         same_work=same_work_line(baseline, contender),
@@ -125,26 +137,24 @@ def _unjudged(label: LabelComparison, reason: str) -> LabelComparison:
 
 
 def _judged(
-    baseline: Sequence[RunResult],
-    contender: Sequence[RunResult],
-    labels: Sequence[str],
+    sides: tuple[Sequence[RunResult], Sequence[RunResult]],
+    scatter: RunScatter | None,
     thresholds: Thresholds,
     unjudged: str,
+    labels: Sequence[str],
 ) -> list[LabelComparison]:
     """Return the labels with their verdicts; p-values of a metric are adjusted for the number of tested labels.
 
     `unjudged` is the reason that no label is judged; empty when labels are judged.
     """
     columns = []
-    for column in zip(*(find(baseline, contender, label) for label in labels), strict=True):
+    for column in zip(*(find(*sides, label, scatter) for label in labels), strict=True):
         tested = [finding.shift.p_value for finding in column if finding.shift and not finding.reason]
         each = iter(ranks.adjusted_p_values(tested))
         adjusted = (next(each) if finding.shift and not finding.reason else None for finding in column)
         least = planning.least_runs(len(tested), thresholds.alpha)
         columns.append([_metric(*one, least, thresholds, unjudged) for one in zip(column, adjusted, strict=True)])
-    return [
-        _label(label, row, baseline, contender) for label, row in zip(labels, zip(*columns, strict=True), strict=True)
-    ]
+    return [_label(label, row, *sides) for label, row in zip(labels, zip(*columns, strict=True), strict=True)]
 
 
 def _label(

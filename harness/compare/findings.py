@@ -10,7 +10,9 @@ from statistics import median
 from harness.compare import planning
 from harness.compare.comparison import BATCHES, NOTHING, RUNS
 from harness.compare.preconditions import is_mixed
+from harness.compare.run_scatter import RunScatter
 from harness.metrics import batch_means, ranks
+from harness.metrics.batch_means import Between
 from harness.metrics.figures import TOTAL
 from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
@@ -60,21 +62,29 @@ def sample_count(figures: Iterable[LabelResult]) -> int | None:
     return sum(counts) if counts else None
 
 
-def find(baseline: Sequence[RunResult], contender: Sequence[RunResult], label: str) -> list[ComparisonFinding]:
-    """Return a finding for each metric of a label, in the order of `compared_metrics`."""
-    sides = figures_of(baseline, label), figures_of(contender, label)
-    is_single, mixed = len(baseline) == len(contender) == 1, is_mixed((*baseline, *contender))
-    return [_finding(label, *sides, metric, is_single, mixed) for metric in compared_metrics()]
+def find(
+    baseline: Sequence[RunResult], contender: Sequence[RunResult], label: str, scatter: RunScatter | None
+) -> list[ComparisonFinding]:
+    """Return a finding for each metric of a label, in the order of `compared_metrics`.
+
+    `scatter` is that of single runs, of which there is one a side; None where only the noise within them counts.
+    """
+    sides, mixed = (figures_of(baseline, label), figures_of(contender, label)), is_mixed((*baseline, *contender))
+    is_single = len(baseline) == len(contender) == 1
+    each = ((metric, scatter.of(label, metric) if scatter else None) for metric in compared_metrics())
+    return [_finding(label, sides, metric, between, is_single=is_single, mixed=mixed) for metric, between in each]
 
 
 def _finding(
     label: str,
-    baseline: Sequence[LabelResult],
-    contender: Sequence[LabelResult],
+    sides: tuple[Sequence[LabelResult], Sequence[LabelResult]],
     metric: Metric,
+    between: Between | None,
+    *,
     is_single: bool,
     mixed: bool,
 ) -> ComparisonFinding:
+    baseline, contender = sides
     baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
     least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
     needed, is_job = samples_least(metric, (*baseline, *contender)), any(one.is_job for one in (*baseline, *contender))
@@ -97,7 +107,7 @@ def _finding(
         reason = "a value is 0, so its relative change is undefined"
         return replace(finding, reason=reason, decides=finding.decides and metric.percentile is None)
     finding = (
-        _of_batches(finding, baseline[0], contender[0])
+        _of_batches(finding, (baseline[0], contender[0]), between)
         if is_single
         else _of_runs(finding, baseline_values, contender_values)
     )
@@ -112,7 +122,9 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
 
-def _of_batches(finding: ComparisonFinding, *sides: LabelResult) -> ComparisonFinding:
+def _of_batches(
+    finding: ComparisonFinding, sides: tuple[LabelResult, LabelResult], between: Between | None
+) -> ComparisonFinding:
     baseline, contender = (batch_means.estimate(side.batches, side.histogram, finding.metric) for side in sides)
     if isinstance(baseline, str):
         return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
@@ -121,7 +133,7 @@ def _of_batches(finding: ComparisonFinding, *sides: LabelResult) -> ComparisonFi
     if finding.metric.is_share:
         shift = _within_all(batch_means.change(baseline, contender))
     else:
-        shift = batch_means.log_change(baseline, contender).as_ratio()
+        shift = batch_means.log_change(baseline, contender, between).as_ratio()
     return replace(
         finding, unit=BATCHES, baseline_n=baseline.batch_count, contender_n=contender.batch_count, shift=shift
     )

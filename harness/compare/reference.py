@@ -6,6 +6,7 @@ from harness.base.errors import UsageError
 from harness.compare.answer import headline
 from harness.compare.comparison import INVALID, LabelComparison
 from harness.compare.decision import compare
+from harness.compare.run_scatter import ASSUMED, RunScatter
 from harness.compare.setup_diff import setup_differences
 from harness.judge.stored_comparisons import ComparedLabel, ComparedRun, SettingChange
 from harness.metrics.metric import Metric, compared_metrics
@@ -14,14 +15,19 @@ from harness.report.run_result import RunResult
 
 
 def compared_run(
-    baseline: RunResult, contender: RunResult, thresholds: Thresholds, role: str, link: str
+    baseline: RunResult,
+    contender: RunResult,
+    thresholds: Thresholds,
+    role: str,
+    link: str,
+    scatter: RunScatter = ASSUMED,
 ) -> ComparedRun:
-    """Return the comparison of a run with the reference `baseline`.
+    """Return the comparison of a run with the reference `baseline`; `scatter` is that of single runs.
 
     It has only a `problem` when the two are not comparable, or one of them is INVALID.
     """
     try:
-        comparison = compare([baseline], [contender], thresholds)
+        comparison = compare([baseline], [contender], thresholds, scatter=scatter)
     except UsageError as error:
         return ComparedRun(baseline.name, role, problem=error.what)
     if comparison.verdict == INVALID:

@@ -13,7 +13,7 @@ from harness.base.errors import UsageError
 from harness.base.records import read_record
 from harness.base.regular import regular
 from harness.jtl.inputs import Input, opened, resolve
-from harness.jtl.tools.summary import NO_SAMPLES, NoSamplesError, ToolSummary
+from harness.jtl.tools.summary import NoSamplesError, ToolSummary
 from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.report.files import STEADY_WINDOW, summary_of_run
 from harness.report.jtls import Counting, summary_of_jtls
@@ -70,8 +70,8 @@ def _is_readable(path: Path) -> bool:
 def _result_of_tool(summary: ToolSummary, name: str) -> RunResult:
     """Return the result in the summary of another tool."""
     labels = tuple(LabelResult.of_tool(row) for row in summary.rows)
-    remark = f"Summary of {summary.tool}: {NO_SAMPLES}."
-    return RunResult(name, SUMMARY, total=LabelResult.of_tool(summary.total), labels=labels, remarks=(remark,))
+    total = LabelResult.of_tool(summary.total)
+    return RunResult(name, SUMMARY, total=total, labels=labels, remarks=summary.texts)
 
 
 def result_of_jtls(inputs: Sequence[Input], name: str, columns: Sequence[str] | None = None) -> RunResult:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from harness.base import units
-from harness.base.command import printed
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.log import log
@@ -262,7 +261,7 @@ class Experiments(Generic[R]):
         files = last_unfinished(self.kind, self.reports, plan) if is_last else self.find(options.resume, plan or None)
         stored = self.read(files)
         if why := _difference(stored, new, options):
-            todo = f"leave out what differs, or repeat its command: {printed(stored.command)}"
+            todo = f"leave out what differs, or repeat its command: {stored.command}"
             raise UsageError(f"--resume: {stored.id} {why}", todo)
         return files
 
@@ -284,7 +283,7 @@ class Experiments(Generic[R]):
                 if stored.is_of_code(new.git_commit, new.git_changed):
                     return files
                 why = "the code may have changed since"
-                log(f"{stored.id} is unfinished, but {why}: {printed(stored.resume_command)} resumes it")
+                log(f"{stored.id} is unfinished, but {why}: {stored.resume_command} resumes it")
                 return None
         return None
 

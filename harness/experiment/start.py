@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from harness.base.command import printed
 from harness.base.errors import HarnessError, InvalidRunError, StartError
 from harness.base.install import toolchain
 from harness.base.java import jmeter_java_version
@@ -100,4 +99,4 @@ def log_end(
     if record.state == RUNNING or record.stop_reason or is_open:
         why = f"{record.id}: {record.stop_reason or 'not finished'}"
         larger = " and a larger --max" if record.stop_reason and record.state != RUNNING else ""
-        log(f"{why}; resume with: {printed(record.resume_command)}{larger}")
+        log(f"{why}; resume with: {record.resume_command}{larger}")

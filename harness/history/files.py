@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.history.catalogue import Catalogue, Document, Entry, document_kind
+from harness.base.kept import Kept, stamps
+from harness.base.records import build, to_plain
+from harness.history.catalogue import Catalogue, Document, Entry, document_kind, natural
 from harness.report.notes import notes_of
 from harness.report.results import stated_result
 from harness.report.stored_results import read_stored, text_of
@@ -32,20 +36,42 @@ def read_catalogue(reports_dir: Path) -> Catalogue:
         for path in sorted(reports_dir.glob(f"{kind.folder}/*/{kind.named('*')}.md")) if kind.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
             documents.append(Document(folder, path.stem, kind.key, stated_result(path)))
-    return Catalogue(_entries(paths), tuple(documents))
+    kept = Kept("runs", reports_dir)
+    entries = tuple(_kept_entry(path, kept) for path in _run_folders(paths))
+    kept.write()
+    return Catalogue(entries, tuple(documents))
 
 
-def entries_of(plan: Path) -> tuple[Entry, ...]:
-    """Return the runs in the folder of a plan."""
-    return _entries(sorted(plan.iterdir()))
+def entries_of(plan: Path, most: int | None = None) -> tuple[Entry, ...]:
+    """Return the runs in the folder of a plan, or only the latest ones by name."""
+    folders = _run_folders(sorted(plan.iterdir()) if plan.is_dir() else ())
+    latest = sorted(folders, key=lambda path: natural(path.name))[-most:] if most else folders
+    return tuple(read_entry(RunDirectory(path)) for path in latest)
 
 
-def _entries(paths: Iterable[Path]) -> tuple[Entry, ...]:
+def _run_folders(paths: Iterable[Path]) -> list[Path]:
     folders: dict[Path, None] = {}
     for path in paths:
         if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
             folders[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-    return tuple(read_entry(RunDirectory(path)) for path in folders)
+    return list(folders)
+
+
+def _kept_entry(path: Path, kept: Kept) -> Entry:
+    """Return the entry of a run, which is read again only when one of its files changed."""
+    directory = RunDirectory(path)
+    name = f"{directory.plan}/{directory.name}"
+    made_of = stamps((directory.run_json, directory.summary_json, directory.report))
+    if made_of and (data := kept.get(name, made_of)):
+        with suppress(ValueError):
+            entry = build(Entry, data)
+            return replace(entry, result=entry.result and replace(entry.result, run=entry.run))
+    entry = read_entry(directory)
+    if made_of and (entry.result is None or entry.result.run == entry.run):
+        # The record of the run is in both.
+        once = replace(entry, result=entry.result and replace(entry.result, run=None))
+        kept.put(name, made_of, to_plain(once))
+    return entry
 
 
 def read_entry(directory: RunDirectory) -> Entry:

@@ -4,7 +4,7 @@ The machine drifts over days, so neighbouring values correlate, and a t-test for
 change: with a correlation of 0.6 in half of all series. Here the values between two change points scatter as a first
 order autoregressive series. Its correlation, which is too low when it is estimated about estimated means, is corrected;
 the variance of a mean is that of so correlated values; values beyond 2.5 deviations of their interval are moved there.
-The weakest change is removed, one after the other, until each is certain. `scripts/bench answers` measures the rates.
+The weakest change is removed, one after the other, until each is certain. The bench `answers` measures the rates.
 
 Sources: G. V. Bayley, J. M. Hammersley, "The effective number of independent observations in an autocorrelated time
 series", J. R. Statist. Soc. Suppl. 8(2), 1946; M. G. Kendall, "Note on bias in the estimation of autocorrelation",

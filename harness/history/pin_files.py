@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harness.base.config import check_keys, did_you_mean, load_toml
 from harness.base.errors import UsageError
+from harness.base.project import current_project
 from harness.run import kinds
 from harness.run.directory import write_whole
 from harness.run.kinds import RUN_NAME
@@ -75,7 +76,7 @@ def _run_of_pin(name: str, beside: Sequence[str], plans: Mapping[str, Mapping[st
             for plan in matching
             if any(Path(run).parent.name == plan or is_there(full_path(reports / plan / run)) for run in beside)
         ]
-        matching = named or matching
+        matching = named or [plan for plan in matching if plan == current_project().plan] or matching
     if len(matching) > 1:
         choice = ", ".join(f"{plan}/{pin}" for plan in matching)
         raise UsageError(f"{name}: {len(matching)} plans have this pin", f"choose one: {choice}, or pass --plan")

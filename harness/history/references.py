@@ -114,14 +114,19 @@ def compared_with(
 
 def _compared(reference: Reference, contender: RunResult, thresholds: Thresholds, reports: Path) -> ComparedRun:
     from harness.compare.reference import compared_run
+    from harness.compare.run_scatter import ASSUMED
     from harness.compare.sources import read_result
+    from harness.history.earlier_runs import LOOKED_AT_MOST, earlier_scatter
+    from harness.history.files import entries_of
 
     path, role = reference.path, reference.role
     failed = ComparedRun("/".join(path.resolve().parts[-2:]), role)
     if not is_there(path):
         return replace(failed, problem="it no longer exists")
     try:
-        return compared_run(read_result(path), contender, thresholds, role, _link(path, contender, reports))
+        baseline, plan = read_result(path), reports / contender.name.partition("/")[0]
+        scatter = earlier_scatter(entries_of(plan, LOOKED_AT_MOST), (baseline, contender)) or ASSUMED
+        return compared_run(baseline, contender, thresholds, role, _link(path, contender, reports), scatter)
     except UsageError as error:
         return replace(failed, problem=error.what.replace(f"{reports}/", "").replace(str(path), failed.name))
     except Exception as error:  # noqa: BLE001 - problems with files of other runs must not fail the run

@@ -210,7 +210,7 @@ class Records:
             self._dropped.note(line.number, misfit)
             return None
         for _ in range(used):
-            self._waiting.popleft()
+            self._rows.is_last = not self._waiting.popleft().raw.endswith(b"\n")
         return fields
 
 

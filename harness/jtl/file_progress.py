@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from harness.base.log import print_text
+from harness.base.log import print_text, spelled
 from harness.base.plain_text import without_control
 from harness.base.units import duration_text, mb_text
 
@@ -74,7 +74,7 @@ class ReadingProgress:
     def print_line(self, text: str) -> None:
         """Print a line that stays visible."""
         if self._bar:
-            self._bar.console.print(without_control(text), markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(without_control(spelled(text)), markup=False, highlight=False, soft_wrap=True)
         else:
             print_text(text, file=self._stream, flush=True)
 

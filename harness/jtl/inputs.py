@@ -17,7 +17,7 @@ from harness.base.errors import UsageError
 from harness.base.packed import Beginning, beginning_of, packed_path
 from harness.base.paths import GLOB_CHARACTERS
 from harness.base.units import BYTES_PER_MB
-from harness.jtl.readers import kind_of
+from harness.jtl.readers import DASHBOARD_NAME, kind_of
 from harness.jtl.sample import SAMPLES_NAME, samples_number
 from harness.jtl.streams import (
     GZIP_MAGIC,
@@ -60,9 +60,9 @@ def resolve(arguments: Sequence[str], endpoint_url: str | None = None) -> tuple[
     """Return the inputs that the arguments name, in order. UsageError when an argument matches nothing.
 
     An argument is a file, `-` for standard input, an object s3://bucket/key, a pattern that the shell did not expand
-    (its matches are sorted), or a folder. A run's folder means its samples.jtl, any other folder its *.jtl, each also
-    with .gz or .zst. Other names in a folder are not read: telemetry.csv is not a JTL. The same file under two names is
-    an error, because its samples would count twice.
+    (its matches are sorted), or a folder. A run's folder means its samples.jtl, that of JMeter's dashboard its
+    statistics.json, any other folder its *.jtl, each also with .gz or .zst. Other names in a folder are not read:
+    telemetry.csv is not a JTL. The same file under two names is an error, because its samples would count twice.
     """
     inputs: list[Input] = []
     for argument in arguments:
@@ -125,6 +125,8 @@ def _in_folder(folder: Path) -> list[Path]:
             return [folder / name for _, name in sorted((number, name) for number, name in numbered if number)]
     if found := [folder / name for name in names if name.endswith(tuple(f".jtl{packed}" for packed in _PACKED))]:
         return found
+    if DASHBOARD_NAME in names:
+        return [folder / DASHBOARD_NAME]
     runs = [name for name in names if any((folder / name / (SAMPLES_NAME + packed)).is_file() for packed in _PACKED)]
     others = [name for name in names if name.endswith((".csv", ".xml", ".csv.gz", ".xml.gz"))]
     if runs:

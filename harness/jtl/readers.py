@@ -23,6 +23,8 @@ TALLY = "tally"
 TALLY_SIGN = b'{"kind":"tally"'
 # The kind of a file with the summary of another tool: SUMMARIES.
 SUMMARY = "summary"
+# The numbers in the folder of JMeter's dashboard.
+DASHBOARD_NAME = "statistics.json"
 _MAGIC = {
     b"PK\x03\x04": "a zip archive",
     b"\x89PNG": "a PNG image",
@@ -110,11 +112,12 @@ READERS = (
     _of_tool("k6-csv", rb"metric_name,timestamp,metric_value,", "k6.read_csv"),
     _of_tool("gatling", rb"([^\t\n]*\t){0,3}RUN\t[^\n]*\t\d{13}\t", "gatling.read_log"),
     _of_tool("gatling-binary", rb"\0\0\0\0[\x03-\x20]\d+\.\d+\.", "gatling.read_binary"),
-    _of_tool("vegeta-json", rb'\{"attack":"[^"]*","seq":\d+,"code":', "vegeta.read_json"),
+    _of_tool("vegeta-json", rb'\{"attack":"(?:[^"\\]|\\.)*","seq":\d+,"code":', "vegeta.read_json"),
     _of_tool("vegeta-csv", rb"\d{19},\d+,\d+,\d+,\d+,", "vegeta.read_csv"),
     _of_tool("vegeta-gob", rb".{1,12}Result.{1,12}Attack.{1,8}Seq", "vegeta.refuse_gob"),
     _of_tool("hey-csv", rb"response-time,DNS\+dialup,", "single_url.read_hey"),
     _of_tool("oha-csv", rb"request-start,DNS,", "single_url.read_oha"),
+    _of_tool("h2load", rb"\d{16}\t-?\d+\t\d+\n", "single_url.read_h2load"),
     _of_tool("ab-samples", rb"starttime\tseconds\tctime\t", "single_url.read_ab"),
     CSV,
 )
@@ -122,28 +125,38 @@ READERS = (
 SUMMARIES = tuple(
     (_begins(pattern), _late(function))
     for pattern, function in (
-        (rb"Running \S+ test @ ", "text_summaries.read_wrk"),
+        (rb"Running \S+ test @ \S+\s+\d+ threads? and ", "text_summaries.read_wrk"),
         (rb"This is ApacheBench", "text_summaries.read_ab"),
         (rb"Percentage served,Time in ms", "text_summaries.read_ab_percentages"),
         (rb"Summary:\s+Total:\s+[\d.]+ secs", "text_summaries.read_hey"),
-        (rb"Type,Name,Request Count,", "text_summaries.read_locust"),
-        (rb"Timestamp,User Count,Type,Name,", "text_summaries.read_locust_history"),
+        (rb"Type,Name,Request Count,", "locust.read_stats"),
+        (rb"Timestamp,User Count,Type,Name,", "locust.read_history"),
+        (rb'\[\s*\{\s*"name":.*"num_none_requests":', "locust.read_json"),
         (rb'\{\s*"latencies":', "json_summaries.read_vegeta"),
         (rb'\{\s*"summary":.*"latencyPercentiles"', "json_summaries.read_oha"),
         (rb'\{.*"http_req_duration":', "json_summaries.read_k6"),
+        (rb'\{\s*"(?:title|url)":.*"non2xx":', "json_summaries.read_autocannon"),
+        (rb'\{\s*"aggregate":\s*\{\s*"counters":', "json_summaries.read_artillery"),
+        (rb'\{\s*"spec":\s*\{\s*"numberOfConnections":', "json_summaries.read_bombardier"),
+        (rb'\{\s*"transactions":.*"longest_transaction":', "json_summaries.read_siege"),
+        (rb'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"transaction"\s*:', "jmeter_summaries.read_statistics"),
+        (rb'"?(?:Label"?,"?# Samples|sampler_label"?,"?aggregate_report_count)"?,', "jmeter_summaries.read_table"),
     )
 )
 
 
 def refuse_summary(stream: BinaryIO, name: str) -> NoReturn:
     """Raise NoSamplesError with the numbers of a file of the kind SUMMARY; UsageError when it is damaged."""
-    from harness.jtl.tools.summary import NoSamplesError  # imported late: few files need it
+    from harness.jtl.tools.rows import DAMAGES  # imported late: few files need it
+    from harness.jtl.tools.summary import NoSamplesError
 
     text = stream.read(_SUMMARY_MAX_BYTES)
     read = next(read for recognises, read in SUMMARIES if recognises(_beginning(text)))
     try:
         summary = read(_beginning(text).decode("utf-8", errors="replace"))
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.what}", error.todo) from None
+    except DAMAGES:
         raise UsageError(f"{name}: a damaged summary of another tool", "write it again") from None
     raise NoSamplesError(name, summary)
 
@@ -200,7 +213,9 @@ def _refuse_xml(text: bytes, name: str) -> None:
     if tag == "jmeterTestPlan":
         raise UsageError(f"{name}: a JMeter plan (JMX), not a JTL", "name the file that jmeter -l wrote")
     if _is_web_page(text):
-        raise UsageError(f"{name}: a web page, not a JTL", "if it was downloaded, the URL returned a page")
+        is_dashboard = b"Apache JMeter Dashboard" in text
+        todo = f"name {DASHBOARD_NAME} beside it" if is_dashboard else "if it was downloaded, the URL returned a page"
+        raise UsageError(f"{name}: a web page, not a JTL", todo)
     raise UsageError(f"{name}: XML that begins with <{tag}>, not a JTL", _NAME_A_JTL)
 
 

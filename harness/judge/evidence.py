@@ -20,6 +20,7 @@ from harness.metrics.figures import CodeCount, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SecondFigures
@@ -63,9 +64,9 @@ class Evidence:
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
-    from `origin_s` on. `labels` are the labels of `load`. `cut` are the rows of transactions that the end of their user
-    cut, `untimed` those of transactions without a time, `closed` the requests that JMeter closed at the
-    end of an open load, by label: no table has them.
+    from `origin_s` on. `labels` are the labels of `load`, `sent` those of all rows. `cut` are the rows of
+    transactions that the end of their user cut, `untimed` those of transactions without a time, `closed` the requests
+    that JMeter closed at the end of an open load, by label: no table has them.
     """
 
     run: RunRecord | None
@@ -92,11 +93,12 @@ class Evidence:
     origin_s: int | None = None
     row_count: int = 0
     whole: LabelFigures | None = None
-    seconds: tuple[SecondFigures, ...] = ()
+    seconds: Sequence[SecondFigures] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
     untimed: Mapping[str, int] = field(default_factory=dict)
     closed: Mapping[str, int] = field(default_factory=dict)
     labels: tuple[LabelFigures, ...] = ()
+    sent: frozenset[str] = frozenset()
 
     @property
     def is_failed(self) -> bool:
@@ -116,7 +118,8 @@ class Evidence:
     @property
     def users_most(self) -> int | None:
         """The most users that were active in a second; None if not known."""
-        return max((one.active_users for one in self.seconds if one.active_users is not None), default=None)
+        users = (spell.value.active_users for spell in spells_of(self.seconds))
+        return max((known for known in users if known is not None), default=None)
 
     @property
     def missing_row_count(self) -> int:

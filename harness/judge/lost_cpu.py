@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.metrics.timeline import SecondFigures
+from harness.metrics.timeline import SecondFigures, total
 from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window
 from harness.run.telemetry.table import HOST, STOLEN, UsageSeries
 
@@ -106,5 +106,5 @@ def _mean(lost: Mapping[int, float], seconds: Sequence[int]) -> float:
 
 def average_ms(seconds: Sequence[SecondFigures]) -> float | None:
     """Return the average response time in some seconds; None without a sample."""
-    sample_count = sum(second.sample_count for second in seconds)
-    return sum(second.elapsed_sum_ms for second in seconds) / sample_count if sample_count else None
+    sums = total(seconds)
+    return sums.elapsed_sum_ms / sums.sample_count if sums.sample_count else None

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from harness.base import units
 from harness.metrics.figures import ErrorKind
-from harness.metrics.timeline import SecondFigures
+from harness.metrics.load_seconds import spells_of
+from harness.metrics.timeline import SecondFigures, total
 
 # A cause is named when it explains this share of the failures.
 _EXPLAINED_RATIO = 0.9
@@ -22,10 +23,11 @@ def find_outage(seconds: Sequence[SecondFigures], errors: Sequence[ErrorKind]) -
     Empty where requests also succeeded later, or where nothing but their number is known. `seconds` has one entry per
     second since the load began, by the ends of samples.
     """
-    succeeded = [second for second, figures in enumerate(seconds) if figures.sample_count > figures.error_count]
-    failed_count = sum(figures.error_count for figures in seconds)
+    spells = spells_of(seconds)
+    succeeded = [one.from_s for one in spells if one.value.sample_count > one.value.error_count]
+    failed_count = total(seconds).error_count
     since_s = succeeded[-1] + 1 if succeeded else 0
-    later_count = sum(figures.error_count for figures in seconds[since_s:])
+    later_count = total(seconds[since_s:]).error_count
     if not failed_count or len(seconds) - since_s < _LEAST_S or later_count < _EXPLAINED_RATIO * failed_count:
         return ""
     errors = [kind for kind in errors if kind.last_s >= 0 and kind.first_s < len(seconds)]  # of the load

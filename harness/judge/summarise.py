@@ -29,7 +29,7 @@ from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
-from harness.metrics.timeline import SecondFigures, SecondSeries
+from harness.metrics.timeline import SecondFigures, SecondSeries, total
 from harness.metrics.window import STEADY, Drive, Window, WindowSpec, find_window, full_load_s, parse_window
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import CLOSED, MIXED
@@ -86,7 +86,7 @@ def window_of(tally: SampleTally, spec: WindowSpec, run: RunRecord | None) -> Wi
     return find_window(spec, seconds, _drive_of(run))
 
 
-def _seconds_of(tally: SampleTally) -> list[SecondFigures]:
+def _seconds_of(tally: SampleTally) -> Sequence[SecondFigures]:
     """Return the seconds of the load from its first one on; empty without a load, or with a span beyond any run."""
     origin_s, span_s = origin_of(tally), tally.second_series.span_s
     return [] if origin_s is None or span_s is None else tally.second_series.by_second(origin_s, span_s.last_s)
@@ -177,7 +177,7 @@ def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: 
     span_ms, how = window_span_ms(tally, window), (options.percentiles, options.with_transactions)
     for counted in (options.counted, *(one.counted for one in options.loads)):
         if counted is not None:
-            _count_over(counted, span_ms, tally.span_ms())
+            _count_over(counted, span_ms, tally.span_ms((LOAD,)))
     groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how, run)
     whole = load_of(groups)
     if options.counted is None:
@@ -238,18 +238,18 @@ def _evidence(
         origin_s=origin_s,
         row_count=tally.row_count,
         whole=groups.whole.total if groups.whole else None,
-        seconds=tuple(seconds),
+        seconds=seconds,
         cut=tally.cut,
         untimed=tally.untimed,
         closed=tally.closed,
         labels=groups.load.counted if groups.load else (),
+        sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 
 
 def gaps_of(tally: SampleTally, silences: Silences | None = None) -> tuple[Gap, ...]:
     """Return the gaps of a run, without those that the users' `silences` explain as pauses of the plan."""
-    origin_s, seconds = origin_of(tally), _seconds_of(tally)
-    gaps = find_gaps(seconds) if seconds else ()
+    origin_s, gaps = origin_of(tally), find_gaps(_seconds_of(tally))
     if silences is None or origin_s is None:
         return gaps
 
@@ -272,7 +272,7 @@ def _thirds(tally: SampleTally, window: Window) -> Thirds | None:
         return None
     begins = (origin_s + window.from_s, origin_s + window.to_s - length_s)
     first, last = (tally.second_series.by_second(begin_s, begin_s + length_s - 1) for begin_s in begins)
-    rates = (sum(second.sample_count for second in third) / length_s for third in (first, last))
+    rates = (total(third).sample_count / length_s for third in (first, last))
     return Thirds(length_s, average_ms(first), average_ms(last), *rates)
 
 
@@ -297,7 +297,8 @@ def _count_over(counted: SampleTally, window_ms: IntervalMs | None, run_ms: Inte
     """Set the span of every label of the window to the window, so that its rates are samples ÷ the window's length.
 
     The span from first start to last end is longer when samples began long before the window, and shorter when no
-    sample ended for a while before the window's end.
+    sample ended for a while before the window's end. Where the load began within the window, after once-per-user
+    steps, its rates count from then on, as those of the whole run do.
     """
     if window_ms and run_ms:
         for counts in (counts for by_source in counted.labels.values() for counts in by_source.values()):

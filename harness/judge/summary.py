@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from harness.base.units import ms_text
+from harness.base.units import average_text
 from harness.judge.account.line import AccountLine
 from harness.judge.jobs import JobRun
 from harness.judge.loads import LoadFigures
@@ -107,7 +107,7 @@ class Thirds:
         """One line for people."""
         parts = ((self.first_ms, self.first_per_s), (self.last_ms, self.last_per_s))
         first, last = (
-            f"{'no sample' if average_ms is None else f'{ms_text(average_ms)} ms'}, {rate_per_s:.1f} req/s"
+            f"{'no sample' if average_ms is None else f'{average_text(average_ms)} ms'}, {rate_per_s:.1f} req/s"
             for average_ms, rate_per_s in parts
         )
         return f"First third of the window: {first}; last third: {last}."

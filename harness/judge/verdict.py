@@ -43,6 +43,11 @@ class Verdict:
     goals: tuple[GoalResult, ...] = ()
 
     @property
+    def is_valid(self) -> bool:
+        """Whether nothing speaks against the numbers."""
+        return self.state == VALID
+
+    @property
     def exit_code(self) -> int:
         """The exit code of this verdict."""
         return self.exit_code_if(sure=False)

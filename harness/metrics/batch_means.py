@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from harness.metrics.batches import Batches
 from harness.metrics.distributions import student_t_below, student_t_quantile
@@ -82,9 +83,27 @@ def change(baseline: Estimate, contender: Estimate) -> Shift:
     return _welch(contender.value - baseline.value, baseline, contender)
 
 
-def log_change(baseline: Estimate, contender: Estimate) -> Shift:
-    """Return the change of a figure above 0 by Welch's test, as a difference of logarithms."""
+class Between(NamedTuple):
+    """How much runs scatter: standard deviation of logarithms, its degrees of freedom, and with the noise within?"""
+
+    deviation: float
+    freedom: float
+    is_whole: bool
+
+
+def log_change(baseline: Estimate, contender: Estimate, between: Between | None = None) -> Shift:
+    """Return the change of a figure above 0 by Welch's test, as a difference of logarithms.
+
+    `between` is the scatter of runs, which is added to the noise within them, unless it contains that.
+    """
     sides = [replace(side, error=side.error / side.value) for side in (baseline, contender)]
+    if between:
+        own = math.sqrt(2) * between.deviation
+        runs = Estimate(0.0, own, between.freedom, 0)
+        if not between.is_whole:
+            sides.append(runs)
+        elif own**2 > sum(side.error**2 for side in sides):
+            sides = [runs]
     return _welch(math.log(contender.value / baseline.value), *sides)
 
 
@@ -153,13 +172,13 @@ def _estimate(value: float, residuals: Sequence[float]) -> Estimate:
     return Estimate(value, math.sqrt(square_sum / (count - 1) / effective), effective - 1, count, correlation)
 
 
-def _welch(difference: float, baseline: Estimate, contender: Estimate) -> Shift:
-    """Return the result of Welch's t-test for a difference, from the errors and degrees of freedom of both sides."""
-    squares = [side.error**2 for side in (baseline, contender)]
+def _welch(difference: float, *parts: Estimate) -> Shift:
+    """Return the result of Welch's t-test for a difference, from the errors and degrees of freedom of its parts."""
+    squares = [part.error**2 for part in parts]
     error = math.sqrt(sum(squares))
     if error == 0:
         return Shift(difference, difference, difference, 0.0 if difference else 1.0, 0.0)
-    shares = (square**2 / side.freedom for square, side in zip(squares, (baseline, contender), strict=True))
+    shares = (square**2 / part.freedom for square, part in zip(squares, parts, strict=True))
     freedom = sum(squares) ** 2 / sum(shares)
     reach, power = (student_t_quantile(freedom, p) for p in ((1 + CONFIDENCE) / 2, POWER))
     p_value = 2 * student_t_below(freedom, -abs(difference) / error)

@@ -104,10 +104,15 @@ def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
         part_bytes,
         str(scope.with_timeline).lower(),
         scope.batch_count or 1,
-        ",".join(f"x{group.encode().hex()}" for group in scope.thread_groups) or "-",
+        _words(scope.thread_groups),
         _slice_bytes(file, scope, part_bytes),
+        _words(scope.cut_labels),
     )
     return " ".join(map(str, values))
+
+
+def _words(names: Sequence[str]) -> str:
+    return ",".join(f"x{name.encode().hex()}" for name in names) or "-"
 
 
 def _slice_bytes(file: CsvFile, scope: Scope, part_bytes: int) -> int:

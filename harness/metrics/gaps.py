@@ -25,6 +25,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.timeline import SecondFigures
 
 # Shorter gaps are garbage collections and the like: part of the measurement.
@@ -66,7 +67,7 @@ class Gap:
 
 def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
     """Return the gaps of a run. `seconds` has one entry per second since the first start of the load."""
-    filled = [second for second, figures in enumerate(seconds) if figures.sample_count]
+    filled = [spell.from_s for spell in spells_of(seconds) if spell.value.sample_count]
     empty = [later - earlier - 1 for earlier, later in pairwise(filled)]
     if len(empty) < _UNUSUAL_COUNT + 1 or not any(empty):
         return ()
@@ -77,7 +78,7 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
     from statistics import median  # imported late: few runs have gaps, and it loads slowly
 
     busy_ms = median(seconds[second].elapsed_sum_ms for second in filled) * len(filled) / regular_s
-    most_users = max((figures.active_users or 0 for figures in seconds), default=0)
+    most_users = max((spell.value.active_users or 0 for spell in spells_of(seconds)), default=0)
     # Stalls can be as usual as pauses are, but not what every request waits for.
     response_s = median(seconds[second].elapsed_sum_ms / seconds[second].sample_count for second in filled) / MS_PER_S
     gaps = []
@@ -91,7 +92,8 @@ def find_gaps(seconds: Sequence[SecondFigures]) -> tuple[Gap, ...]:
         by_chance_s = (math.log(max(1.0, rate_per_s * regular_s)) + _CHANCE_LOG) / local_per_s
         if length_s < max(_STALL_LEAST_S, by_chance_s):
             continue
-        empty_s, waited_s = after - before - 1, sum(figures.waiting_count for figures in seconds[before + 1 : after])
+        empty_s, between = after - before - 1, spells_of(seconds[before + 1 : after])
+        waited_s = sum(spell.length_s * spell.value.waiting_count for spell in between)
         loads = _Load(users, busy_ms * share / MS_PER_S, local_per_s).until(seconds[after].active_users)
         is_waited, *are_last = (waited_s >= _stall_least_s(load, empty_s) for load in loads)
         if not is_waited and any(are_last):
@@ -128,7 +130,9 @@ def _stall_least_s(load: _Load, length_s: int) -> float:
         return missing_s + _STALL_RATIO * (usual * length_s - missing_s)
     pausing = load.user_count - usual
     pauses_per_s = load.rate_per_s / pausing if pausing else 0.0
-    idle_s = sum(pausing * math.exp(-pauses_per_s * second) for second in range(length_s))
+    # The sum of pausing · exp(-v·t) over the seconds.
+    still = math.expm1(-pauses_per_s * length_s) / math.expm1(-pauses_per_s) if pauses_per_s else length_s
+    idle_s = pausing * still
     stall_s = load.user_count * length_s - idle_s
     tolerance_s = max(1.0, _IDLE_RATIO * load.user_count * length_s)
     if pausing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,7 +166,7 @@ class SortedSeconds:
         """The number of samples."""
         return len(self._packed)
 
-    def active_users(self) -> list[int | None]:
+    def active_users(self) -> Sequence[int | None]:
         """Return the active users of each second of `span_s`; None before any were seen."""
         span_s = self.span_s
         return self._counted.users.active_users(span_s.first_s, span_s.last_s) if span_s else []

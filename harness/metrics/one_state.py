@@ -19,6 +19,7 @@ from harness.base import units
 from harness.metrics.batches import Batches
 from harness.metrics.extremes import extremes
 from harness.metrics.interval import Interval
+from harness.metrics.load_seconds import each, spells_of, sum_of
 from harness.metrics.share_scan import share_ratio
 from harness.metrics.steadiness import WindowChange, find_change, find_level
 from harness.metrics.timeline import SecondFigures
@@ -38,24 +39,29 @@ _EIGHTHS_RATIO = 100
 _HANGING_RATIO = 0.05
 # The users of a closed load are the same in this share of the seconds.
 _CONSTANT_RATIO = 0.9
+# Series of more seconds (28 hours) are judged in cells of several.
+_CELLS_MOST = 50_000
+_DECIMALS_MORE = 2
 
 
 @dataclass(frozen=True)
 class WindowFigure:
     """A reported number as a ratio of two sums: `amounts` and `weights` have a value per cell, in order of time.
 
-    `text` formats the number. A share counts samples of a kind among all, and differs by `least` or more; a count is a
-    number of samples. The cells are batches where they are few and have many samples, else seconds.
+    `text` formats the number, with so many decimals more than it usually has. A share counts samples of a kind among
+    all, and differs by `least` or more; a count is a number of samples. The cells are batches where they are few and
+    have many samples, else `cell_s` long.
     """
 
     name: str
     amounts: Sequence[float]
     weights: Sequence[float]
-    text: Callable[[float], str]
+    text: Callable[[float, int], str]
     is_share: bool = False
     is_count: bool = False
     is_batches: bool = False
     least: float = SHARE_LEAST
+    cell_s: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -65,17 +71,17 @@ class StateChange:
     figure: WindowFigure
     change: WindowChange
 
-    def text(self, from_s: int = 0, cell_s: float = 1.0) -> str:
-        """Return the sentence for people; cells last `cell_s` seconds, the first one begins at `from_s`."""
+    def text(self, from_s: int = 0, cell_s: float | None = None) -> str:
+        """Return the sentence for people; cells last `cell_s` seconds (the figure's), the first begins at `from_s`."""
         return f"the {self.figure.name} depends on when you look: {self.when(from_s, cell_s)}"
 
-    def when(self, from_s: int = 0, cell_s: float = 1.0) -> str:
+    def when(self, from_s: int = 0, cell_s: float | None = None) -> str:
         """Return which values the number has, and when."""
-        change = self.change
-        before, after = map(self.figure.text, (change.before, change.after))
+        change, length_s = self.change, self.figure.cell_s if cell_s is None else cell_s
+        before, after = _apart(self.figure.text, change.before, change.after)
 
         def second(cell: int) -> int:
-            return round(from_s + cell * cell_s)
+            return round(from_s + cell * length_s)
 
         if change.parts:
             first, last = (f"from {second(part.from_s)} to {second(part.to_s)} s" for part in change.parts)
@@ -91,14 +97,15 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Sta
     With `is_open` requests do not wait for answers.
     """
     is_free = is_open or not _are_users_constant(seconds)
-    average, *_ = figures = figures_of(seconds)
-    memory_s = _mean_s(average)
-    found = (find_difference(figure, is_open=is_free, memory_s=memory_s) for figure in figures)
+    average, *_ = figures = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    memory = _memory(average)
+    found = (find_difference(figure, is_open=is_free, memory_s=memory) for figure in figures)
     return next((one for one in found if one), None)
 
 
-def _mean_s(average: WindowFigure) -> float:
-    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S
+def _memory(average: WindowFigure) -> float:
+    """Return for how many cells requests that wait for each other resemble each other: a response time."""
+    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S / average.cell_s
 
 
 def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
@@ -137,15 +144,15 @@ def _has_other_eighths(numbers: Sequence[float]) -> bool:
 
 
 def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
-    waiting, quarter = [one.waiting_count for one in seconds], len(seconds) // 4
+    waiting, quarter = each(seconds, lambda second: second.waiting_count), len(seconds) // 4
     first, last = waiting[:quarter], waiting[-quarter:]
-    if min(last) < max(first) + max(1, _HANGING_RATIO * max(first)):
+    most = max(spell.value for spell in spells_of(first))
+    if min(spell.value for spell in spells_of(last)) < most + max(1, _HANGING_RATIO * most):
         return None
-    figure = WindowFigure(
-        "number of requests without an answer", [float(one) for one in waiting], [1.0] * len(waiting), _number_text
-    )
+    figure = WindowFigure("number of requests without an answer", waiting, (), _number_text)
     parts = Interval(0, quarter), Interval(len(waiting) - quarter, len(waiting))
-    return StateChange(figure, WindowChange(parts[0].from_s, fmean(first), fmean(last), parts=parts))
+    before, after = (sum_of(part) / quarter for part in (first, last))
+    return StateChange(figure, WindowChange(0, before, after, parts=parts))
 
 
 def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
@@ -180,19 +187,25 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
 
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
-    average, is_free = figures_of(seconds)[0], is_open or not _are_users_constant(seconds)
-    return find_difference(average, is_open=is_free, memory_s=_mean_s(average))
+    average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    is_free = is_open or not _are_users_constant(seconds)
+    return find_difference(average, is_open=is_free, memory_s=_memory(average))
 
 
-def figures_of(seconds: Sequence[SecondFigures]) -> tuple[WindowFigure, ...]:
-    """Return average, errors and throughput of a series of seconds."""
-    counts = [float(one.sample_count) for one in seconds]
+def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:
+    """Return average, errors and throughput of a series of seconds, in cells of so many; a last part of one is left."""
+    count = len(seconds) // cell_s
+    counts, sums_ms, errors = ([0.0] * count for _ in range(3))
+    for from_s, _, second in spells_of(seconds[: count * cell_s]):
+        if second.sample_count:
+            cell = from_s // cell_s
+            counts[cell] += second.sample_count
+            sums_ms[cell] += second.elapsed_sum_ms
+            errors[cell] += second.error_count
     return (
-        WindowFigure("average", [float(one.elapsed_sum_ms) for one in seconds], counts, _ms_text),
-        WindowFigure(
-            "share of errors", [float(one.error_count) for one in seconds], counts, _share_text, is_share=True
-        ),
-        WindowFigure("throughput", counts, [1.0] * len(counts), "{:.1f}/s".format, is_count=True),
+        WindowFigure("average", sums_ms, counts, _ms_text, cell_s=cell_s),
+        WindowFigure("share of errors", errors, counts, _share_text, is_share=True, cell_s=cell_s),
+        WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )
 
 
@@ -229,21 +242,34 @@ def _share_difference(figure: WindowFigure) -> StateChange | None:
 
 def _are_users_constant(seconds: Sequence[SecondFigures]) -> bool:
     """Return whether nearly all seconds have the same number of active users."""
-    users = [second.active_users for second in seconds if second.active_users is not None]
-    return bool(users) and max(Counter(users).values()) >= _CONSTANT_RATIO * len(users)
+    lasted = Counter[int]()
+    for spell in spells_of(seconds):
+        if (users := spell.value.active_users) is not None:
+            lasted[users] += spell.length_s
+    return bool(lasted) and max(lasted.values()) >= _CONSTANT_RATIO * lasted.total()
 
 
-def _ms_text(value_ms: float) -> str:
-    return f"{value_ms:.0f} ms"
+def _apart(text: Callable[[float, int], str], *values: float) -> tuple[str, ...]:
+    """Return values as text, with as many decimals as they need to differ."""
+    texts = [tuple(text(value, more) for value in values) for more in range(_DECIMALS_MORE + 1)]
+    return next((some for some in texts if len(set(some)) == len(values)), texts[0])
 
 
-def _share_text(share: float) -> str:
-    return f"{units.percent_text(share, 1)} %"
+def _ms_text(value_ms: float, more: int) -> str:
+    return f"{value_ms:.{more}f} ms"
 
 
-def _bytes_text(size_bytes: float) -> str:
-    return f"{size_bytes:,.0f} bytes"
+def _rate_text(rate_per_s: float, more: int) -> str:
+    return f"{rate_per_s:.{1 + more}f}/s"
 
 
-def _number_text(value: float) -> str:
-    return f"{value:.0f} requests"
+def _share_text(share: float, more: int) -> str:
+    return f"{units.percent_text(share, 1 + more)} %"
+
+
+def _bytes_text(size_bytes: float, more: int) -> str:
+    return f"{size_bytes:,.{more}f} bytes"
+
+
+def _number_text(value: float, more: int) -> str:
+    return f"{value:.{more}f} requests"

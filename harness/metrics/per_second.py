@@ -68,6 +68,17 @@ class _PerSecond(Mapping[int, _Value]):
     def __bool__(self) -> bool:
         return bool(self._pages)
 
+    def within(self, first_s: int, last_s: int) -> Iterator[int]:
+        """Yield the seconds that are there from the first to the last, both included, in order."""
+        for number in sorted(self._pages):
+            if first_s >> _BITS <= number <= last_s >> _BITS:
+                yield from (second for second in self._seconds_of(number) if first_s <= second <= last_s)
+
+    @property
+    def room_s(self) -> int:
+        """How many seconds there may be at most: those of the arrays."""
+        return _PAGE_S * len(self._pages)
+
     @property
     def span_s(self) -> SecondSpan | None:
         """The first and the last second; None without any."""

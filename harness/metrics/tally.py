@@ -98,7 +98,8 @@ class Scope:
     window. `with_timeline` is False when nobody needs the timeline: then times per interval are not counted. The
     samples of each of the `thread_groups` are also counted apart. With `then_window`, a window of the same files is
     counted next. JMeter closes what an open load waits for when it ends: such failures from `closes_ms` on (ms since
-    1970) are not the system's; None for no such load.
+    1970) are not the system's; None for no such load. `cut_labels` are those of transactions that are known to have
+    been cut by the end of their user; others are recognised by a whole one of the same label.
     """
 
     once_labels: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ class Scope:
     thread_groups: tuple[str, ...] = ()
     then_window: bool = False
     closes_ms: int | None = None
+    cut_labels: tuple[str, ...] = ()
 
     def tally(self) -> SampleTally:
         """Return an empty tally."""
@@ -129,7 +131,7 @@ class SampleTally:
         own = replace(scope, batch_count=0, with_timeline=False, thread_groups=())
         self.by_thread_group = {group: SampleTally(own) for group in scope.thread_groups}
         self.dropped = Dropped()
-        self.transaction_labels: set[str] = set()
+        self.transaction_labels = set(scope.cut_labels)
         # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
         self.cut, self.untimed = Counter[str](), Counter[str]()
         # Requests that JMeter closed at the end of the load, by label; also in no table.

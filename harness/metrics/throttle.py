@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from harness.metrics.interval import Interval
+from harness.metrics.load_seconds import each, sum_of
 from harness.metrics.rate_steps import Fall, RateLevels, is_sudden
-from harness.metrics.timeline import SecondFigures
+from harness.metrics.timeline import SecondFigures, total
 
 _BINS_MOST = 150
 _BINS_LEAST = 20
@@ -109,7 +110,7 @@ def find_throttle(
     Without `users_are_driven` (an open load) the number of users is not looked at.
     """
     from_s, to_s = full_load_s.from_s, full_load_s.to_s
-    counts = [second.sample_count for second in seconds[from_s:to_s]]
+    counts = each(seconds[from_s:to_s], lambda second: second.sample_count)
     if (width_s := _bin_width_s(counts)) is None:
         return None
     rates = _rates(counts, len(counts) % width_s, len(counts), width_s)
@@ -142,14 +143,16 @@ def find_throttle(
 
 def _bin_width_s(counts: Sequence[int]) -> int | None:
     """Return the width of the bins in seconds; None with too few seconds or samples."""
-    width_s = math.ceil(len(counts) / min(_BINS_MOST, max(_BINS_LEAST, sum(counts) // _SAMPLES_PER_BIN)))
-    is_enough = len(counts) >= _BINS_LEAST and sum(counts) >= _SAMPLES_PER_BIN_LEAST * len(counts) / width_s
+    count = sum_of(counts)
+    width_s = math.ceil(len(counts) / min(_BINS_MOST, max(_BINS_LEAST, count // _SAMPLES_PER_BIN)))
+    is_enough = len(counts) >= _BINS_LEAST and count >= _SAMPLES_PER_BIN_LEAST * len(counts) / width_s
     return width_s if is_enough else None
 
 
 def _rates(counts: Sequence[int], begin_s: int, end_s: int, width_s: int) -> list[float]:
     """Return the samples per second of the complete bins from `begin_s` on."""
-    return [sum(counts[start : start + width_s]) / width_s for start in range(begin_s, end_s - width_s + 1, width_s)]
+    starts = range(begin_s, end_s - width_s + 1, width_s)
+    return [sum_of(counts[start : start + width_s]) / width_s for start in starts]
 
 
 def _greatest_fall(rates: Sequence[float], width_s: int) -> Fall | None:
@@ -305,11 +308,10 @@ def _steady_users(sides: Sequence[Sequence[SecondFigures]]) -> int | None:
 
 
 def _side(seconds: Sequence[SecondFigures]) -> _Side:
-    sample_count = sum(second.sample_count for second in seconds)
-    error_count = sum(second.error_count for second in seconds)
-    elapsed_sum_ms = sum(second.elapsed_sum_ms for second in seconds)
-    samples = max(1, sample_count)
-    return _Side(sample_count, error_count / samples, sample_count / max(1, len(seconds)), elapsed_sum_ms / samples)
+    sums = total(seconds)
+    samples = max(1, sums.sample_count)
+    per_s = sums.sample_count / max(1, len(seconds))
+    return _Side(sums.sample_count, sums.error_count / samples, per_s, sums.elapsed_sum_ms / samples)
 
 
 def _is_throttled(before: _Side, after: _Side) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
@@ -12,12 +12,15 @@ from harness.base.units import MS_PER_S
 from harness.metrics.heat_map import HeatMap
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import SecondSpan
+from harness.metrics.load_seconds import LoadSeconds, spells_of
 from harness.metrics.metric import AVERAGE, TIME_KEYS, elapsed_metrics
-from harness.metrics.per_second import SecondCounts, SecondUsers
+from harness.metrics.per_second import Counts, SecondCounts, SecondUsers
 
 # A chart has at most this many points. Longer runs, and runs with too many distinct times, have wider buckets.
 _BUCKETS_MAX = 600
 _PAIRS_MAX = 500_000
+# A series is stored as spells where it is so many times as long as its seconds with samples.
+_SPARSE_ONE_IN = 8
 # Series are averaged over so many seconds before a window is chosen.
 BATCH_S = 5
 # A longer span comes from a clock that was set: a chart of it would show nothing.
@@ -54,6 +57,16 @@ class SecondFigures(NamedTuple):
     active_users: int | None
     error_count: int = 0
     waiting_count: int = 0
+
+
+def total(seconds: Sequence[SecondFigures]) -> Counts:
+    """Return the sums of some seconds."""
+    filled = [spell.value for spell in spells_of(seconds) if spell.value.sample_count]
+    return Counts(
+        sum(one.sample_count for one in filled),
+        sum(one.error_count for one in filled),
+        sum(one.elapsed_sum_ms for one in filled),
+    )
 
 
 @dataclass
@@ -181,11 +194,18 @@ class SecondSeries:
             ended += count * inside_ms / MS_PER_S
         return round(ended)
 
-    def active_users(self, first_s: int, last_s: int) -> list[int | None]:
+    def _is_sparse(self, length_s: int) -> bool:
+        """Return whether so few of an interval's seconds have samples that spells of them are shorter."""
+        room_s = max(self.seconds.room_s, *(users.room_s for users in self.users.values()), 0)
+        return length_s > _SPARSE_ONE_IN * room_s
+
+    def active_users(self, first_s: int, last_s: int) -> Sequence[int | None]:
         """Return the active users of each second: the last known number of each load generator, added up.
 
         A load generator counts from its first to its last sample; a second before any user is seen has None.
         """
+        if self._is_sparse(last_s - first_s + 1):
+            return self._user_spells(first_s, last_s)
         total: list[int | None] = [None] * (last_s - first_s + 1)
         for by_second in self.users.values():
             if (span_s := by_second.span_s) is None:
@@ -196,14 +216,50 @@ class SecondSeries:
                 total[index] = (total[index] or 0) + users
         return total
 
-    def by_second(self, first_s: int, last_s: int) -> list[SecondFigures]:
+    def _user_spells(self, first_s: int, last_s: int) -> LoadSeconds[int | None]:
+        # By how many users, and load generators that are there, a second has more than the one before it.
+        users_more, sources_more = Counter[int](), Counter[int]()
+        for by_second in self.users.values():
+            if (span_s := by_second.span_s) is None or span_s.last_s < first_s or span_s.first_s > last_s:
+                continue
+            users = 0
+            for second in by_second.within(first_s, last_s):
+                users_more[second] += by_second[second] - users
+                users = by_second[second]
+            users_more[span_s.last_s + 1] -= users
+            sources_more[max(first_s, span_s.first_s)] += 1
+            sources_more[span_s.last_s + 1] -= 1
+        begins = sorted({first_s, *(one for one in (*users_more, *sources_more) if one <= last_s)})
+        all_users, sources = (list(accumulate(map(more.__getitem__, begins))) for more in (users_more, sources_more))
+        values = [users if count else None for users, count in zip(all_users, sources, strict=True)]
+        return LoadSeconds([second - first_s for second in begins], values, last_s - first_s + 1)
+
+    def by_second(self, first_s: int, last_s: int) -> Sequence[SecondFigures]:
         """Return the metrics of each second from the first to the last, both included."""
-        counts, users = self.seconds.between(first_s, last_s), self.active_users(first_s, last_s)
+        users = self.active_users(first_s, last_s)
         before = sum(change for second, change in self.waits.items() if second < first_s)
+        if isinstance(users, LoadSeconds):
+            return self._spells(users, first_s, last_s, before)
+        counts = self.seconds.between(first_s, last_s)
         changes = (self.waits[second] for second in range(first_s, last_s + 1))
         waiting = list(accumulate(changes, initial=before))[1:]
         columns = (counts.sample_counts, counts.elapsed_sums_ms, users, counts.error_counts, waiting)
         return [SecondFigures(*second) for second in zip(*columns, strict=True)]
+
+    def _spells(
+        self, users: LoadSeconds[int | None], first_s: int, last_s: int, waiting: int
+    ) -> LoadSeconds[SecondFigures]:
+        """Return the metrics of each second where few have samples; `waiting` samples last into the first one."""
+        filled = {second: self.seconds[second] for second in self.seconds.within(first_s, last_s)}
+        begins = {first_s, *filled, *(second + 1 for second in filled), *self.waits}
+        begins |= {first_s + spell.from_s for spell in users.spells()}
+        values, nothing = [], Counts(0, 0, 0)
+        rising = sorted(second for second in begins if first_s <= second <= last_s)
+        for second in rising:
+            waiting += self.waits.get(second, 0)
+            count, error_count, elapsed_sum_ms = filled.get(second, nothing)
+            values.append(SecondFigures(count, elapsed_sum_ms, users[second - first_s], error_count, waiting))
+        return LoadSeconds([second - first_s for second in rising], values, last_s - first_s + 1)
 
     def timeline(self) -> Timeline | None:
         """Return the timeline; None when `span_s` is None."""
@@ -211,7 +267,7 @@ class SecondSeries:
             return None
         self._settle()
         first, last = span.first_s // self.bucket_s, span.last_s // self.bucket_s
-        users = self.active_users(first * self.bucket_s, last * self.bucket_s + self.bucket_s - 1)
+        users = self._most_users(first, last)
         buckets = [self.buckets.get(bucket, Histogram()) for bucket in range(first, last + 1)]
         bucket_counts = SecondCounts()  # their numbers instead of seconds
         for second, one in self.seconds.items():
@@ -231,9 +287,16 @@ class SecondSeries:
             sample_count=tuple(counts.sample_counts),
             error_count=tuple(counts.error_counts),
             times_ms=times_ms,
-            active_users=tuple(
-                max((value for value in users[index : index + self.bucket_s] if value is not None), default=None)
-                for index in range(0, len(users), self.bucket_s)
-            ),
+            active_users=tuple(users),
             heat_map=HeatMap.of(buckets, self.bucket_s),
         )
+
+    def _most_users(self, first: int, last: int) -> list[int | None]:
+        """Return the most active users in each bucket; None before any are seen."""
+        most: list[int | None] = [None] * (last - first + 1)
+        begin_s = first * self.bucket_s
+        for from_s, to_s, users in spells_of(self.active_users(begin_s, (last + 1) * self.bucket_s - 1)):
+            if users is not None:
+                for bucket in range(from_s // self.bucket_s, (to_s - 1) // self.bucket_s + 1):
+                    most[bucket] = max(users, most[bucket] or 0)
+        return most

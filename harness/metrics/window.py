@@ -22,7 +22,7 @@ Sources: K. P. White, "An effective truncation heuristic for bias reduction in s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,7 +30,8 @@ from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, parse_duration_s
 from harness.metrics.gaps import find_gaps
 from harness.metrics.interval import Interval
-from harness.metrics.timeline import BATCH_S, SecondFigures
+from harness.metrics.load_seconds import spells_of
+from harness.metrics.timeline import BATCH_S, SecondFigures, total
 
 ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCHES_NEEDED = 10
@@ -179,23 +180,21 @@ def describe(window: Window) -> str:
     return f"{measured}; excluded: {', '.join(cuts)}." if cuts else f"{measured}."
 
 
-def warm_up_batches(batch_means: Sequence[float | None]) -> int:
-    """Return how many leading batches MSER cuts: 0 to half of them.
+def warm_up_batches(batch_means: Mapping[int, float], batch_count: int) -> int:
+    """Return how many leading batches MSER cuts: 0 to half of them. `batch_means` has those with samples, by number.
 
     The cut minimises the sum of squared deviations of the remaining means ÷ (their number)²; ties give the shortest
-    cut. A batch without samples (None) has no information: it counts in the half, not in the sum.
+    cut. A batch without samples has no information: it counts in the half, not in the sum.
     """
     best_cut, best = 0, math.inf
     # Welford's running mean from the end: one pass, and exact for equal values.
-    count, mean, square_sum = 0, 0.0, 0.0
-    for cut in range(len(batch_means) - 1, -1, -1):
-        if (value := batch_means[cut]) is None:
-            continue
-        count += 1
+    mean, square_sum = 0.0, 0.0
+    for count, cut in enumerate(sorted(batch_means, reverse=True), 1):
+        value = batch_means[cut]
         deviation = value - mean
         mean += deviation / count
         square_sum += deviation * (value - mean)
-        if cut <= len(batch_means) // 2 and count >= _BATCHES_LEFT and square_sum / count**2 <= best:
+        if cut <= batch_count // 2 and count >= _BATCHES_LEFT and square_sum / count**2 <= best:
             best_cut, best = cut, square_sum / count**2
     return best_cut
 
@@ -206,18 +205,15 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     length_s = to_s - from_s
     if length_s < BATCH_S:
         return Window(STEADY, 0, run_s, run_s, run_s, is_steady=False, reason=_too_short(length_s))
-    means = [_average_ms(seconds[start : start + BATCH_S]) for start in range(from_s, to_s - BATCH_S + 1, BATCH_S)]
-    known_count = sum(mean is not None for mean in means)
+    means, count = _batch_means(seconds[from_s:to_s]), length_s // BATCH_S
     cut = 0
-    if len(means) < BATCHES_NEEDED:
+    if count < BATCHES_NEEDED:
         reason = _too_short(length_s)
-    elif known_count < BATCHES_NEEDED:
-        reason = (
-            f"{_SPARSE} {known_count} of {len(means)} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
-        )
+    elif len(means) < BATCHES_NEEDED:
+        reason = f"{_SPARSE} {len(means)} of {count} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
     else:
-        cut = warm_up_batches(means)
-        is_capped = all(mean is None for mean in means[cut + 1 : len(means) // 2 + 1])
+        cut = warm_up_batches(means, count)
+        is_capped = not any(cut < at <= count // 2 for at in means)
         full = Interval(from_s, to_s)
         # While queues fill, responses get slower: MSER-5 does not always cut that.
         cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
@@ -259,25 +255,36 @@ def _too_short(length_s: int) -> str:
     return f"{max(0, length_s)} s between ramp-up and tail are too short; it takes {STEADY_LEAST_S} s"
 
 
-def _average_ms(batch: Sequence[SecondFigures]) -> float | None:
-    """Return the average of the seconds' average response times; None where no sample ended."""
-    means = [second.elapsed_sum_ms / second.sample_count for second in batch if second.sample_count]
-    return _mean(means) if means else None
+def _averages_ms(seconds: Sequence[SecondFigures]) -> list[float]:
+    """Return the average response time of each second with samples."""
+    filled = (spell.value for spell in spells_of(seconds) if spell.value.sample_count)
+    return [second.elapsed_sum_ms / second.sample_count for second in filled]
 
 
-def _filling_batches(seconds: Sequence[SecondFigures], full: Interval, means: Sequence[float | None]) -> int:
+def _batch_means(seconds: Sequence[SecondFigures]) -> dict[int, float]:
+    """Return the averages of the seconds' average response times, by the numbers of the whole batches with samples."""
+    found: dict[int, list[float]] = {}
+    end_s = len(seconds) // BATCH_S * BATCH_S
+    for from_s, _, second in spells_of(seconds):
+        if second.sample_count and from_s < end_s:
+            found.setdefault(from_s // BATCH_S, []).append(second.elapsed_sum_ms / second.sample_count)
+    return {batch: _mean(means) for batch, means in found.items()}
+
+
+def _filling_batches(seconds: Sequence[SecondFigures], full: Interval, means: Mapping[int, float]) -> int:
     """Return in how many batches queues fill; 0 where the run is too short to exclude them, or starts slowly."""
     count = math.ceil(_filling_s(seconds[full.from_s : full.to_s]) / BATCH_S)
-    filling, rest = ([mean for mean in part if mean is not None] for part in (means[:count], means[count:]))
+    filling, rest = ([mean for at, mean in means.items() if (at < count) is is_first] for is_first in (True, False))
     is_faster = bool(filling and rest) and _mean(filling) < _mean(rest)
     return count if is_faster and len(rest) >= BATCHES_NEEDED else 0
 
 
 def _filling_s(seconds: Sequence[SecondFigures]) -> int:
     """Return for how long queues may fill after the load is full: for some response times."""
-    sample_count = sum(second.sample_count for second in seconds)
-    elapsed_ms = sum(second.elapsed_sum_ms for second in seconds)
-    return math.ceil(_FILLING_RESPONSES * elapsed_ms / sample_count / MS_PER_S) if sample_count else 0
+    sums = total(seconds)
+    return (
+        math.ceil(_FILLING_RESPONSES * sums.elapsed_sum_ms / sums.sample_count / MS_PER_S) if sums.sample_count else 0
+    )
 
 
 def _change(seconds: Sequence[SecondFigures], window: Interval, *, is_open: bool) -> str:
@@ -313,8 +320,8 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     if difference is None or difference.change.after <= difference.change.before:
         return ""
     change = difference.change
-    first = _average_ms(seconds[from_s : from_s + change.at_s])
-    is_slow_start = first is None or first > math.sqrt(change.before * change.after)
+    first = _averages_ms(seconds[from_s : from_s + round(change.at_s * difference.figure.cell_s)])
+    is_slow_start = not first or _mean(first) > math.sqrt(change.before * change.after)
     return "" if is_slow_start else f"the {difference.figure.name} was {difference.when(from_s)}"
 
 
@@ -335,28 +342,32 @@ def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | No
 
     Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
     """
-    users = {second: one.active_users for second, one in enumerate(seconds) if one.active_users is not None}
-    if (stable := _stable_users(list(users.values()))) is None:
+    spells = [spell for spell in spells_of(seconds) if spell.value.active_users is not None]
+    users = [(spell.value.active_users or 0, spell.length_s) for spell in spells]
+    if (stable := _stable_users(users)) is None:
         return None
     target = stable if target_users is None else min(stable, target_users)
-    full = [second for second, count in users.items() if count >= target]
+    full = [at for at, (count, _) in enumerate(users) if count >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
-    left_s = next((second for second in users if second > full[-1]), len(seconds))
-    return Interval(full[0] + 1, left_s - 1)
+    left_s = spells[full[-1] + 1].from_s if full[-1] + 1 < len(spells) else len(seconds)
+    return Interval(spells[full[0]].from_s + 1, left_s - 1)
 
 
-def _stable_users(seen: Sequence[int]) -> int | None:
-    """Return the greatest stable number of users in seconds with samples; None without one.
+def _stable_users(seen: Sequence[tuple[int, int]]) -> int | None:
+    """Return the greatest stable number of users; None without one. `seen` are users and for how many seconds.
 
     It lasts three seconds or more, and covers half of the seconds between its first and last. When users come and go,
     as with an open load, it is the usual number, not the peak.
     """
-    by_users: dict[int, list[int]] = {}
-    for index, users in enumerate(seen):
-        by_users.setdefault(users, []).append(index)
-    count, first, last = 0, len(seen), -1
-    for users, indexes in sorted(by_users.items(), reverse=True):
-        count, first, last = count + len(indexes), min(first, indexes[0]), max(last, indexes[-1])
+    lasted: dict[int, tuple[int, int, int]] = {}
+    total_s = 0
+    for users, length_s in seen:
+        seconds, first, _ = lasted.get(users, (0, total_s, 0))
+        total_s += length_s
+        lasted[users] = seconds + length_s, first, total_s - 1
+    count, first, last = 0, total_s, -1
+    for users, own in sorted(lasted.items(), reverse=True):
+        count, first, last = count + own[0], min(first, own[1]), max(last, own[2])
         if count >= _LEVEL_LEAST_S and 2 * count >= last - first + 1:
             return users
     return None
@@ -368,7 +379,12 @@ def _full_load_by_arrivals(seconds: Sequence[SecondFigures], ramp_s: float, dura
     if duration_s is not None:
         return Interval(from_s, max(from_s, min(len(seconds) - 1, math.floor(duration_s))))
     to_s = len(seconds) - 1
-    counts = sorted(figures.sample_count for figures in seconds[from_s:to_s])
-    while to_s > from_s and seconds[to_s - 1].sample_count < max(1, counts[len(counts) // 2] / 2):
-        to_s -= 1
+    spells = [(spell.length_s, spell.value.sample_count) for spell in spells_of(seconds[from_s:to_s])]
+    usual, before_s = 0, 0
+    for length_s, count in sorted(spells, key=lambda spell: spell[1]):
+        if before_s <= (to_s - from_s) // 2 < before_s + length_s:
+            usual = count
+        before_s += length_s
+    while spells and spells[-1][1] < max(1, usual / 2):
+        to_s -= spells.pop()[0]
     return Interval(from_s, to_s)

@@ -46,6 +46,8 @@ def _condition(part: str, where: str) -> GoalRule:
         raise UsageError(f"{where}: {part.strip()} is no condition", _EXAMPLE)
     label = match["quoted"] if match["quoted"] is not None else match["label"]
     metric = parse_metric(match["metric"].lower(), f"{where}:", all_metrics())
+    if not match["value"]:
+        raise UsageError(f"{where}: {match['metric']} has no limit", _EXAMPLE)
     limit = parse_limit(metric, match["value"], f"{where}: {metric_text(metric)}")
     return GoalRule(metric.key, label, **{"max" if match["sign"].startswith("<") else "min": limit})
 

@@ -51,6 +51,9 @@ _HARNESS = re.compile(
 # The headers that Java's client does not send to another origin.
 _KEPT_BY_JAVA = ("authorization", "cookie")
 _AUTO = "HTTPSampler.auto_redirects"
+# Names of that client, the property that makes it the default, and the classes that always use it.
+_JAVAS_CLIENT, _CLIENT = ("Java", "HTTPSampler"), "jmeter.httpsampler"
+_OF_JAVA = re.compile(r".*\.HTTPSampler|(.*\.)?AccessLogSampler")
 _WORD = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b(?:PGPASSWORD|KUBECONFIG|GNUPGHOME)\b")
 _READS_ENVIRONMENT = re.compile(r"(?i)env")
 
@@ -77,7 +80,7 @@ def guard_findings(
     for node in nodes:
         yield from _of_functions(node, values, plan.allow)
     yield from _of_variables(plan, nodes)
-    yield from _of_redirects(plan, nodes, values)
+    yield from _of_redirects(plan, nodes, values, properties.get(_CLIENT, ""))
 
 
 def _of_property(name: str, allow: Allowances) -> Iterator[Finding]:
@@ -134,19 +137,20 @@ def _of_variables(plan: Plan, nodes: Sequence[Node]) -> Iterator[Finding]:
                 yield Finding.at(node, Rule.CREDENTIAL, what, todo)
 
 
-def _of_redirects(plan: Plan, nodes: Sequence[Node], values: Values) -> Iterator[Finding]:
+def _of_redirects(plan: Plan, nodes: Sequence[Node], values: Values, default: str) -> Iterator[Finding]:
     """Yield a finding for each request whose client follows redirects itself and sends credentials to other origins.
 
-    That is Java's client with Redirect Automatically; of secret headers it keeps only two at their origin.
+    That is Java's client with Redirect Automatically; of secret headers it keeps only two at their origin. `default` is
+    the client of requests that name none.
     """
     headers = with_headers(plan.jmx_path.read_bytes(), plan.headers)
     names = [one for one in secret_header_names(headers, plan.secret_properties) if one.lower() not in _KEPT_BY_JAVA]
     if plan.allow.credentials_across or not names:
         return
-    for node in (one for one in nodes if re.search("HTTPSampler(Proxy|2)?$", one.kind)):
-        client, redirects = inherited(node, "implementation"), node.value(_AUTO)
-        is_java = bool(client) and values.known(client) in ("Java", None)
-        if is_java and redirects and values.known(redirects) in ("true", None):
+    for node in (one for one in nodes if re.search("(HTTPSampler(Proxy|2)?|AccessLogSampler)$", one.kind)):
+        client, redirects = inherited(node, "implementation") or default, node.value(_AUTO)
+        is_named = bool(client) and values.known(client) in (*_JAVAS_CLIENT, None)
+        if (is_named or _OF_JAVA.fullmatch(node.kind)) and redirects and values.known(redirects) in ("true", None):
             what = f"Java's client redirects automatically, and sends {', '.join(names)} to other hosts, too"
             todo = "tick Follow Redirects instead, or add credentials_across = true under [allow] in the plan's TOML"
             yield Finding.at(node, Rule.SENT_ON, what, todo, _AUTO)

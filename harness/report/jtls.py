@@ -78,8 +78,7 @@ def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -
 
 def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     """Return the tally of whole JTLs; UsageError without a sample, with `strict` also for dropped records."""
-    once_labels = counting.run.once_labels if counting.run else ()
-    scope = Scope(tuple(once_labels), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
+    scope = replace(_scope(counting), with_timeline=counting.with_timeline, then_window=counting.window != WHOLE)
     tally = read_tally(inputs, scope, counting.columns)
     name, dropped = _name_of(tally), tally.dropped
     if counting.strict and dropped.count:
@@ -97,6 +96,11 @@ def tally_of_jtls(inputs: Sequence[Input], counting: Counting) -> SampleTally:
     return tally
 
 
+def _scope(counting: Counting) -> Scope:
+    run = counting.run
+    return Scope(tuple(run.once_labels), cut_labels=run.cut_labels) if run else Scope()
+
+
 def _name_of(tally: SampleTally) -> str:
     return " + ".join(Path(name).name for name in tally.names.values())
 
@@ -106,7 +110,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
     tally = tally_of_jtls(inputs, counting)
     from harness.judge.summarise import SummaryOptions, summarise, window_of  # loaded while a large file is counted
 
-    window, scope = window_of(tally, counting.window, counting.run), Scope(tuple(once_labels))
+    window, scope = window_of(tally, counting.window, counting.run), _scope(counting)
     options = SummaryOptions(
         window=window,
         counted=counted_tally(inputs, tally, window, scope, counting.columns, counting.with_batches),

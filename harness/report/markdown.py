@@ -48,7 +48,18 @@ from harness.report.run_tables import growth_notes, growth_table, job_tables, sl
 from harness.report.selection import change_text
 from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
-from harness.report.tables import cell, group_table, in_comment, page_tables, parts_of, side_tables, table, title_of
+from harness.report.tables import (
+    RATES_OF_LABELS,
+    cell,
+    group_table,
+    in_comment,
+    page_tables,
+    parts_of,
+    rates_add_up,
+    side_tables,
+    table,
+    title_of,
+)
 from harness.report.template import filled
 from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 
@@ -56,9 +67,6 @@ from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 LOAD_PERCENTILES = percentiles(Table.REPORT)
 # Warnings about these parts are printed below them.
 _PRINTED_BELOW = (ReportPart.VERDICT, ReportPart.WINDOW)
-_RATES_OF_LABELS = (
-    "Each rate covers the time from the first start to the last end of its own row: they do not add up to TOTAL."
-)
 _COLUMN_PARTS = {COUNT.key: ReportPart.COUNT, MEDIAN.key: ReportPart.MEDIAN, ERROR_RATIO.key: ReportPart.ERRORS}
 
 
@@ -110,7 +118,8 @@ def _load_table(summary: RunSummary, load: Group, notes: Footnotes) -> str:
         replace(column, title=column.title + notes.mark(parts[column.key])) if column.key in parts else column
         for column in _columns(load, goal)
     ]
-    return page_tables(parts_of(load)[0], columns)
+    shown = page_tables(parts_of(load)[0], columns)
+    return shown if rates_add_up(load) else f"{shown}\n\n{RATES_OF_LABELS}"
 
 
 def _transaction_table(load: Group, goal: Goal | None) -> str:
@@ -124,7 +133,7 @@ def _other_tables(summary: RunSummary) -> list[tuple[str, str]]:
     if summary.whole:
         columns = _columns(summary.whole)
         titled_tables += [
-            (f"{title_of(part)}, the whole run", f"{page_tables(part, columns)}\n\n{_RATES_OF_LABELS}")
+            (f"{title_of(part)}, the whole run", f"{page_tables(part, columns)}\n\n{RATES_OF_LABELS}")
             for part in parts_of(summary.whole)
         ]
     others = (part for group in summary.groups if group.name != LOAD for part in parts_of(group))

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.base import units
+from harness.base.log import spelled
 from harness.base.plain_text import one_line
 from harness.judge.result import TONES, Result, Tone
 from harness.judge.summary import RunSummary
@@ -40,7 +41,7 @@ from harness.run.jmeter.interim import InterimFigures
 
 _STYLES = {FAILED: "bold red", SLOWEST: "bold yellow"}
 _WARNINGS_MOST, _GOALS_MOST = 2, 10
-_TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
+TONE_STYLES = {Tone.GOOD: "bold green", Tone.DOUBT: "bold yellow", Tone.BAD: "bold red", Tone.NONE: "bold"}
 _SHAPES = {tone: f"{shape} ".lstrip() for tone, shape in SHAPES.items()}
 _MET, _MISSED, _WARNING, _QUIET = "green", "bold red", "yellow", "dim"
 
@@ -62,7 +63,7 @@ def show(view: View, columns: Sequence[Column], heading: str = "") -> None:
         console.print(Text(note, style="dim"))
     account = account_line(view.summary.account)
     for text in (*view.remarks, *(warning.text for warning in view.summary.warnings), *filter(None, (account,))):
-        console.print(Text(one_line(text)))
+        console.print(Text(spelled(one_line(text))))
 
 
 def show_closing(console: Console, summary: RunSummary, report_path: str, compare_command: str = "") -> None:
@@ -90,7 +91,8 @@ def _print_lines(console: Console, lines: Iterable[ScreenLine]) -> None:
     """Print lines; they are wrapped between words in a terminal only: programs search the output line by line."""
     has_shapes = console.encoding.startswith("utf")
     for line in lines:
-        text = Text.assemble(*(part for part in line.parts if has_shapes or part[0] not in _SHAPES.values()))
+        parts = (part for part in line.parts if has_shapes or part[0] not in _SHAPES.values())
+        text = Text.assemble(*((spelled(part), style) for part, style in parts))
         if not (line.is_wrapped and console.is_terminal):
             console.print(text, soft_wrap=True)
             continue
@@ -223,7 +225,7 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[ScreenLine]:
     verdict = summary.verdict
     tone = Tone.BAD if verdict.goals_missed else result.tone
     rest = one_line(result.headline).removeprefix(result.verdict)
-    shape, name = (_SHAPES[tone], _TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
+    shape, name = (_SHAPES[tone], TONE_STYLES[tone]), (f"{summary.source}: ", "bold")
     yield ScreenLine((shape, name, (result.verdict, _verdict_style(result.verdict)), (rest, "")), 2)
     for reason in further_reasons(verdict, summary.warnings):
         yield ScreenLine(((f"  {one_line(reason)}", ""),), 2)
@@ -236,7 +238,7 @@ def _verdict(summary: RunSummary, result: Result) -> Iterator[ScreenLine]:
 
 
 def _verdict_style(verdict: str) -> str:
-    return _TONE_STYLES[TONES.get(verdict, Tone.NONE)]
+    return TONE_STYLES[TONES.get(verdict, Tone.NONE)]
 
 
 def _remarks(summary: RunSummary) -> Iterator[ScreenLine]:

@@ -14,7 +14,7 @@ from harness.base.plain_text import one_line
 from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
 from harness.metrics.window import ALL, describe
 from harness.report.columns import SortOrder
-from harness.report.tables import Rows, Shown
+from harness.report.tables import RATES_OF_LABELS, Rows, Shown, rates_add_up
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
@@ -106,6 +106,8 @@ class Selection:
             else:
                 what = f"TOTAL excludes the rows of {number}; it includes those of their samplers, if any."
                 remarks.append(f"{what} See --transactions.")
+        if self.pattern is None and self.only is None and not all(map(rates_add_up, summary.groups[:1])):
+            remarks.append(RATES_OF_LABELS)
         return remarks
 
 

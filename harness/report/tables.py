@@ -34,6 +34,12 @@ _CLASSIC_WIDTHS = {
     "": 31, "#count": 6, "average": 7, "median": 6, "90%": 3, "min": 4, "max": 5, "errors": 8, "bandwidth": 9,
 }  # fmt: skip
 
+# A reader who adds up the rates of a table finds a larger difference than rounding.
+_RATES_DIFFER_RATIO = 0.05
+RATES_OF_LABELS = (
+    "Each rate covers the time from the first start to the last end of its own row: they do not add up to TOTAL."
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -67,6 +73,14 @@ def parts_of(group: Rows) -> tuple[Rows, ...]:
     if not requests and group.total is None:
         return (apart,)
     return (Shown(group.name, requests, group.total, counts_transactions=False), apart)
+
+
+def rates_add_up(group: Group) -> bool:
+    """Return whether the rates of a group's rows add up to that of TOTAL; True without rates, and of few samples."""
+    rates, total = [label.rate_per_s for label in group.counted], group.total.rate_per_s
+    if not total or None in rates or group.total.sample_count < _SAMPLES_LEAST:
+        return True
+    return abs(sum(rate for rate in rates if rate) / total - 1) <= _RATES_DIFFER_RATIO
 
 
 def rows_of(group: Rows) -> tuple[LabelFigures, ...]:

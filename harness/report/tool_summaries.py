@@ -98,4 +98,11 @@ def _value(column: Column, row: LabelFigures) -> float | None:
 def summary_object(name: str, summary: ToolSummary) -> dict[str, Any]:
     """Return the numbers as plain data; `verdict` says why there is none."""
     rows = [{**vars(row), "error_ratio": row.error_ratio} for row in (*summary.rows, summary.total)]
-    return {"source": name, "tool": summary.tool, "verdict": NO_SAMPLES, "labels": rows[:-1], "total": rows[-1]}
+    return {
+        "source": name,
+        "tool": summary.tool,
+        "verdict": NO_SAMPLES,
+        "remarks": list(summary.hides),
+        "labels": rows[:-1],
+        "total": rows[-1],
+    }

@@ -24,7 +24,7 @@ from harness.base.install.before_setup import needs_set_up
 from harness.base.install.class_data import want_class_data
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
-from harness.base.log import Log
+from harness.base.log import Log, spelled
 from harness.base.paths import shown
 from harness.base.plain_text import without_control
 from harness.base.ports import check_port
@@ -68,7 +68,7 @@ class RunContext:
 
     def log(self, text: str) -> None:
         """Print a line."""
-        self.console.print(without_control(text), markup=False, highlight=False, soft_wrap=True)
+        self.console.print(without_control(spelled(text)), markup=False, highlight=False, soft_wrap=True)
 
 
 def ready_jmeter(request: Request, reports: Path) -> JMeterHome:

@@ -36,7 +36,9 @@ def count_run(directory: RunDirectory) -> CountedRun | None:
         return None
     jtls = jtls_of(directory, run)
     groups = tuple(load.thread_names for load in run.load.loads or ())
-    scope = Scope(run.once_labels, thread_groups=groups, then_window=True, closes_ms=closes_ms(run))
+    scope = Scope(
+        run.once_labels, thread_groups=groups, then_window=True, closes_ms=closes_ms(run), cut_labels=run.cut_labels
+    )
     has_parts = any(one.machine for one in run.generators)  # whether one has the rows of another, their launcher knows
     return CountedRun(run, jtls, scope, read_tally(_inputs(run, jtls), scope, may_be_alike=has_parts))
 

@@ -11,12 +11,16 @@ from typing import NamedTuple
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.paths import GLOB_CHARACTERS
+from harness.base.project import current_project
 from harness.base.s3_address import SCHEME
 from harness.run.kinds import RUN_NAME, full_names
+from harness.run.newest_files import newest_run
 
 _SUFFIXES = (".json", ".md")
 _NAMES_SHOWN = 10
 _CHOICE = re.compile(r"(.+\.md)([#:].+)")
+# -1 is the newest run, and shop/-2 the one before the newest of a plan.
+_NEWEST = re.compile(r"(?:(.+)/)?-(\d{1,6})")
 
 
 class ChosenTable(NamedTuple):
@@ -30,9 +34,9 @@ def find_paths(names: Iterable[str], reports_dir: Path) -> list[Path]:
     """Return the paths of the named results: a run's folder, even if only its report exists, or a file.
 
     A name is a path of a run's folder, of its .json or .md, or of a JTL or Markdown file, also with the choice of a
-    table (`split_choice`); or a run in `reports_dir`, such as killbill-stripe/run-07_1, or run-07_1 when only one plan
-    has it; or a pattern of either. The id at the end of a name may be left out (`full_path`). Raise UsageError when a
-    name matches nothing, or runs of several plans.
+    table (`split_choice`); or a run in `reports_dir`, such as killbill-stripe/run-07_1, or run-07_1 when only one plan,
+    or the project's, has it; or -1 for the newest run, -2 for the one before; or a pattern. The id at the end of a name
+    may be left out (`full_path`). Raise UsageError when a name matches nothing, or runs of several plans.
     """
     return [path for name in names for path in _paths_named(name, reports_dir)]
 
@@ -112,6 +116,8 @@ def _paths_named(name: str, reports_dir: Path) -> list[Path]:
     path = full_path(Path(name))
     if is_there(path):
         return [_run_or_file(path)]
+    if newest := _NEWEST.fullmatch(name):
+        return [newest_run(reports_dir, int(newest[2]), newest[1] or "", current_project().plan)]
     # make and reports print paths relative to the reports folder or to its parent.
     bases = [reports_dir, reports_dir.parent]
     if GLOB_CHARACTERS & set(name):
@@ -148,6 +154,8 @@ def _of_one_plan(paths: Sequence[Path], name: str, reports_dir: Path) -> list[Pa
     plans = sorted({path.parent.name for path in paths})
     if not plans:
         raise _unknown(name, reports_dir)
+    if len(plans) > 1 and (own := current_project().plan) in plans:
+        return [path for path in paths if path.parent.name == own]
     if len(plans) > 1:
         raise UsageError(
             f"{name}: {len(plans)} plans have it",

@@ -25,6 +25,7 @@ from harness.plan.jmx.data_files import data_files
 from harness.plan.jmx.environment import environment_option, with_properties_for
 from harness.plan.jmx.headers import secret_header_names, with_headers
 from harness.plan.jmx.job_threads import with_jobs
+from harness.plan.jmx.steps import PlanStep, plan_steps
 from harness.plan.jmx.trace import trace_columns, with_traceparent
 from harness.plan.job import Job
 from harness.plan.load.groups import SeveralLoads
@@ -228,7 +229,15 @@ def _record(
         is_soak=spec.is_soak,
         users_most=_users_most(spec),
         jobs=tuple(job.record for job in _jobs(spec)),
+        steps=_steps(spec, command.properties),
     ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
+
+
+def _steps(spec: RunSpec, properties: Mapping[str, str]) -> tuple[PlanStep, ...]:
+    """Return the steps of the plan's load, without those whose labels have a secret."""
+    driven = spec.load.driven if isinstance(spec.load, SeveralLoads) else ()
+    steps = plan_steps(spec.plan.jmx_path, properties, [load.thread_group for load in driven])
+    return tuple(step for step in steps if masked(step.label, spec.hidden) == step.label)
 
 
 def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str, str]:

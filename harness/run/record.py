@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.plan.goal import Goal
+from harness.plan.jmx.steps import PlanStep
 from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
 from harness.run.group_counts import GroupCounts
@@ -158,7 +159,8 @@ class RunRecord:
     `packed_samples` is None when samples.jtl was not packed while the run lasted.
     `deaths` are threads that an Error or an exception ended. `rows` is what JMeter wrote; None when that is not known,
     as of older runs. `groups` are what the users of each thread group did; empty when that is not known, as of older
-    runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name.
+    runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name. `steps` are those of the plan's load; empty when
+    they are not known, as of older runs.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
     none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
     load ran at the same time on the machine.
@@ -223,6 +225,7 @@ class RunRecord:
     rows: RowsRecord | None = None
     groups: tuple[GroupCounts, ...] = ()
     heap_dumps: Mapping[str, int] = field(default_factory=dict)
+    steps: tuple[PlanStep, ...] = ()
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 
@@ -244,6 +247,11 @@ class RunRecord:
     def id(self) -> str:
         """Plan and run, such as killbill-stripe/run-07_1."""
         return f"{self.plan}/{self.name}"
+
+    @property
+    def cut_labels(self) -> tuple[str, ...]:
+        """The labels of parent transactions that the end of their user cut, as the agent counted them."""
+        return tuple(dict.fromkeys(one.label for group in self.groups for one in group.cut))
 
     @property
     def is_merged(self) -> bool:

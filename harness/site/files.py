@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from glob import escape
 from importlib import resources
 from pathlib import Path
@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from harness.base import units
 from harness.base.errors import HarnessError, UsageError
+from harness.base.kept import stamps
 from harness.base.log import Log
 from harness.base.paths import shown
 from harness.base.records import read_record, to_plain
@@ -35,9 +36,10 @@ from harness.report.results import stated_result
 from harness.report.run_result import RunResult
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body
-from harness.site.pages import ASSETS, Neighbours, Page, Site, data_path, run_data
+from harness.site.kept_pages import KeptPages
+from harness.site.pages import ASSETS, Neighbours, Page, Site, page_path, run_data
 from harness.site.single import LIMIT_BYTES, embedded, single_page, smaller
-from harness.site.trend import trends
+from harness.site.trend import WholeOf, trends
 from harness.system.profile_files import FLAME_GRAPHS
 
 # Marks a folder as a site, which a newer site may replace.
@@ -71,9 +73,11 @@ def write_site(
         draft.mkdir(parents=True)
         (draft / _MARK).touch()
         _write_assets(draft, charts)
-        _write_pages(catalogue, reports_dir, draft, thresholds_of)
+        pages = KeptPages(reports_dir, output, draft)
+        _write_pages(catalogue, pages, thresholds_of)
         shutil.rmtree(output, ignore_errors=True)
         draft.rename(output)
+        pages.write()
     except OSError as error:
         raise UsageError(f"{output}: cannot be written ({error.strerror})", "free space, or name another") from None
     finally:
@@ -81,9 +85,8 @@ def write_site(
     return catalogue
 
 
-def _write_pages(
-    catalogue: Catalogue, reports_dir: Path, target: Path, thresholds_of: Callable[[str], Thresholds]
-) -> None:
+def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable[[str], Thresholds]) -> None:
+    reports_dir = pages.reports_dir
     images = frozenset(
         path.relative_to(reports_dir).as_posix()
         for suffix in _IMAGE_SUFFIXES
@@ -93,45 +96,60 @@ def _write_pages(
         path.relative_to(reports_dir).as_posix() for path in reports_dir.glob(f"*/*/{FLAME_GRAPHS}")
     )
     site = Site(catalogue, images, flame_graphs)
-    found = trends(catalogue.entries, thresholds_of, partial(_whole_result, reports_dir=reports_dir))
-    _write(site.index(summary_notes(reports_dir), found), reports_dir, target)
-    _write(site.compare(), reports_dir, target)
+    read = lru_cache(RUNS_BEFORE + 1)(partial(_read_whole, reports_dir))
+
+    def whole_of(entry: Entry) -> RunResult | None:
+        return read(entry.plan, entry.name) if entry.result else None
+
+    found = trends(catalogue.entries, thresholds_of, whole_of)
+    pages.add(site.index(summary_notes(reports_dir), found))
+    pages.add(site.compare())
     for document in catalogue.documents:
-        markdown = (reports_dir / document.path).read_text(encoding="utf-8", errors="replace")
-        _write(site.document(document, markdown), reports_dir, target)
+        path = reports_dir / document.path
+        identity = page_path(f"{document.folder}/{document.name}")
+        made_of = [stamps([path]), to_plain(document)]
+        if not pages.reuse(identity, made_of, site):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            pages.add(site.document(document, text), made_of=made_of)
     for plan in {entry.plan for entry in catalogue.entries}:
-        runs = runs_of(catalogue.entries, plan)
-        names = ["", *(entry.id for entry in runs), ""]
-        baseline = ""
-        thresholds = thresholds_of(plan)
-        before: deque[tuple[str, RunResult]] = deque(maxlen=RUNS_BEFORE)
-        for index, entry in enumerate(runs):
-            result = _whole_result(entry, reports_dir)
-            against = _against(before, result, thresholds) if result else {}
-            _write_run(site, entry, Neighbours(names[index], names[index + 2], baseline), against, reports_dir, target)
-            baseline = entry.id if entry.result else baseline
-            if result:
-                before.append((entry.id, result))
+        _write_runs(site, runs_of(catalogue.entries, plan), pages, thresholds_of(plan), whole_of)
 
 
-def _whole_result(entry: Entry, reports_dir: Path) -> RunResult | None:
+def _write_runs(site: Site, runs: Sequence[Entry], pages: KeptPages, thresholds: Thresholds, whole_of: WholeOf) -> None:
+    """Write the pages and the data of the runs of a plan, oldest first."""
+    names = ["", *(entry.id for entry in runs), ""]
+    before: deque[Entry] = deque(maxlen=RUNS_BEFORE)
+    for index, entry in enumerate(runs):
+        neighbours = Neighbours(names[index], names[index + 2], before[-1].id if before else "")
+        stamp_of = {one.id: pages.stamp_of(one) for one in (entry, *before)}
+        made_of = [stamp_of, neighbours, to_plain(thresholds)] if all(stamp_of.values()) else None
+        if not pages.reuse(page_path(entry.id), made_of, site):
+            against = _against(before, entry, thresholds, whole_of)
+            pages.add(*_run_page(site, entry, neighbours, against, pages.reports_dir), made_of)
+        if entry.result:
+            before.append(entry)
+
+
+def _read_whole(reports_dir: Path, plan: str, name: str) -> RunResult | None:
     """Return a run's result for a comparison; None without one."""
-    if entry.result is None:
-        return None
     try:
-        return read_result(reports_dir / entry.plan / entry.name)
+        return read_result(reports_dir / plan / name)
     except (HarnessError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None  # an older JSON has statistics for a list only
 
 
 def _against(
-    before: Iterable[tuple[str, RunResult]], result: RunResult, thresholds: Thresholds
+    before: Iterable[Entry], entry: Entry, thresholds: Thresholds, whole_of: WholeOf
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the comparisons of a run with earlier runs: as their contender, and as their baseline."""
-    comparisons = {}
-    for identity, other in before:
+    comparisons: dict[str, list[dict[str, Any]]] = {}
+    if (result := whole_of(entry)) is None:
+        return comparisons
+    for earlier in before:
+        if (other := whole_of(earlier)) is None:
+            continue
         try:
-            comparisons[identity] = [
+            comparisons[earlier.id] = [
                 comparison_json(other, result, thresholds),
                 comparison_json(result, other, thresholds),
             ]
@@ -140,20 +158,19 @@ def _against(
     return comparisons
 
 
-def _write_run(
+def _run_page(
     site: Site,
     entry: Entry,
     neighbours: Neighbours,
     against: dict[str, list[dict[str, Any]]],
     reports_dir: Path,
-    target: Path,
-) -> None:
+) -> tuple[Page, str]:
+    """Return the page of a run and its data, which are empty without a result."""
     directory = RunDirectory(reports_dir / entry.plan / entry.name)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
     charts = _charts(data) if data is not None else ()
-    if entry.result:
-        _write_text(target / data_path(entry.id), run_data(entry, entry.result, charts, against))
-    _write(site.run(entry, _markdown(directory, data), charts, neighbours), reports_dir, target)
+    page = site.run(entry, _markdown(directory, data), charts, neighbours)
+    return page, run_data(entry, entry.result, charts, against) if entry.result else ""
 
 
 def _charts(data: dict[str, Any]) -> tuple[ChartData, ...]:
@@ -182,19 +199,6 @@ def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
 
 def _data(directory: RunDirectory) -> dict[str, Any]:
     return read_object(directory.summary_json)
-
-
-def _write(page: Page, reports_dir: Path, target: Path) -> None:
-    _write_text(target / page.path, page.html)
-    for name in page.files:
-        path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(reports_dir / name, path)
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _write_assets(target: Path, charts: Path) -> None:

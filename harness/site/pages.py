@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -34,12 +34,14 @@ DATA, ASSETS = "data", "assets"
 class Page:
     """A page of the site: its path from the root of the site, its HTML, and the images and flame graphs that it needs.
 
-    These files have the same path in the site as in the reports folder.
+    These files have the same path in the site as in the reports folder. `asked` says of each path that a link or image
+    of the page named whether the site has it.
     """
 
     path: str
     html: str
     files: tuple[str, ...] = ()
+    asked: Mapping[str, bool] = field(default_factory=dict)
 
 
 class Neighbours(NamedTuple):
@@ -51,11 +53,12 @@ class Neighbours(NamedTuple):
 
 
 class _Targets(NamedTuple):
-    """What links and images of a report become; `shown` collects the files that the page needs."""
+    """What links and images of a report become; `shown` collects the files that the page needs, `asked` all paths."""
 
     link_of: LinkOf
     image_of: ImageOf
     shown: list[str]
+    asked: dict[str, bool]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -86,6 +89,10 @@ class Site:
         """The reports that have a page."""
         documents = (f"{document.folder}/{document.name}" for document in self.catalogue.documents)
         return frozenset((*(entry.id for entry in self.catalogue.entries), *documents))
+
+    def has(self, path: str) -> bool:
+        """Return whether a path of the reports folder is an image, a flame graph or a report that has a page."""
+        return path in self.images or path in self.flame_graphs or posixpath.splitext(path)[0] in self.known
 
     @cached_property
     def newest_first(self) -> list[Entry]:
@@ -127,7 +134,7 @@ class Site:
     def run(self, entry: Entry, markdown: str, charts: Sequence[ChartData], neighbours: Neighbours) -> Page:
         """Return the page of a run: its report, in which charts with data can be zoomed."""
         targets = self._targets(entry.plan, {f"{entry.name}/{chart.key}.svg" for chart in charts})
-        link_of, image_of, _ = targets
+        link_of, image_of, *_ = targets
         result = _result_of(entry, markdown)
         html = filled(
             "run.html.j2",
@@ -143,12 +150,12 @@ class Site:
             compare=quote(f"../{COMPARE}") if entry.result else "",
             baseline=_neighbour(neighbours.baseline),
         )
-        return Page(page_path(entry.id), html, targets.files)
+        return Page(page_path(entry.id), html, targets.files, targets.asked)
 
     def document(self, document: Document, markdown: str) -> Page:
         """Return the page of a report about several runs."""
         targets = self._targets(document.folder)
-        link_of, image_of, _ = targets
+        link_of, image_of, *_ = targets
         identity = f"{document.folder}/{document.name}"
         root, body = "../" * document.path.count("/"), report_body(markdown, document.result, link_of, image_of)
         html = filled("document.html.j2", root=root, title=identity, body=body)
@@ -187,7 +194,7 @@ class Site:
 
     def _prose(self, markdown: str, folder: str) -> Markup:
         """Return notes of a report in `folder` as HTML for the index."""
-        link_of, image_of, _ = self._targets(folder, shown_in="")
+        link_of, image_of, *_ = self._targets(folder, shown_in="")
         return prose(markdown, link_of, image_of)
 
     def _targets(self, folder: str, own_charts: Collection[str] = (), *, shown_in: str | None = None) -> _Targets:
@@ -196,12 +203,14 @@ class Site:
         `shown_in` is the folder of the page that shows it, if that is another one.
         """
         shown: list[str] = []
+        asked: dict[str, bool] = {}
         start = (folder if shown_in is None else shown_in) or "."
 
         def link_of(href: str) -> str | None:
             path, _, anchor = href.partition("#")
             target = posixpath.normpath(posixpath.join(folder, unquote(path)))
             stem, extension = posixpath.splitext(target)
+            asked[target] = self.has(target)
             if target in self.flame_graphs:
                 shown.append(target)
                 return quote(posixpath.relpath(target, start))
@@ -216,13 +225,14 @@ class Site:
                 figure = Markup('<figure class="chart" data-chart="{}"><figcaption>{}</figcaption></figure>\n')
                 return figure.format(posixpath.basename(path).removesuffix(".svg"), text)
             target = posixpath.normpath(posixpath.join(folder, path))
+            asked[target] = self.has(target)
             if target not in self.images:
                 return None
             shown.append(target)
             there = quote(posixpath.relpath(target, folder or "."))
             return Markup('<img src="{}" alt="{}">').format(there, text)
 
-        return _Targets(link_of, image_of, shown)
+        return _Targets(link_of, image_of, shown, asked)
 
 
 def _trend_row(trend: Trend) -> dict[str, object]:

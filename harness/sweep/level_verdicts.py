@@ -78,7 +78,7 @@ def compare_results(
     baseline_results, contender_results = results
     common = [key for key in baseline_results if key in contender_results]
     levels_compared = {
-        key: compare(baseline_results[key], contender_results[key], thresholds, anyway) for key in common
+        key: compare(baseline_results[key], contender_results[key], thresholds, anyway, scatter=None) for key in common
     }
     verdicts = []
     for key, level_comparison in levels_compared.items():

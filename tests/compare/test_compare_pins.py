@@ -19,7 +19,7 @@ def test_a_pin_is_a_name_of_its_run(compare, reports, capsys, base):
     # The pin may be moved later: the report names the run.
     saved = (reports / "tiny" / "compare-run-07_1-run-07_3.md").read_text()
     assert "lth compare tiny/run-07_1 tiny/run-07_3;" in saved
-    assert "average 100 → 200 ms (+99.9 %)" in capsys.readouterr().out
+    assert "average 100 → 200 ms (+100 %)" in capsys.readouterr().out
     assert compare("--base", base, "run-07_2", "--new", "run-07_3", "--plan", "tiny") in (0, 1)
 
 

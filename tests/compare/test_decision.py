@@ -257,8 +257,11 @@ def test_single_runs_are_judged_by_batches_and_the_report_states_the_limits_of_t
         20,
         pytest.approx(151.5 / 101 - 1),
     )
-    assert found.warnings[0].startswith("One run against one: run-to-run noise is not measured.")
+    assert found.warnings[0].startswith("One run against one: runs are assumed to scatter by 5 %. Make 4 more runs")
     found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS)
+    assert (average(found).verdict, average(found).p_value, found.further_runs) == (CANNOT_TELL, 1.0, 4)
+    # Of a system whose runs do not scatter the noise within them would be enough.
+    found = compare([run_result("A", total=quick)], [run_result("B", total=quick)], LIMITS, scatter=None)
     assert (average(found).verdict, average(found).p_value) == (OK, 1.0)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.compare.comparison import CANNOT_TELL, OK, REGRESSED
+from harness.compare.comparison import CANNOT_TELL, REGRESSED
 from harness.compare.reference import compared_run
 from harness.judge.stored_comparisons import BETTER, ComparedRun, SettingChange
 from harness.judge.verdict import INTERRUPTED, INVALID, Verdict
@@ -26,9 +26,11 @@ def compared(base, new, **changes):
 
 
 @pytest.mark.parametrize(
-    ("least_ms", "verdict", "word"), [(200, OK, OK), (400, REGRESSED, REGRESSED), (50, BETTER, BETTER)]
+    ("least_ms", "verdict", "word"),
+    [(200, CANNOT_TELL, CANNOT_TELL), (400, REGRESSED, REGRESSED), (50, CANNOT_TELL, BETTER)],
 )
 def test_the_verdicts_and_changes_are_those_of_compare(least_ms, verdict, word):
+    # Equal throughput is no proof: how much runs scatter is only assumed.
     found = compared(steady(200), steady(least_ms))
     assert (found.name, found.role, found.link) == ("run-01_1", "previous run", "run-01_1.md")
     assert (found.verdict, found.problem) == (verdict, "")

@@ -7,52 +7,13 @@ of a file has the version of its tool. Of hey and oha the files and the summarie
 from __future__ import annotations
 
 import json
-import lzma
 import re
 import statistics
 
 import pytest
 
-from harness.base.errors import UsageError
 from harness.cli.verbs import main
-from harness.jtl.sample import Dropped
-from harness.metrics.files import read_samples
-from tests.support.paths import ROOT
-
-FILES = ROOT / "tests" / "data" / "tools"
-
-
-def text_of(name):
-    path = FILES / name
-    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Return a function that puts a file under a name that says nothing about its content, and returns its path."""
-
-    def put(name, change=lambda text: text, to="results.txt"):
-        (tmp_path / to).write_bytes(change(text_of(name)))
-        return str(tmp_path / to)
-
-    return put
-
-
-def table(capsys, *arguments):
-    """Return the JSON of a table: TOTAL of the load, and the remarks and warnings as one text."""
-    assert main(["table", "--format", "json", "--percentiles", "50,75,90,95,99", *arguments]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    texts = [*printed["remarks"], *(one["text"] for one in printed["caveats"])]
-    return printed["groups"][0]["total"], "\n".join(texts)
-
-
-def refusal(capsys, *arguments):
-    """Return the one line with which a command refuses its arguments."""
-    with pytest.raises(UsageError) as refused:
-        main([*arguments])
-    assert capsys.readouterr().out == ""
-    (line,) = str(refused.value).splitlines()
-    return line
+from tests.support.tool_files import refusal, table, text_of
 
 
 @pytest.mark.parametrize("name", ["k6-0.54.0.json.xz", "k6-0.54.0.csv.xz"])
@@ -82,34 +43,6 @@ def test_vegeta_has_our_count_errors_and_percentiles(put, capsys, name):
     for percentile, theirs in (("50", "50th"), ("90", "90th"), ("95", "95th"), ("99", "99th")):
         # Vegeta interpolates between the values of a t-digest; ours are whole milliseconds.
         assert total["percentiles_ms"][percentile] == pytest.approx(stated["latencies"][theirs] / 1e6, abs=1)
-
-
-def test_gatling_has_our_count_errors_and_percentiles(put, capsys):
-    stated = {
-        name.strip(): int(value)
-        for name, value in re.findall(r"> (.+?) +(\d+) \(OK=", text_of("gatling-3.10.5.txt").decode())
-    }
-    total, _ = table(capsys, put("gatling-3.10.5.log.xz"))
-    assert total["sample_count"] == stated["request count"] == 725
-    assert total["error_count"] == 41
-    assert (total["min_ms"], total["max_ms"]) == (stated["min response time"], stated["max response time"])
-    assert total["average_ms"] == pytest.approx(stated["mean response time"], abs=0.5)
-    for percentile in ("50", "75", "95"):
-        assert total["percentiles_ms"][percentile] == stated[f"response time {percentile}th percentile"]
-    # Gatling 3.10 reads percentiles off a t-digest: 229 ms lies between two samples.
-    assert total["percentiles_ms"]["99"] == pytest.approx(stated["response time 99th percentile"], rel=0.02)
-
-
-def test_groups_of_gatling_are_transactions_and_users_are_counted(put, capsys):
-    assert main(["table", "--format", "json", put("gatling-3.10.5.log.xz")]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    (load,) = printed["groups"]
-    labels = {label["label"]: label for label in load["labels"]}
-    assert list(labels) == ["List", "Buy / Pay", "Buy"]
-    assert labels["Buy"]["is_transaction"] is True
-    assert labels["Buy"]["sample_count"] == labels["Buy / Pay"]["sample_count"] == 360
-    assert "neither response codes nor sizes" in json.dumps(printed["caveats"])
-    assert "unexpected-success-code" not in json.dumps(printed["caveats"])
 
 
 def test_samples_of_ab_have_the_percentiles_of_its_summary(put, capsys):
@@ -170,7 +103,7 @@ def test_a_summary_is_a_table_with_the_columns_that_it_states(put, capsys):
     assert "| label | count | average ms | p50 ms | p90 ms | p95 ms | min ms |" in out
     assert "\n| GET List | 356 | 33 | 27 | 55 | 74 | 13 | 182 | 5.62 | 20 | 70.91 | 0.42 |" in out
     assert "\n| TOTAL | 521 | 34 | 27 | 57 | 75 | 13 | 217 | 5.57 | 29 | 103.77 | 0.61 |" in out
-    assert out.endswith("\nSummary of Locust: no verdict: this file has no samples.\n")
+    assert "\n\nSummary of Locust: no verdict: this file has no samples.\n\n" in out
 
 
 def test_the_history_of_locust_has_the_totals_of_its_last_second(put, capsys):
@@ -269,79 +202,6 @@ def test_a_damaged_line_is_dropped_and_named(put, capsys):
     assert "line 3: damaged" in texts
 
 
-def test_a_binary_log_of_gatling_has_the_count_errors_and_percentiles_of_its_summary(put, tmp_path, capsys):
-    assert main(["table", "--format", "json", "--percentiles", "50,75,95,99", put("gatling-3.15.1.log.xz")]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    (load,) = printed["groups"]
-    total = load["total"]
-    assert (total["sample_count"], total["error_count"], total["max_ms"]) == (59, 3, 3680)
-    assert total["average_ms"] == pytest.approx(382, abs=0.5)
-    # Gatling says 131, 222, 2431 and 3680: it takes the sample after JMeter's where the rank is not whole.
-    assert {name: total["percentiles_ms"][name] for name in ("50", "75", "95", "99")} == {
-        "50": 131, "75": 214, "95": 2405, "99": 3209,
-    }  # fmt: skip
-    counts = {label["label"]: (label["sample_count"], label["is_transaction"]) for label in load["labels"]}
-    assert counts == {
-        "List": (32, False), "Buy / Card / Pay €": (27, False), "Buy / Card": (27, True), "Buy": (27, True),
-    }  # fmt: skip
-    samples = read_samples(tmp_path / "results.txt", Dropped())
-    failures = [one.failure for one in samples if not one.success and not one.is_transaction]
-    get = "status.find.in([200, 209], 304), found 500"
-    assert sorted(failures) == [get, get, "status.find.is(200), found 500"]
-    assert "neither response codes nor sizes" in json.dumps(printed["caveats"])
-
-
-def test_all_records_of_a_binary_log_of_gatling_3_13_are_read(put, capsys):
-    total, texts = table(capsys, put("gatling-3.13.5.log.xz"))
-    assert (total["sample_count"], total["error_count"]) == (973, 51)
-    assert "could not be used" not in texts
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (lambda log: log[: len(log) // 2], "cut off"),
-        (lambda log: log[: len(log) // 2] + bytes(400), "damaged, and nothing after it can be read"),
-        (lambda log: log[: len(log) // 2] + b"\xff" * 400, "damaged, and nothing after it can be read"),
-    ],
-)
-def test_a_binary_log_that_is_cut_off_or_damaged_keeps_what_was_read(put, capsys, change, reason):
-    total, texts = table(capsys, put("gatling-3.13.5.log.xz", change))
-    assert 450 < total["sample_count"] < 520
-    assert "A file ends early: its last rows are missing. " in texts
-    assert reason in texts
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        (b"RUN\tshop.Buy\tbuy\t1700000000000\t \t4.0.1\nREQUEST\t\tList\t1\t2\tOK\t \n", "4.0.1"),
-        (b"RUN\tshop.Buy\tbuy\t1500000000000\t \t2.0\nREQUEST\t1\t\tList\t1\t2\tOK\t \n", "2.0"),
-        (text_of("gatling-3.13.5.log.xz").replace(b"3.13.5", b"3.16.0"), "3.16.0"),
-    ],
-)
-def test_a_gatling_log_of_another_version_is_refused_in_one_line(tmp_path, capsys, text, version):
-    (tmp_path / "simulation.log").write_bytes(text)
-    line = refusal(capsys, "table", str(tmp_path / "simulation.log"))
-    assert f"Gatling {version}, which is not read" in line
-    assert line.endswith("run Gatling 3.0 to 3.15, or upgrade this tool")
-
-
-def test_the_log_of_gatling_3_0_with_user_ids_is_read(tmp_path, capsys):
-    log = (
-        "RUN\tshop.Buy\tbuy\t1700000000000\t \t3.0.3\n"
-        "USER\tShop\t1\tSTART\t1700000000000\t1700000000000\n"
-        "REQUEST\t1\tCart,Pay\tCard\t1700000000010\t1700000000030\tKO\tstatus 500\n"
-        "GROUP\t1\tCart,Pay\t1700000000010\t1700000000050\t20\tKO\n"
-        "USER\tShop\t1\tEND\t1700000000000\t1700000000060\n"
-    )
-    (tmp_path / "simulation.log").write_text(log)
-    assert main(["table", str(tmp_path / "simulation.log")]) == 0
-    out = capsys.readouterr().out
-    assert "\n| Cart / Pay / Card | 1 | 20 | 20 |" in out
-    assert "\n| Cart / Pay | 1 | 40 | 40 |" in out
-
-
 def test_binary_results_of_vegeta_are_refused_with_the_command_that_converts_them(put, capsys):
     line = refusal(capsys, "table", put("vegeta-12.13.0.bin.xz"))
     assert "Vegeta's binary results; convert them: vegeta encode --to json" in line
@@ -359,3 +219,30 @@ def test_what_a_file_does_not_say_is_stored_in_its_tally(put, tmp_path, capsys):
     total, texts = table(capsys, tally)
     assert total["sample_count"] == 400
     assert "neither which requests failed nor when exactly they began" in texts
+
+
+def test_a_field_of_vegeta_may_have_quotes_commas_and_line_breaks(put, tmp_path, capsys):
+    row = '1795883894089446690,200,{},0,8,,,"an ""odd"", \n name",{},GET,http://a/ok?x="1",\n'
+    (tmp_path / "vegeta.csv").write_text("".join(row.format(number * 10**6, number) for number in range(1, 13)))
+    total, texts = table(capsys, str(tmp_path / "vegeta.csv"))
+    assert (total["sample_count"], total["error_count"], total["max_ms"]) == (12, 0, 12)
+    assert "could not be read" not in texts
+    total, _ = table(capsys, put("vegeta-12.13.0-name-with-quote.json"))
+    lines = [json.loads(line) for line in text_of("vegeta-12.13.0-name-with-quote.json").splitlines()]
+    failed = sum(line["code"] != 200 for line in lines)
+    assert (total["sample_count"], total["error_count"]) == (len(lines), failed) == (12, 6)
+
+
+def test_a_file_that_ends_in_a_quoted_field_is_read_up_to_there(put, capsys):
+    total, texts = table(capsys, put("vegeta-12.13.0-cut-in-quotes.csv"))
+    assert total["sample_count"] == 11
+    assert "A file ends early: its last rows are missing. " in texts
+
+
+def test_samples_of_h2load_are_those_of_its_log(put, capsys):
+    rows = [line.split("\t") for line in text_of("h2load-1.52.0.tsv").decode().splitlines()]
+    total, texts = table(capsys, put("h2load-1.52.0.tsv"))
+    assert total["sample_count"] == len(rows) == 76  # the server had 80: four connections were reset
+    assert total["error_count"] == sum(row[1] == "500" for row in rows) == 4
+    assert total["average_ms"] == pytest.approx(statistics.mean(int(row[2]) for row in rows) / 1000, abs=0.5)
+    assert "h2load omits requests without a response" in texts

@@ -7,7 +7,7 @@ import pytest
 from harness.jtl.inputs import resolve
 from harness.judge.account import LINES, Balance
 from harness.judge.loads import LoadTally
-from harness.judge.summarise import SummaryOptions, summarise, window_of
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.metrics.tally import Scope
 from harness.metrics.window import describe, parse_window
@@ -335,6 +335,32 @@ def test_a_run_that_is_only_too_short_is_not_called_unsteady():
     summary = a_run(users_of(length_s=20), load)
     assert describe(summary.window).endswith("(too short to tell); excluded: first second, last second.")
     assert line(summary, "one-state").balance is Balance.NOT_KNOWN
+
+
+def test_rates_before_and_after_the_window_are_over_the_time_of_the_load_alone():
+    once_s = {user: 20 + 5 * user for user in range(USERS)}
+    samples = [one for user in range(USERS) for one in of_user(user, once_s[user])]
+    tally = Scope(("Log in",)).tally()
+    samples.sort(key=lambda one: one.end_ms)
+    for one in samples:
+        tally.add(one)
+    run = record(load=closed_load(users=USERS, duration_s=300.0, think_time_s=0.78), once_labels=("Log in",))
+    window = window_of(tally, parse_window("5s..295s"), run)
+    window_tally = Scope(("Log in",), window_ms=window_span_ms(tally, window)).tally()
+    for one in samples:
+        window_tally.add(one)
+    summary = summarise(tally, "x", run, options=SummaryOptions(window=window, counted=window_tally))
+    load, whole = summary.groups[0].total, summary.whole.total
+    assert load.rate_per_s == pytest.approx(whole.rate_per_s, rel=0.02)
+    # The first user was done with logging in after 20 s.
+    assert load.rate_per_s == pytest.approx(load.sample_count / 275, rel=0.01)
+
+
+def of_user(user, once_s):
+    for at_s in range(LENGTH_S):
+        start_ms = START_S * 1000 + 1000 * at_s + 50 * user
+        label = "Log in" if at_s < once_s else "Pay"
+        yield sample(label, 200, start_ms, thread_name=f"Users 1-{user}", all_threads=USERS)
 
 
 def test_thirds_are_not_those_of_other_requests_than_the_table():

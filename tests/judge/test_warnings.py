@@ -162,7 +162,7 @@ def test_what_only_follows_from_another_warning_is_not_listed(monkeypatch, cause
     def raised(*codes):
         found = {}
         off = Sides(balance=Balance.DOUBT, brief="x", advice="x")
-        account = {line.code: off if line.code in codes else Sides() for line in LINES}
+        account = {line.code: replace(off, explains=line.hides) if line.code in codes else Sides() for line in LINES}
         monkeypatch.setattr(summarise, "measured", lambda _, found=account: found)
         for code, kind in kinds.items():
             values = [dict.fromkeys((name for _, name, _, _ in Formatter().parse(kind.full_text) if name), "x")]

@@ -101,3 +101,14 @@ def test_all_readers_leave_out_the_same_rows(tmp_path, monkeypatch, untimed):
         assert (tally.cut, tally.untimed, tally.row_count) == (plain.cut, plain.untimed, plain.row_count)
     assert (plain.cut, plain.row_count) == ({"Buy": 2}, 6002 + untimed)
     assert Scope().tally().row_count == 0
+
+
+def test_a_transaction_of_which_none_was_whole_is_cut_if_the_agent_counted_it(tmp_path, monkeypatch):
+    path = tmp_path / "a.jtl"
+    path.write_text("\n".join([HEAD, *(row for row in rows_of(3000) if WHOLE not in row), ""]))
+    inputs, known = resolve([str(path)]), Scope(cut_labels=("Buy",))
+    assert {key.label for key in read_tally(inputs).labels} == {"GET /", "Buy"}
+    plain = read_tally(inputs, known)
+    monkeypatch.setattr("harness.metrics.files.LARGE_BYTES", 1)
+    for tally in (plain, read_tally(inputs, known)):
+        assert ({key.label for key in tally.labels}, tally.cut, tally.row_count) == ({"GET /"}, {"Buy": 2}, 3002)

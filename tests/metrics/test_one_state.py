@@ -6,9 +6,18 @@ from random import Random
 
 import pytest
 
-from harness.metrics.noise_fit import NoiseFit
-from harness.metrics.one_state import figures_of, find_difference, window_difference
+from harness.metrics.one_state import (
+    StateChange,
+    WindowFigure,
+    _ms_text,
+    _number_text,
+    _rate_text,
+    figures_of,
+    find_difference,
+    window_difference,
+)
 from harness.metrics.share_scan import share_ratio
+from harness.metrics.steadiness import WindowChange
 from harness.metrics.timeline import SecondFigures
 
 SEEDS = range(40)
@@ -89,12 +98,22 @@ def test_less_than_a_hundredth_more_errors_is_one_state():
     assert difference_of(seconds_of([100] * 120, errors)) == ""
 
 
-def test_a_series_without_noise_and_one_that_only_varies_slowly():
-    assert NoiseFit([1.0] * 60).slow_ratio() == 0
-    assert NoiseFit([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]).slow_ratio() > 100
-
-
 def test_a_figure_without_samples_has_no_difference():
     average, errors, _ = figures_of([SecondFigures(0, 0, None)] * 60)
     assert find_difference(average, is_open=False) is None
     assert find_difference(errors, is_open=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "after", "sentence"),
+    [
+        (_ms_text, 6.9, 7.4, "6.9 ms before 39 s, 7.4 ms after"),
+        (_ms_text, 12.62, 13.31, "12.6 ms before 39 s, 13.3 ms after"),
+        (_ms_text, 48.0, 195.2, "48 ms before 39 s, 195 ms after"),
+        (_rate_text, 0.31, 0.34, "0.31/s before 39 s, 0.34/s after"),
+        (_number_text, 1.2, 1.4, "1.2 requests before 39 s, 1.4 requests after"),
+    ],
+)
+def test_two_values_that_differ_are_never_printed_as_equal(text, before, after, sentence):
+    figure = WindowFigure("number", [1.0], [1.0], text)
+    assert StateChange(figure, WindowChange(39, before, after)).when() == sentence

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.statistics import simulated_windows as window_simulation
+from harness.metrics import window
 from harness.metrics.steadiness import t_value
 from harness.metrics.timeline import SecondFigures
-from harness.metrics.window import Drive, find_window, warm_up_batches
+from harness.metrics.window import Drive, find_window
 from tests.support.windows import STEADY, cuts, noise, run_of, with_users
 
 # A share of 12 %, twice the limit for queues, is found with a probability of 96 %: seven of 100 are needed.
@@ -35,6 +36,12 @@ def queue(seed, length_s, utilisation, served_per_s):
 
 
 # Warm-up
+
+
+def warm_up_batches(means):
+    """Return the cut of means by batch, None where no sample ended."""
+    known = {at: mean for at, mean in enumerate(means) if mean is not None}
+    return window.warm_up_batches(known, len(means))
 
 
 def brute_force_mser(means):

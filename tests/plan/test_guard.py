@@ -146,6 +146,12 @@ def test_one_pass_of_a_check_or_a_replay_goes_through_the_same_check(checked, ho
 JAVA = text("HTTPSampler.implementation", "Java")
 AUTO = flag("HTTPSampler.auto_redirects")
 ACROSS = "[allow]\ncredentials_across = true"
+CLIENT = '[properties]\n"jmeter.httpsampler" = "{}"'
+# A plan's TOML sets only properties that the JMX reads.
+READS = request(name="${__P(jmeter.httpsampler,)}")
+OLD = "org.apache.jmeter.protocol.http.sampler.HTTPSampler"
+LOG = "org.apache.jmeter.protocol.http.sampler.AccessLogSampler"
+OTHERS = "[allow]\nother_protocols = true"
 
 
 def with_header(name: str, value: str = "abc") -> str:
@@ -162,6 +168,12 @@ def with_header(name: str, value: str = "abc") -> str:
         (request(JAVA, AUTO) + with_header("X-Shop", "${__P(shop_token)}"), "", True),
         (request(JAVA, AUTO), '[headers]\nX-Api-Key = "$SHOP_KEY"', True),
         (request(text("HTTPSampler.implementation", "${client}"), AUTO) + with_header("X-Api-Key"), "", True),
+        (request(text("HTTPSampler.implementation", "HTTPSampler"), AUTO) + with_header("X-Api-Key"), "", True),
+        (request(AUTO).replace("HTTPSamplerProxy", OLD) + with_header("X-Api-Key"), "", True),
+        (request(AUTO).replace("HTTPSamplerProxy", LOG) + request() + with_header("X-Api-Key"), OTHERS, True),
+        (READS + request(AUTO) + with_header("X-Api-Key"), CLIENT.format("Java"), True),
+        (READS + request(AUTO) + with_header("X-Api-Key"), CLIENT.format("HTTPSampler"), True),
+        (READS + request(AUTO) + with_header("X-Api-Key"), CLIENT.format("HttpClient4"), False),
         (request(JAVA, AUTO) + with_header("X-Api-Key"), ACROSS, False),
         (
             request(JAVA, AUTO) + with_header("Authorization") + with_header("Cookie") + with_header("X-Plain"),

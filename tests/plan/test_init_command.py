@@ -13,6 +13,7 @@ from harness.plan.checks.lint import lint
 from harness.plan.load.model import LoadArguments, parse_load, resolve_load
 from harness.plan.plan import load_plan
 from harness.run.preflight import check_request
+from tests.support.har import entry, write
 from tests.support.off_host import element, jmx, request
 from tests.support.requests import request_of
 
@@ -80,6 +81,31 @@ def test_init_names_the_plugin_of_a_class_that_jmeter_lacks_and_lists_it(home: P
     assert "Server: may reach another host (PerfMonCollector)" in printed
     assert "the plan lists" not in printed
     assert f"plugin {name} (1 element): not part of" in (home / "plans" / "shop.toml").read_text()
+
+
+@pytest.mark.parametrize("path", ["http.jmx", "https.jmx", "some/where/else/shop.jmx"])
+def test_a_relative_path_is_in_messages_as_it_was_given(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for text, what in (("<x/>", "XML, but not a JMeter test plan"), ("x", "not XML"), (None, "there is no such file")):
+        if text:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            Path(path).write_text(text)
+        with pytest.raises(UsageError) as raised:
+            init(home, path, "--fix")
+        assert str(raised.value).startswith(f"{path}: {what}")
+        Path(path).unlink(missing_ok=True)
+
+
+RECORDED = "https://shop.example.org"
+
+
+@pytest.mark.parametrize("target", [RECORDED, f"{RECORDED}:443", f"{RECORDED}/", "https://SHOP.example.org"])
+def test_a_target_with_the_port_of_its_scheme_is_a_host_of_the_recording(home: Path, capsys, target: str) -> None:
+    file = write(home / "visit.har", entry("https://cdn.example.org/"), entry(f"{RECORDED}/cart", at_s=1))
+    init(home, "shop", "--har", str(file), "--no-replay", "-t", target)
+    assert "plans/shop.toml: 1 request in 1 transaction to https://shop.example.org" in capsys.readouterr().out
 
 
 def test_without_a_jmx_a_plan_with_one_request_is_made(home: Path) -> None:

@@ -4,14 +4,17 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from harness import __version__
+from harness.base import log
 from harness.base.errors import UsageError
 from harness.cli import completion
 from harness.cli import verbs as cli
 from harness.cli.options import OPTIONS
+from harness.cli.spelling import spelled_for
 from tests.support.paths import ROOT
 
 
@@ -150,7 +153,8 @@ def test_the_list_of_verbs_begins_with_those_to_learn_first(capsys):
 
 
 @pytest.mark.parametrize("program", ["lth", "make"])
-def test_help_explains_a_reason_of_doubtful(program, capsys):
+def test_help_explains_a_reason_of_doubtful(program, monkeypatch, capsys):
+    monkeypatch.setattr(log, "_spell", partial(spelled_for, program))
     with pytest.raises(SystemExit, match="0"):
         cli.main(["help", "too-short"], program)
     text = capsys.readouterr().out

@@ -9,6 +9,7 @@ from harness.base.command import Command, changed_command
 from harness.cli import options
 from harness.cli import verbs as cli
 from harness.cli.make_variables import add_stored
+from harness.cli.spelling import spelled_for
 from harness.run.arguments import OptionScope, command_of, run_arguments, settings_of
 
 LOADS = ["run", "soak", "sweep", "capacity", "ab", "tune", "bisect", "trust", "overload"]
@@ -154,7 +155,7 @@ def test_an_option_without_a_value_is_added_once():
     ],
 )
 def test_a_command_is_printed_as_its_caller_types_it(command, make):
-    assert Command.parse(command).spelled("make") == make
-    assert Command.parse(command).spelled("lth") == command
+    assert spelled_for("make", command) == make
+    assert spelled_for("lth", command) == command
     assert Command.parse(make).values == Command.parse(command).values
-    assert Command.parse(make).spelled("lth") == make  # only make knows which of its variables are switches
+    assert spelled_for("lth", make) == make  # only make knows which of its variables are switches

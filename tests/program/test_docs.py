@@ -8,7 +8,14 @@ import pytest
 from tests.support.paths import ROOT
 
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PAGES = [*DOCS, ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("plans/*.md")), *sorted(ROOT.glob("systems/*/*.md"))]
+PAGES = [
+    *DOCS,
+    *(
+        page
+        for place in ("CONTRIBUTING.md", "docs/examples/*.md", "plans/*.md", "systems/*/*.md")
+        for page in sorted(ROOT.glob(place))
+    ),
+]
 WORDS_MOST = 45_000
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
 

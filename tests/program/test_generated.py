@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from harness.judge.account import LINES
+from tests.support.example_accounts import EXAMPLES, FOLDER, LINES_MOST
 from tests.support.generated import GENERATED
 from tests.support.paths import ROOT
 
@@ -11,6 +13,16 @@ from tests.support.paths import ROOT
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
 def test_make_generated_changes_nothing(path):
     assert path.read_text(encoding="utf-8") == GENERATED[path](), "run: make generated"
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_each_example_is_short_and_has_one_line_that_does_not_balance(code):
+    page = (FOLDER / f"{code}.md").read_text(encoding="utf-8")
+    results = [row.rsplit(" | ", 1)[1] for row in page.splitlines() if row.count(" | ") == 4]
+    assert [
+        line.code for line, result in zip(LINES, results[2:], strict=True) if not result.startswith("balanced")
+    ] == [code]
+    assert len(page.splitlines()) <= LINES_MOST
 
 
 def test_make_generated_writes_these_files():

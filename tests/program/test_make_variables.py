@@ -79,6 +79,14 @@ def test_a_variable_of_the_environment_is_used_unless_the_command_line_has_it(mo
     assert arguments_of("run", parser_of("run")) == ["--users=5", "--note=x y $HOME"]
 
 
+def test_the_width_of_the_terminal_is_no_list_of_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("MAKEFLAGS", raising=False)
+    assert arguments_of("table", parser_of("table")) == []
+    given_by_make(monkeypatch, COLUMNS="timeStamp,elapsed")
+    assert arguments_of("table", parser_of("table")) == ["--columns=timeStamp,elapsed"]
+
+
 def test_flags_of_make_are_no_variables(monkeypatch):
     monkeypatch.setenv("MAKEFLAGS", "k -j2 --jobserver-auth=3,4 -- USERS=1")
     assert given_variables() == {"USERS": "1"}

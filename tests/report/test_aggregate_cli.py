@@ -15,7 +15,7 @@ from tests.support.commands import command
 from tests.support.factories import closed_load
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.paths import ROOT
-from tests.support.report_folder import run_folder
+from tests.support.report_folder import add_run, run_folder
 from tests.support.terminals import in_terminal
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes,sentBytes,allThreads"
@@ -70,6 +70,22 @@ def test_a_pipe_gets_plain_markdown_with_warnings_below(samples):
         "DOUBTFUL: 25.00 % of the samples failed, and no goal limits errors; Too few samples: 4 measured, 100 needed."
     )
     assert lines[8].startswith("25.00 % of the samples failed, and no goal limits errors. Times of failures are not ")
+
+
+def test_with_sure_a_table_and_a_report_fail_unless_the_verdict_is_valid(samples, tmp_path):
+    good = add_run(tmp_path / "reports", "tiny/run-01_1", samples=3000, seconds=120)
+    bad = add_run(tmp_path / "reports", "tiny/run-01_2", samples=3000, seconds=120, failures=600)
+    codes = [table(one, *sure).returncode for one in (good.samples, samples) for sure in ((), ("--sure",))]
+    assert codes == [0, 0, 0, 3]
+    assert table("--each", good.samples, samples, "--sure", "--format", "json").returncode == 3
+    assert table("--each", tmp_path / "none.jtl", samples, "--sure").returncode == 2
+    folder = ("--reports", tmp_path / "reports")
+    reported = [
+        command("aggregate.py", "report", f"tiny/{one.name}", *folder, *sure).returncode
+        for one in (good, bad)
+        for sure in ((), ("--sure",))
+    ]
+    assert reported == [0, 0, 0, 3]
 
 
 @pytest.mark.real
@@ -215,7 +231,7 @@ def test_help_teaches_with_examples():
         (("run-01_1",), "run-01_1: the verb is missing; do you mean: lth report run-01_1\n"),
         (
             ("tabel", "samples.jtl"),
-            "tabel: no such verb; did you mean table? there are: init, record, check, run, sweep",
+            "tabel: no such verb; did you mean table? lth help all lists them",
         ),
         (
             ("table", "run-01_1.md"),

@@ -376,3 +376,13 @@ def test_the_format_page_defines_every_column_and_key():
     for column in columns_of(WIDE, ()):
         assert column.title.removesuffix(" ms") in page
         assert f"`{column.key}`" in page
+
+
+@pytest.mark.parametrize(("late_s", "says"), [(0, False), (60, True)])
+def test_labels_whose_rates_do_not_add_up_to_total_say_so(late_s, says):
+    samples = [
+        sample(label, 90, 1000 * at_s) for at_s in range(120) for label in ("a", "b") if at_s >= late_s * (label == "b")
+    ]
+    view = view_of(samples)
+    assert any(remark.endswith("of its own row: they do not add up to TOTAL.") for remark in view.remarks) is says
+    assert not any("add up" in remark for remark in view_of(samples, only="TOTAL").remarks)

@@ -129,6 +129,10 @@ GROOVY = {
 }
 
 
+JAVA = text("HTTPSampler.implementation", "Java")
+REDIRECTS = ("follow_redirects", "auto_redirects")
+
+
 def everything(port: int, there: str, start: str, more: str = "") -> str:
     """A plan that tries to reach the foreign server, whose host is `there`, in every way of JMeter, and does `more`."""
     url = f"http://{ALIAS}:{port}/script"
@@ -144,6 +148,7 @@ def everything(port: int, there: str, start: str, more: str = "") -> str:
         + request(text("HTTPSampler.proxyHost", there), text("HTTPSampler.proxyPort", str(port)), name="proxy")
         + request(flag("HTTPSampler.follow_redirects"), name="redirect", path="/redirect")
         + request(flag("HTTPSampler.auto_redirects"), name="automatic redirect", path="/redirect")
+        + "".join(request(JAVA, flag(f"HTTPSampler.{one}"), name=f"Java {one}", path="/redirect") for one in REDIRECTS)
         + request(flag("HTTPSampler.image_parser"), name="resources", path="/page")
         + request(name="function", path=f'/${{__groovy(new URL("{url}").text)}}')
         + request(name="beanshell", path=f'/${{__BeanShell(new java.net.URL("{url}").getContent())}}')
@@ -177,7 +182,7 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     assert verdict["state"] == "INVALID"
     refused = f"connections to hosts that are not allowed were refused: {ALIAS}:{port} ("
     assert any(refused in reason for reason in verdict["reasons"])
-    for name in GROOVY:
+    for name in (*GROOVY, "Java", *(f"Java {one}" for one in REDIRECTS)):
         assert re.search(rf",{name},.*refused by the load test: {ALIAS}(:{port}| ping)", rows), name
     report = directory.with_suffix(".md").read_text()
     assert "- plan may: run scripts and programs; fetch embedded resources;" in report

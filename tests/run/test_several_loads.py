@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from http.server import SimpleHTTPRequestHandler
 
@@ -10,6 +11,7 @@ import pytest
 from harness.base.install import toolchain
 from tests.support.commands import command
 from tests.support.local_server import serving
+from tests.support.off_host import element, flag, text
 from tests.support.processes import interrupted_after
 from tests.support.several import BROWSE, BUY, HEAD, SPIKE, group, sampler, several_jmx
 from tests.support.tiny import TINY_PROFILE, check_short_run
@@ -45,21 +47,26 @@ STEPS = group("Steps", sampler("Step", 10))
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """Return the run directory of one run of all four loads."""
-    folder = tmp_path_factory.mktemp("several")
     setup = group("setUp", sampler("Log in", SETUP_MS), "SetupThreadGroup")
-    for name, text in (
-        ("plans/tiny.jmx", several_jmx(setup, BROWSE, SPIKE, BUY, STEPS)),
-        ("plans/tiny.toml", PLAN),
+    return run_of(tmp_path_factory.mktemp("several"), several_jmx(setup, BROWSE, SPIKE, BUY, STEPS), PLAN, code=0)
+
+
+def run_of(folder, jmx, plan, rows="", code=3):
+    """Run a plan, which may read rows.csv, and return its run directory."""
+    for name, content in (
+        ("plans/tiny.jmx", jmx),
+        ("plans/tiny.toml", plan),
+        ("plans/rows.csv", rows),
         ("env/local.toml", TINY_PROFILE.replace("overrun_s = 1", "overrun_s = 60")),
     ):
         path = folder / "home" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(content)
     folders = ["--home", str(folder / "home"), "--reports", str(folder / "reports"), "--build", str(folder / "build")]
     with serving(SimpleHTTPRequestHandler) as port, interrupted_after(120):  # no sampler asks it
         arguments = ("--plan", "tiny", *folders, "--target", f"http://127.0.0.1:{port}")
         done = command("scripts/run", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()))
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return folder / "reports" / "tiny" / "run-01_1"
 
 
@@ -158,3 +165,35 @@ def test_run_json_describes_each_load(ran):
         "tenant": None,
         "properties": {},
     }
+
+
+def test_each_load_offered_what_its_stages_asked_for(ran):
+    summary = json.loads(ran.with_suffix(".json").read_text())
+    (line,) = (one for one in summary["account"] if one["code"] == "asked-offered")
+    assert (line["balance"], line["text"], line["right"]) == ("balanced", "", "as asked")
+    assert {step["label"] for step in summary["run"]["steps"]} >= {"Step"}
+
+
+ENDING = f"""{HEAD}
+[[load]]
+group = "Browse"
+stages = [{{users = 2, for = 6}}, {{users = 6, over = 2, for = 12}}]
+
+[[load]]
+group = "Buy"
+rate_per_s = 10
+"""
+
+
+@pytest.mark.counterpart
+def test_users_of_a_stage_that_a_data_file_ends_are_missing_from_their_load(tmp_path):
+    data = element("CSVDataSet", "rows", text("filename", "rows.csv"), text("variableNames", "row"), flag("stopThread"),
+                   '<boolProp name="recycle">false</boolProp>')  # fmt: skip
+    pages = group("Browse", data + sampler("Page", 200))
+    rows = "".join(f"{number}\n" for number in range(180))
+    ran = run_of(tmp_path, several_jmx(pages, BUY), ENDING, rows)
+    summary = json.loads(ran.with_suffix(".json").read_text())
+    (line,) = (one for one in summary["account"] if one["code"] == "asked-offered")
+    assert (line["balance"], summary["verdict"]["state"]) == ("invalid", "INVALID"), line
+    assert re.fullmatch(r"Browse: up to 6 users fewer than asked, from 1\d s to 17 s", line["text"])
+    assert "6 users had no more rows of a data file" in ran.with_suffix(".md").read_text()

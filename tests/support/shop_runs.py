@@ -23,10 +23,16 @@ def make_home(folder: Path, jmx: str, more: str = "", profile: str = TINY_PROFIL
 
 
 def shop_run(
-    folder: Path, handler: type[BaseHTTPRequestHandler], plan: str, *arguments: str, profile: str = "", **served: Any
+    folder: Path,
+    handler: type[BaseHTTPRequestHandler],
+    plan: str,
+    *arguments: str,
+    profile: str = "",
+    more: str = "",
+    **served: Any,
 ) -> tuple[int, str, dict[str, Any]]:
     """Run the plan of a shop with a real JMeter; return the exit code, the report and its JSON."""
-    make_home(folder, plan, profile=profile or TINY_PROFILE)
+    make_home(folder, plan, more, profile or TINY_PROFILE)
     with serving(handler, **served) as port:
         folders = ("--home", folder, "--reports", folder / "reports", "--target", f"http://127.0.0.1:{port}")
         variables = {"JMETER_HOME": str(toolchain.ensure_jmeter()), "SHOP_TOKEN": "tk-4711-of-the-day"}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.api import compare
-from harness.base.command import LTH
 from harness.base.config import did_you_mean
 from harness.base.errors import HarnessError, UsageError
 from harness.base.project import names_in
@@ -94,7 +93,7 @@ class Answers:
 
     def explain_doubt(self, code: str = TOPIC) -> Answer:
         """Explain what a code of a warning such as too-short means and what to do; without one, what DOUBTFUL means."""
-        if text := topic_text(code, LTH):
+        if text := topic_text(code):
             return {"code": code, "explanation": text}
         raise UsageError(f"{code}: no explanation", f"{did_you_mean(code, warning_kinds())}lth help {TOPIC} lists them")
 

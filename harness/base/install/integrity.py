@@ -14,11 +14,11 @@ from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
 from harness.base.once import has_stamp
-from harness.base.project import CHECKOUT
+from harness.base.project import CHECKOUT, SCRIPTS
 
 LOCK_NAME = "jars.lock"
 # Behind what to do, in a checkout: there the user may have changed what is downloaded.
-_AFTER_CHANGE = "; after a change of pom.xml run scripts/lock jars" if CHECKOUT else ""
+_AFTER_CHANGE = f"; after a change of pom.xml run {SCRIPTS}lock jars" if CHECKOUT else ""
 # What is locked, beside compiled programs.
 _CODE = (".jar", ".so", ".dylib", ".min.js")
 _PROGRAM = b"\x7fELF"

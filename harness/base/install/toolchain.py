@@ -89,9 +89,11 @@ def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
                 todo = f"check the network or Maven's settings (log: build/{log})"
                 raise UsageError(f"{where}: {', '.join(plugins)} cannot be fetched", todo) from None
             group, artifact, version = next(found for found in (absent.groups()[:3], absent.groups()[3:]) if found[0])
-            raise UsageError(
-                f"{where}: {group}:{artifact}:{version} is not in Maven Central", "correct group, artifact and version"
-            ) from None
+            todo = (
+                "correct it, name a version that they have, or give its jar: --properties=user.classpath=/path/to.jar"
+            )
+            what = f"{where}: {group}:{artifact}:{version} is in none of Maven's repositories"
+            raise UsageError(what, todo) from None
 
     # No lock file can have them: those of the first download are trusted, also when they are downloaded again.
     trusted = BUILD / "trusted" / name

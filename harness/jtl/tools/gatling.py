@@ -18,6 +18,8 @@ from harness.jtl.tools.rows import each_row, sample_of
 
 _TEXT, _BINARY = re.compile(r"3\.(\d|1[0-2])(\D.*)?"), re.compile(r"3\.1[3-5](\D.*)?")
 _LACKS = "A log of Gatling has neither response codes nor sizes"
+# Gatling's own report has these among its errors, and not among its requests.
+_NEVER_SENT = "never sent (ERROR records)"
 _BYTE, _INT, _LONG, _TIMES, _USER = map(Struct, ("!b", "!i", "!q", "!ii", "!ibi"))
 _RUN, _REQUEST, _USER_EVENT, _GROUP, _ERROR = range(5)
 _ENCODINGS = ("latin-1", "utf-16-le")  # as a JVM on a little-endian machine stores its texts
@@ -44,7 +46,9 @@ def read_log(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]:
         elif kind == "USER":
             users += 1 if "START" in fields else -1
             return None
-        else:  # RUN of a log that was appended, ERROR without a request, ASSERTION
+        elif kind == "ERROR":  # message, time
+            return _never_sent(int(fields[-1]), fields[0], users)
+        else:  # RUN of a log that was appended, ASSERTION
             return None
         if status not in ("OK", "KO"):
             raise ValueError(status)
@@ -77,8 +81,8 @@ def read_binary(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sampl
             if kind[0] == _USER_EVENT:
                 users += 1 if log.take(_USER)[1] else -1
             elif kind[0] == _ERROR:
-                log.cached()
-                log.number()
+                message, at = log.cached(), log.number()
+                yield _never_sent(run_ms + at, message, users)
             elif kind[0] in (_REQUEST, _GROUP):
                 groups, message = [log.cached() for _ in range(log.number())], None
                 if kind[0] == _REQUEST:
@@ -114,6 +118,11 @@ def _sample(
         message=f"{TRANSACTION_MESSAGE} unknown" if message is None else message.strip(),
         users=users or None,
     )
+
+
+def _never_sent(at_ms: int, message: str, users: int) -> Sample:
+    """Return a failure of 0 ms for an ERROR record: a request that could not be built, so no server has seen it."""
+    return sample_of(at_ms, 0, _NEVER_SENT, "", success=False, message=message.strip(), users=users or None)
 
 
 def _refuse(name: str, version: str) -> Never:

@@ -1,4 +1,4 @@
-"""Reads summaries that are JSON: of oha, Vegeta and k6."""
+"""Reads summaries that are JSON: of oha, Vegeta, k6, autocannon, Artillery, bombardier and siege."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 from harness.base.units import MS_PER_S
 from harness.jtl.tools.summary import TOTAL, SummaryRow, ToolSummary
 
-_NS_PER_MS = 1_000_000
+_NS_PER_MS, _US_PER_MS = 1_000_000, 1_000
 _CUT_AT_THE_END = "aborted due to deadline"
+_CODES = "http.codes."
+_BOMBARDIER = ("req1xx", "req2xx", "req3xx", "req4xx", "req5xx", "others")
 _VEGETA = {"50th": "50", "90th": "90", "95th": "95", "99th": "99"}
 
 
@@ -78,6 +80,111 @@ def read_k6(text: str) -> ToolSummary:
             rate_per_s=requests["rate"],
             received_bytes_per_s=received.get("rate"),
         ),
+    )
+
+
+def read_autocannon(text: str) -> ToolSummary:
+    """Return the summary of `autocannon --json`, without its times where it measures them wrong."""
+    data = json.loads(text)
+    latency, answered = data["latency"], data["requests"]["total"]
+    late, broken = data["timeouts"], data["errors"] - data["timeouts"]
+    hides, wrong = [], []
+    if (made := latency["totalCount"]) > answered:
+        wrong.append(f"with a rate it adds made-up ones ({made:,} for {answered:,} responses), unless -C is given")
+    if broken:
+        wrong.append(
+            f"after a lost connection (here {broken}) it takes the start of a response from an earlier request"
+        )
+    if wrong:
+        hides.append(f"Its times are wrong, and left out: {'; '.join(wrong)}.")
+    if late:
+        hides.append(f"Requests that timed out are not in its times: {late}.")
+    times = {} if wrong or not made else latency
+    lost = late + broken
+    return ToolSummary(
+        "autocannon",
+        SummaryRow(
+            TOTAL,
+            sample_count=answered + lost,
+            error_count=min(data["4xx"] + data["5xx"] + data["mismatches"], answered) + lost,
+            average_ms=times.get("average"),
+            percentiles_ms={name[1:].replace("_", "."): value for name, value in times.items() if name.startswith("p")},
+            min_ms=times.get("min"),
+            max_ms=times.get("max"),
+            rate_per_s=(answered + lost) / data["duration"] if data["duration"] else None,
+            received_bytes_per_s=data["throughput"]["average"],
+        ),
+        hides=hides,
+    )
+
+
+def read_artillery(text: str) -> ToolSummary:
+    """Return the summary of `artillery run --output FILE`; its times end with the first byte of the response."""
+    data = json.loads(text)["aggregate"]
+    counters, times = data["counters"], data.get("summaries", {}).get("http.response_time", {})
+    sent, answered = counters.get("http.requests", 0), counters.get("http.responses", 0)
+    codes = {int(name.rpartition(".")[2]): count for name, count in counters.items() if name.startswith(_CODES)}
+    seconds = (data["lastMetricAt"] - data["firstMetricAt"]) / MS_PER_S
+    hides = ["Its times end with the first byte of a response: those of other tools are longer."]
+    if sent > answered:
+        hides.append(f"Requests without a response are not in its times: {sent - answered}.")
+    return ToolSummary(
+        "Artillery",
+        SummaryRow(
+            TOTAL,
+            sample_count=sent,
+            error_count=_failed(codes) + max(0, sent - answered),
+            average_ms=times.get("mean"),
+            percentiles_ms={
+                "99.9" if name == "p999" else name[1:]: value
+                for name, value in times.items()
+                if name[0] == "p" and name[1:].isdigit()
+            },
+            min_ms=times.get("min"),
+            max_ms=times.get("max"),
+            rate_per_s=sent / seconds if seconds > 0 else None,
+        ),
+        hides=hides,
+    )
+
+
+def read_bombardier(text: str) -> ToolSummary:
+    """Return the summary of `bombardier --print r --format json`; percentiles need --latencies."""
+    result = json.loads(text)["result"]
+    times, count = result["latency"], sum(result[name] for name in _BOMBARDIER)
+    seconds = result["timeTakenSeconds"]
+    return ToolSummary(
+        "bombardier",
+        SummaryRow(
+            TOTAL,
+            sample_count=count,
+            error_count=result["req4xx"] + result["req5xx"] + result["others"],
+            average_ms=times["mean"] / _US_PER_MS if count else None,
+            percentiles_ms={name: value / _US_PER_MS for name, value in times.get("percentiles", {}).items() if count},
+            max_ms=times["max"] / _US_PER_MS if count else None,
+            rate_per_s=count / seconds if seconds else None,
+            received_bytes_per_s=result["bytesRead"] / seconds if seconds else None,
+        ),
+        hides=["Requests that failed and were sent again, up to five times, are not in its count."],
+    )
+
+
+def read_siege(text: str) -> ToolSummary:
+    """Return the summary of `siege --json-output`, whose times have two decimals."""
+    data = json.loads(text)
+    count = data["transactions"] + data["failed_transactions"]
+    seconds = data["elapsed_time"]
+    return ToolSummary(
+        "siege",
+        SummaryRow(
+            TOTAL,
+            sample_count=count,
+            error_count=data["failed_transactions"],
+            average_ms=data["response_time"] * MS_PER_S if count else None,
+            max_ms=data["longest_transaction"] * MS_PER_S if count else None,
+            rate_per_s=count / seconds if seconds else None,
+        ),
+        hides=["siege rounds its times to 10 ms, and states no percentiles."],
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 from harness.jtl.sample import Dropped, Sample
-from harness.jtl.tools.rows import by_name, each_row, fields_of, header_of, ms_since_1970, sample_of
+from harness.jtl.tools.rows import Row, each_record, each_row, ms_since_1970, sample_of
 
 _DURATION, _USERS = "http_req_duration", "vus"
 _SIGNS = (f'"metric":"{_DURATION}"', f'"metric":"{_USERS}"')
@@ -62,12 +62,11 @@ def read_json(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample
 
 def read_csv(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of `k6 run --out csv=FILE`."""
-    columns, metrics = header_of(stream), _Metrics()
+    metrics = _Metrics()
 
-    def read(line: str) -> Sample | None:
-        row = by_name(columns, fields_of(line))
+    def read(row: Row) -> Sample | None:
         if len(row["timestamp"]) == _SECONDS_DIGITS and not dropped.unknown:
             dropped.unknown.append(_NO_TIMES)
         return metrics.sample(row["metric_name"], row["timestamp"], float(row["metric_value"]), row)
 
-    return each_row(stream, dropped, read, first_line=2)
+    return each_record(stream, dropped, read)

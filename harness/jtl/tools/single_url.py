@@ -1,4 +1,4 @@
-"""Reads the samples of tools that load one address: `hey -o csv`, `oha --output-format csv`, `ab -g`."""
+"""Reads the samples of tools that load one address: `hey -o csv`, `oha --output-format csv`, `ab -g`, h2load."""
 
 from __future__ import annotations
 
@@ -7,34 +7,31 @@ from typing import BinaryIO
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Dropped, Sample
-from harness.jtl.tools.rows import ALL_REQUESTS, by_name, each_row, fields_of, header_of, sample_of
+from harness.jtl.tools.rows import ALL_REQUESTS, Row, each_record, sample_of
 
+_US_PER_MS = 1_000
 _NO_FAILURES = "The CSV file of {} omits requests without a response: errors may be missing"
 
 
 def read_hey(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of `hey -o csv`: from the start of a request, connecting included, to the whole response."""
     dropped.unknown.append(_NO_FAILURES.format("hey"))
-    columns = header_of(stream)
 
-    def read(line: str) -> Sample:
-        row = by_name(columns, fields_of(line))
+    def read(row: Row) -> Sample:
         seconds = {name: float(row[name]) for name in ("offset", "response-time", "DNS+dialup", "Response-delay")}
         start, elapsed, connect, delay = (value * MS_PER_S for value in seconds.values())
         return sample_of(
             start, elapsed, ALL_REQUESTS, row["status-code"], connect_ms=connect, latency_ms=connect + delay
         )
 
-    return each_row(stream, dropped, read, first_line=2)
+    return each_record(stream, dropped, read)
 
 
 def read_oha(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of `oha --output-format csv`: from the start, connecting included, to the whole response."""
     dropped.unknown.append(_NO_FAILURES.format("oha"))
-    columns = header_of(stream)
 
-    def read(line: str) -> Sample:
-        row = by_name(columns, fields_of(line))
+    def read(row: Row) -> Sample:
         return sample_of(
             float(row["request-start"]) * MS_PER_S,
             float(row["request-duration"]) * MS_PER_S,
@@ -44,16 +41,16 @@ def read_oha(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]
             connect_ms=float(row["DNS+dialup"]) * MS_PER_S,
         )
 
-    return each_row(stream, dropped, read, first_line=2)
+    return each_record(stream, dropped, read)
 
 
 def read_ab(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of `ab -g`: from connecting to the whole response; start times are whole seconds."""
-    dropped.unknown.append("A file of ab -g says neither which requests failed nor when exactly they began")
-    columns = header_of(stream, "\t")
+    dropped.unknown.append(
+        "A file of ab -g says neither which requests failed nor when exactly they began, so req/s is rough"
+    )
 
-    def read(line: str) -> Sample:
-        row = by_name(columns, line.split("\t"))
+    def read(row: Row) -> Sample:
         connect = int(row["ctime"])
         return sample_of(
             int(row["seconds"]) * MS_PER_S,
@@ -65,4 +62,15 @@ def read_ab(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
             latency_ms=connect + int(row["wait"]),
         )
 
-    return each_row(stream, dropped, read, first_line=2)
+    return each_record(stream, dropped, read, delimiter="\t")
+
+
+def read_h2load(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
+    """Yield the samples of `h2load --log-file FILE`: start and time in µs, and the status."""
+    dropped.unknown.append("The log of h2load omits requests without a response: errors may be missing")
+
+    def read(row: Row) -> Sample:
+        start, elapsed = int(row["start"]) / _US_PER_MS, int(row["time"]) / _US_PER_MS
+        return sample_of(start, elapsed, ALL_REQUESTS, row["status"])
+
+    return each_record(stream, dropped, read, ("start", "status", "time"), "\t")

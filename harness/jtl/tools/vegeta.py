@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from harness.base.errors import UsageError
 from harness.jtl.sample import Dropped, Sample
-from harness.jtl.tools.rows import by_name, each_row, fields_of, ms_since_1970, sample_of
+from harness.jtl.tools.rows import each_record, each_row, ms_since_1970, sample_of
 
 _NS_PER_MS = 1_000_000
 _COLUMNS = (
@@ -32,7 +32,7 @@ def read_json(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample
 
 def read_csv(stream: BinaryIO, _name: str, dropped: Dropped) -> Iterator[Sample]:
     """Yield the samples of `vegeta encode --to csv`, which has no header line."""
-    return each_row(stream, dropped, lambda line: _sample(by_name(_COLUMNS, fields_of(line))))
+    return each_record(stream, dropped, _sample, _COLUMNS)
 
 
 def _sample(row: dict[str, str]) -> Sample:

@@ -1,17 +1,19 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left early, arrivals were not made, or a load generator was absent (INVALID from 10 % on).
+Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), or a step was never
+sent.
 
 Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
 What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With
-`--rate` read the errors and the p99 first.
+`--rate` read errors and p99 first. To reach a step, run longer or correct the plan.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base import units
@@ -19,11 +21,13 @@ from harness.base.plain_text import one_line
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
+from harness.judge.offered import LAST_REQUESTS, Shortfall, arrivals_missing, requests_missing, users_missing
+from harness.judge.unsent import named, unsent_steps
 from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
 from harness.metrics.timeline import SecondFigures
-from harness.plan.load.groups import GroupLoad
+from harness.plan.load.groups import GroupLoad, Stage
 from harness.plan.load.model import OPEN
 from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
 
@@ -31,8 +35,6 @@ from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TES
 DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
 # Arrivals come at random times: so many standard deviations of their number may be missing by chance.
 _CHANCE_DEVIATIONS = 3.0
-# JMeter ends a user who would pause beyond the end of the load: so many of a user's usual requests before it.
-_LAST_REQUESTS = 2.0
 _EDGE_S = 2.0
 # Generators start within a second or two of each other. One that is absent for longer than this changes the load.
 ABSENT_LEAST_S = 5.0
@@ -50,6 +52,12 @@ _CAUSES = {
 }
 _CAUSES_NAMED = 3
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
+# With other users the system is in another state, and the part without them is left out of the window.
+_FOLLOW = ("read-counted", "one-state")
+_UNSENT = (
+    "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
+    "before it and for a failure that ends each iteration."
+)
 
 
 class _Users(NamedTuple):
@@ -74,10 +82,24 @@ def measure(evidence: Evidence) -> Sides:
         return _with_absent(evidence, Sides())
     load = run.load
     if load.loads:
-        return _of_loads(evidence)
-    if load.model == OPEN:
-        return _of_arrivals(evidence)
-    return _with_absent(evidence, _of_users(evidence))
+        sides = _of_loads(evidence)
+    elif load.model == OPEN:
+        sides = _of_arrivals(evidence)
+    else:
+        sides = _with_absent(evidence, _of_users(evidence))
+    return replace(sides, explains=_FOLLOW) if sides.is_off else _with_unsent(evidence, sides)
+
+
+def _with_unsent(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with the steps of the plan that were never sent."""
+    unsent = unsent_steps(evidence)
+    if unsent.skipped:
+        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
+    if not unsent.certain:
+        return sides
+    count = len(unsent.certain)
+    brief = f"Never sent: {units.plural(count, 'step')} of the plan ({named(unsent.certain)})"
+    return replace(sides, balance=Balance.DOUBT, brief=brief, advice=_UNSENT)
 
 
 def _of_users(evidence: Evidence) -> Sides:
@@ -107,8 +129,8 @@ def _of_users(evidence: Evidence) -> Sides:
     if balance is Balance.BALANCED:
         return Sides(left, right, missing, balance)
     right = f"{users.there_s / users.asked_s * asked:.1f} users on average"
-    brief = _left_text(users, asked, duration_s)
-    return Sides(left, right, missing, balance, brief, _why_left(evidence, users))
+    brief = _left_text(evidence, users, asked, duration_s)
+    return Sides(left, right, missing, balance, brief, _why_left(evidence, users.left_count))
 
 
 def _users_over_time(
@@ -118,14 +140,16 @@ def _users_over_time(
 
     `known` are the users of each second, `each_s` is a user's usual time from request to request.
     """
-    edge_s = math.ceil(_EDGE_S + _LAST_REQUESTS * each_s)
+    edge_s = math.ceil(_EDGE_S + LAST_REQUESTS * each_s)
     from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
     if to_s <= from_s:
         return None
-    there = [*known, *[0] * max(0, to_s - len(known))][from_s:to_s]
+    there = [*known, *[0] * max(0, to_s - len(known))]
+    # Whoever left within the edge is gone after it, too: only the seconds that are named begin with the first full one.
+    full_s = next((at for at, users in enumerate(there[:from_s]) if users >= asked), from_s)
+    first_s = next((at for at in range(full_s, to_s) if there[at] < asked), to_s)
+    there = there[from_s:to_s]
     missing = [max(0, asked - users) for users in there]
-    gone = [from_s + at for at, users in enumerate(missing) if users]
-    first_s = gone[0] if gone else to_s
     last_s = next((at for at, users in enumerate(there, from_s) if asked - users == max(missing)), to_s)
     return _Users(asked * len(there), asked * len(there) - sum(missing), max(missing), first_s, last_s)
 
@@ -137,7 +161,11 @@ def _users_there(evidence: Evidence) -> list[int]:
     return [second.active_users or 0 for second in evidence.seconds]
 
 
-def _left_text(users: _Users, asked: int, duration_s: float) -> str:
+def _left_text(evidence: Evidence, users: _Users, asked: int, duration_s: float, load: str = "") -> str:
+    """Return who left and when; those who left in the last seconds are known if the agent counted them."""
+    ended = sum(end.count for group in groups_of(evidence.run, load) for end in group.ended_early)
+    if users.left_count < ended <= asked:
+        users = users._replace(left_count=ended, to_s=min(len(evidence.seconds), int(duration_s)))
     who = "All" if users.left_count == asked else f"{users.left_count} of"
     when = (
         f"at {users.from_s} s"
@@ -147,13 +175,13 @@ def _left_text(users: _Users, asked: int, duration_s: float) -> str:
     return f"{who} {units.plural(asked, 'user')} ended {when} of the requested {units.duration_text(duration_s)}"
 
 
-def _why_left(evidence: Evidence, users: _Users) -> str:
-    """Return what ended users, as far as it is known."""
+def _why_left(evidence: Evidence, left_count: int) -> str:
+    """Return what ended users, as far as it is known; failures may have if there are as many as users who left."""
     if causes := [end for group in groups_of(evidence.run) for end in group.ended_early if end.cause in _CAUSES]:
         counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
         return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
     failed = evidence.whole.error_count if evidence.whole else 0
-    if failed >= users.left_count:
+    if failed and failed >= left_count:
         how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"
         return f"{how}. Or a data file ended that stops its users. Look in jmeter.log for threads that ended."
     return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
@@ -177,14 +205,7 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     )
     right = f"{made:,} {what}"
     if run.left_out_arrivals:
-        plural = "s were" if run.left_out_arrivals > 1 else " was"
-        brief = f"{run.left_out_arrivals:,} arrival{plural} not made: {run.users_most:,} users were waiting"
-        why = (
-            "The system was slower than the rate. Each waiting user takes memory of the load generator, whose heap of "
-            f"{run.generator_heap_mb} MB has room for {run.users_most:,}. Look at the errors and the p99; drive a "
-            "lower rate, or raise heap_mb in [generator] of the profile."
-        )
-        return Sides(left, right, run.left_out_arrivals / asked, Balance.DOUBT, brief, why)
+        return _left_out(evidence, left, right, asked)
     if evidence.was_ended:
         return Sides(left, right, None, Balance.BALANCED)
     chance = _CHANCE_DEVIATIONS * math.sqrt(asked) / asked
@@ -201,7 +222,36 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     if balance is not Balance.BALANCED:
         brief = f"The load ended at {ended_s} s of the requested {units.duration_text(load.duration_s)}"
         return Sides(left, right, early, balance, brief, "Look in jmeter.log for why no user arrived after it.")
+    whole = Stage(None, load.rate_per_s, load.ramp_s, load.duration_s - load.ramp_s)
+    part = arrivals_missing(GroupLoad("", (whole,)), groups_of(run)) if arrivals is not None else Shortfall(0.0, "")
+    balance = judged(part.ratio, DOUBT_RATIO, INVALID_RATIO)
+    if balance is not Balance.BALANCED:
+        brief = f"{part.text[:1].upper()}{part.text[1:]}"
+        return Sides(left, right, part.ratio, balance, brief, _LOOK_OPEN)
     return Sides(left, right, missing, balance)
+
+
+_LOOK_OPEN = "Look in jmeter.log, and at the load generator's CPU and pauses at that time."
+
+
+def _left_out(evidence: Evidence, left: str, right: str, asked: float) -> Sides:
+    """Return the line of a load of which arrivals were left out, because the generator had no room for more users."""
+    run = evidence.run
+    assert run is not None
+    plural = "s were" if run.left_out_arrivals > 1 else " was"
+    brief = f"{run.left_out_arrivals:,} arrival{plural} not made: {run.users_most:,} users were waiting"
+    why = (
+        "The system was slower than the rate. Each waiting user takes memory of the load generator, whose heap of "
+        f"{run.generator_heap_mb} MB has room for {run.users_most:,}. Look at the errors and the p99; drive a "
+        "lower rate, or raise heap_mb in [generator] of the profile."
+    )
+    return Sides(left, right, run.left_out_arrivals / asked, Balance.DOUBT, brief, why)
+
+
+def _asked_arrivals(loads: Sequence[GroupLoad]) -> float:
+    """Return the arrivals that all open loads ask for."""
+    seconds = ((load, at) for load in loads if load.is_open for at in range(math.ceil(load.duration_s)))
+    return sum(load.level_at(at + 1 / 2) for load, at in seconds) or 1.0
 
 
 def _arrivals(evidence: Evidence) -> int | None:
@@ -229,38 +279,54 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
     if reasons := unlike_the_request(evidence.loads, loads):
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
+    if run.left_out_arrivals:
+        return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
     ended = [found for load in loads if (found := _of_load(evidence, load))]
     if ended:
-        name, asked, users, duration_s = max(ended, key=lambda one: one.users.missing_ratio)
-        missing = users.missing_ratio
+        name, text, missing, is_users = max(ended, key=lambda one: one.missing_ratio)
         balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
         if balance is not Balance.BALANCED:
-            brief = f"{name}: {_left_text(users, asked, duration_s)}"
-            return Sides(left, "fewer users", missing, balance, brief, _why_left(evidence, users))
+            right, why = ("fewer users", _why_left(evidence, 0)) if is_users else ("fewer than asked", _LOOK_OPEN)
+            return Sides(left, right, missing, balance, f"{name}: {text}", why)
     return Sides(left, "as asked", 0.0, Balance.BALANCED)
 
 
 class _OfLoad(NamedTuple):
-    """The users of one of several loads over its time."""
+    """What is missing of one of several loads over its time, as text and as a share; `is_users` of a closed one."""
 
     name: str
-    asked: int
-    users: _Users
-    duration_s: float
+    text: str
+    missing_ratio: float
+    is_users: bool
 
 
 def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
-    """Return the users of a closed load without stages over its time; None where the agent did not count them."""
+    """Return what is missing of a load over its time; None where the agent did not count it, or loops end it."""
     run, groups = evidence.run, groups_of(evidence.run, load.group)
-    if run is None or not groups or load.is_open or load.is_staged or load.loops or not load.users:
+    if run is None or load.loops or run.load.requests or run.load.is_auto:
         return None
-    if run.load.requests or run.load.is_auto:
+    figures = next((one for one in evidence.loads if one.name == load.group), None)
+    if load.is_shaped:
+        return _found(load, requests_missing(figures.request_curve if figures else None), is_users=False)
+    if not groups:
         return None
-    counted = next((one.whole or one.group for one in evidence.loads if one.name == load.group), None)
-    known = users_by_second(groups)
+    if load.is_open:
+        return _found(load, arrivals_missing(load, groups), is_users=False)
+    counted, known = (figures.whole or figures.group) if figures else None, users_by_second(groups)
     each_s = sum(known) / max(1, counted.total.sample_count if counted else 0)
-    users = _users_over_time(known, each_s, load.users, load.ramp_s, load.duration_s)
-    return _OfLoad(load.group, load.users, users, load.duration_s) if users else None
+    if load.is_staged:
+        return _found(load, users_missing(load, groups, each_s), is_users=True)
+    asked = load.users or 0
+    users = _users_over_time(known, each_s, asked, load.ramp_s, load.duration_s) if asked else None
+    if users is None:
+        return None
+    return _OfLoad(
+        load.group, _left_text(evidence, users, asked, load.duration_s, load.group), users.missing_ratio, is_users=True
+    )
+
+
+def _found(load: GroupLoad, missing: Shortfall, *, is_users: bool) -> _OfLoad:
+    return _OfLoad(load.group, missing.text, missing.ratio, is_users)
 
 
 def _with_absent(evidence: Evidence, measured: Sides) -> Sides:
@@ -317,6 +383,7 @@ LINE = LineKind(
     since="1.2.0",
     title="asked = offered",
     concerns=(ReportPart.VERDICT, ReportPart.LOAD, ReportPart.GENERATORS),
+    hides=_FOLLOW,
     formerly=("left-out-arrivals", "absent-generator"),
     page=__doc__,
     measure=measure,

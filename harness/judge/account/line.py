@@ -26,7 +26,8 @@ class Sides:
     """Both sides of a line as text, and their difference; `difference_ratio` is 0 where they are equal.
 
     `balance` is that of `judged`. `brief` says in at most 15 words what does not balance, `advice` what is behind it
-    and what to do; both are empty where the line balances.
+    and what to do; both are empty where the line balances. `explains` are the codes of warnings and later lines that
+    only follow from it.
     """
 
     left: str = NOT_KNOWN_TEXT
@@ -35,6 +36,7 @@ class Sides:
     balance: Balance = Balance.NOT_KNOWN
     brief: str = ""
     advice: str = ""
+    explains: tuple[str, ...] = ()
 
     @property
     def is_off(self) -> bool:
@@ -66,7 +68,7 @@ class LineKind:
 
     `concerns` are the parts of the report that a line in doubt is about. With `is_of_answers` it says nothing about a
     run that mostly failed. `page` is the module's docstring, a section of docs/doubtful.md. `hides` are the codes of
-    warnings and later lines that only follow from it. `formerly` are its codes in files of earlier versions.
+    all that may only follow from it, as its sides say. `formerly` are its codes in files of earlier versions.
     """
 
     code: str

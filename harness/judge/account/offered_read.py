@@ -11,6 +11,8 @@ count one part: `lth table FILE --window FROM..TO`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
@@ -20,8 +22,16 @@ from harness.judge.warning_kind import ReportPart
 DOUBT_RATIO, INVALID_RATIO = 0.0, 0.03
 
 
+# Where rows are missing, their users seem to be, and the rest is another mix.
+_FOLLOW = ("users-time", "one-state")
+
+
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
+    return replace(_measured(evidence), explains=_FOLLOW)
+
+
+def _measured(evidence: Evidence) -> Sides:
     run, dropped = evidence.run, evidence.dropped
     rows = run.rows if run else None
     unread, missing = dropped.unread_count, evidence.missing_row_count
@@ -135,7 +145,7 @@ LINE = LineKind(
     since="1.2.0",
     title="offered = read",
     concerns=(ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT),
-    hides=("users-time", "one-state"),
+    hides=_FOLLOW,
     formerly=("gap",),
     page=__doc__,
     measure=measure,

@@ -17,7 +17,7 @@ from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.warning_kind import ReportPart
-from harness.metrics.timeline import SecondFigures
+from harness.metrics.timeline import SecondFigures, total
 from harness.metrics.window import STEADY
 
 # A part that is left out is slower when its average is so many times that of the window, and fails more when its share
@@ -79,15 +79,15 @@ def _worse_parts(evidence: Evidence) -> Iterator[str]:
 
 
 def _count(seconds: Sequence[SecondFigures]) -> int:
-    return sum(second.sample_count for second in seconds)
+    return total(seconds).sample_count
 
 
 def _average_ms(seconds: Sequence[SecondFigures]) -> float:
-    return sum(second.elapsed_sum_ms for second in seconds) / max(1, _count(seconds))
+    return total(seconds).elapsed_sum_ms / max(1, _count(seconds))
 
 
 def _errors(seconds: Sequence[SecondFigures]) -> float:
-    return sum(second.error_count for second in seconds) / max(1, _count(seconds))
+    return total(seconds).error_count / max(1, _count(seconds))
 
 
 LINE = LineKind(

@@ -140,11 +140,12 @@ def find_warnings(evidence: Evidence, account: Mapping[str, Sides]) -> WarningsF
         values = values_of(account[kind.code]) if kind.code in account else kind.values_in(evidence)
         if values:
             kinds_found.append((kind, values))
+    hides = {kind: account[kind.code].explains if kind.code in account else kind.hides for kind, _ in kinds_found}
     causes = {
-        code: tuple(kind.code for kind, _ in kinds_found if code in kind.hides and kind.severity is Severity.DOUBTFUL)
+        code: tuple(kind.code for kind, own in hides.items() if code in own and kind.severity is Severity.DOUBTFUL)
         for code in account
     }
-    hidden = {code for kind, _ in kinds_found for code in kind.hides}
+    hidden = {code for own in hides.values() for code in own}
     if evidence.lost_cpu:  # not only a follow-up: it names who used the CPU in the seconds that differ
         hidden.discard(one_state.LINE.code)
     listed = tuple(

@@ -11,7 +11,7 @@ A disturbance that repeats (a cron job, a garbage collection) can be in step wit
 pair differs by as much: Student's t cannot see that, and after four pairs a random order cannot prevent it, as it
 matches one pattern in sixteen. So a change must also be one that few of the possible orders would show: R. A. Fisher,
 "The Design of Experiments", 1935, 21. This is exact for any disturbance that does not depend on the order.
-`scripts/bench ab` measures the error rates.
+The bench `ab` measures the error rates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides which settings have an effect: the change by each value and each pair of values, with intervals.
 
 All intervals are simultaneous: each is at the level 1 - alpha / number of effects (Bonferroni). So of experiments in
-which nothing has an effect, at most alpha report one. `scripts/bench tune` measures it.
+which nothing has an effect, at most alpha report one. The bench `tune` measures it.
 """
 
 from __future__ import annotations

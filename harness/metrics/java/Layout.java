@@ -45,6 +45,8 @@ final class Layout {
   final int batchCount;
   /** The thread groups whose samples are also counted apart. */
   final byte[][] threadGroups;
+  /** The labels of transactions of which some are known to have been cut. */
+  final byte[][] cutLabels;
   /** The length of a slice; 0 without slices. */
   final int sliceBytes;
   /** The columns as steps of the quick reader; null when it cannot read them, or when thread groups are counted apart. */
@@ -59,6 +61,7 @@ final class Layout {
     toMs = counted.toMs();
     batchCount = counted.batchCount();
     threadGroups = counted.threadGroups();
+    cutLabels = counted.cutLabels();
     sliceBytes = counted.sliceBytes();
     steps = threadGroups.length > 0 ? null : Steps.orNull(width, indexes);
     start = indexes[START];

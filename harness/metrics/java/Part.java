@@ -140,6 +140,9 @@ final class Part {
     ends = new int[layout.width + 1];
     escaped = new int[layout.width + 1];
     quick = layout.steps == null ? null : new Quick(layout, unnamed);
+    for (byte[] label : layout.cutLabels) {
+      transactions.set(labels.number(label));
+    }
   }
 
   /** Reads the part. */

@@ -3,7 +3,7 @@
  * thread groups (their names in UTF-8) are also counted apart, without batches. Where all samples count, the counts of
  * every `sliceBytes` of the file can be stored for a window of it; 0: they are not.
  */
-record Samples(long fromMs, long toMs, int batchCount, byte[][] threadGroups, int sliceBytes) {
+record Samples(long fromMs, long toMs, int batchCount, byte[][] threadGroups, int sliceBytes, byte[][] cutLabels) {
   /** Where a window begins that is none. */
   private static final long NO_WINDOW_MS = -(1L << 62);
 

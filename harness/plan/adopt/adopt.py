@@ -14,12 +14,12 @@ from harness.plan.adopt.contents import Contents, contents_of, known_plugins
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft, Fix
 from harness.plan.adopt.groups import fix_groups, fix_modules
-from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, TargetFix, host_of
+from harness.plan.adopt.hosts import ADDRESS, DEFAULT_PORTS, Origin, TargetFix, host_of
 from harness.plan.adopt.requests import different_defaults, fix_codes, fix_elements, fix_labels, fix_properties
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.runnable import not_runnable
-from harness.plan.jmx.tree import CODE, Node, enabled_nodes, reads_of, secrets_of_element
+from harness.plan.jmx.tree import CODE, Node, enabled_nodes, reads_of, secrets_of_element, texts_of
 from harness.plan.jmx.values import Values
 from harness.plan.jmx_writer import add_string, child, of_jmx, xml_element
 
@@ -27,6 +27,9 @@ _BY_THE_RUN = (
     "scheme", "host", "port", "base_path", "users", "ramp_s", "duration_s", "loops", "run_id", "think_time_ms",
 )  # fmt: skip
 _ENVIRONMENT = '${__groovy(System.getenv("'
+_FILE_NAME = "__TestPlanName"
+# What returns the name of a thread group, which often becomes another one, or that of the file.
+_NAMES = re.compile(rf"__threadName\b|__threadGroupName\b|{_FILE_NAME}\b|\bgetThreadName\b")
 _TEXTS = ("Argument.value", "Header.value", "Cookie.value")
 _URL, _DOMAIN, _SECURE = "Authorization.url", "Cookie.domain", "Cookie.secure"
 _TODO = "write ${__P(host,…)} there if the system compares it with its own name"
@@ -40,15 +43,15 @@ _SHOWN_MOST = 60
 class Adoption:
     """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
 
-    `other_hosts` are the properties of the fixed JMX that name the hosts besides the main one, by host. `secrets` are
-    the values that the JMX contained, by the environment variables that the fixed JMX reads.
+    `others` are the further hosts, ports and schemes, by the properties of the fixed JMX. `secrets` are the
+    values that the JMX contained, by the environment variables that the fixed JMX reads.
     """
 
     contents: Contents
     draft: Draft
     data: tuple[DataFile, ...]
     left: tuple[Finding, ...]
-    other_hosts: Mapping[str, str]
+    others: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
 
 
@@ -86,15 +89,19 @@ def adopt(
 
 
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:
-    """Define the variable run_id in the Test Plan: a request may send it, to be found in the system's logs."""
+    """Define a variable in the Test Plan with the run's name: a request may send it, to be found in the system's logs.
+
+    It is run_id, unless the plan has that name for something else.
+    """
     plan = mapping.nodes[0]
     if any(read.name == "run_id" for read in reads_of(mapping.draft.root)):
         return
+    name = "lth_run_id" if any("run_id" in text for text in texts_of(mapping.draft.root)) else "run_id"
     table = plan.element.find("elementProp/collectionProp[@name='Arguments.arguments']")
-    argument = xml_element("elementProp", name="run_id", elementType="Argument")
+    argument = xml_element("elementProp", name=name, elementType="Argument")
     run_id = of_jmx(f"${{__P(run_id,{defaults['run_id']})}}")
-    for name, text in (("name", "run_id"), ("value", run_id), ("metadata", "=")):
-        add_string(argument, f"Argument.{name}", text)
+    for key, text in (("name", name), ("value", run_id), ("metadata", "=")):
+        add_string(argument, f"Argument.{key}", text)
     if table is None:
         variables = xml_element(
             "elementProp", name="TestPlan.user_defined_variables", elementType="Arguments", testclass="Arguments"
@@ -111,6 +118,12 @@ def _left(mapping: Variables, defaults: dict[str, str], plugins: Sequence[str]) 
         if node.kind == "IncludeController":
             what = f"includes the plan {node.value('IncludeController.includepath')}"
             yield Finding.at(node, Rule.OTHER_PLAN, what, "put the elements of that plan into this one")
+        texts = [match for text in texts_of(node.element) for match in _NAMES.findall(text)]
+        if found := next((one for one in texts if one == _FILE_NAME or Fix.GROUPS in mapping.draft.changes), ""):
+            what = f"reads a name with {found}, which differs in a run"
+            yield Finding.at(
+                node, Rule.NAME_READ, what, "use a variable or a property instead, if requests depend on it"
+            )
     yield from not_runnable(mapping.draft.plan, plugins)
     for name, texts in different_defaults(mapping.draft.root, defaults).items():
         shown = "different defaults" if is_secret_name(name) else f"the defaults {', '.join(texts)}"
@@ -165,7 +178,7 @@ def fix_host_bound(mapping: Variables, target: TargetFix) -> Iterator[Finding]:
                 _cookie(mapping, target, entry)
     managers = [node for node in mapping.nodes if node.kind in ("CookieManager", "AuthManager")]
     if managers and len(target.origins) > 1:
-        addresses = sorted(f"{scheme}://{host}:{port}" for scheme, host, port in target.origins)
+        addresses = sorted(map(str, target.origins))
         what = f"sends --target the cookies or credentials of several addresses: {', '.join(addresses)}"
         yield Finding.at(managers[0], Rule.SEVERAL_ADDRESSES, what, _TODO_SEVERAL)
     hosts = [host for host in target.texts if re.search(r"[A-Za-z0-9]", host) and "${" not in host]
@@ -190,11 +203,13 @@ def _authorization(mapping: Variables, target: TargetFix, node: Node, entry: Ele
         return
     scheme, host, port = (mapping.known(part or "") or part or "" for part in match.groups())
     text = target.texts.get(host)
-    if text is None or (scheme.lower(), host, port or DEFAULT_PORTS.get(scheme.lower(), "")) not in target.origins:
+    origin = Origin(scheme.lower(), host, port or DEFAULT_PORTS.get(scheme.lower(), ""))
+    if text is None or origin not in target.origins:
         return  # no request of the plan has this address: JMeter sends these credentials with none
     path = match.string[match.end() :]
     base = "${__P(base_path,)}" if path.startswith("/") else ""
-    mapping.draft.set_text(prop, f"{target.read('scheme')}://{text}:{target.read('port')}{base}{path}", Fix.TARGET)
+    address = f"{target.read('scheme', origin)}://{text}:{target.read('port', origin)}"
+    mapping.draft.set_text(prop, f"{address}{base}{path}", Fix.TARGET)
 
 
 def _cookie(mapping: Variables, target: TargetFix, entry: ElementTree.Element) -> None:

@@ -35,7 +35,10 @@ _PATTERN = re.compile(r"[{}\[\]]")
 
 
 class CurlExtractor(NamedTuple):
-    """A variable that is a random one of the values at a JSON path of a response, or a default where there is none."""
+    """A variable that is a random one of the values at a JSON path of a response, or a default where there is none.
+
+    A path without [*] has one value.
+    """
 
     variable: str
     json_path: str
@@ -47,7 +50,8 @@ class OneRequest:
     """An HTTP request whose texts may read environment variables: $NAME, and $$ for a dollar sign.
 
     `url` is complete; it may also read the variables of extractors. `body` is None without one, `form` are the fields
-    of a multipart form. `label` and `codes`, a regular expression, are empty for the usual ones.
+    of a multipart form. `label` and `codes`, a regular expression, are empty for the usual ones. `parts` are regular
+    expressions that the response must have.
     """
 
     url: str
@@ -58,6 +62,7 @@ class OneRequest:
     follows_redirects: bool = False
     label: str = ""
     codes: str = ""
+    parts: tuple[str, ...] = ()
     extractors: tuple[CurlExtractor, ...] = ()
 
 

@@ -11,6 +11,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.draft import Fix
+from harness.plan.adopt.own_files import is_own
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.jmx.csv_data import KINDS, delimiter_of, variable_names
@@ -40,13 +41,14 @@ _OWN = "data/"
 class DataFile:
     """A file that a plan reads: its name relative to plans/, and where it is now (None for a sample).
 
-    `columns` are those of a CSV file; `text` is the content of a sample.
+    `columns` are those of a CSV file; `text` is the content of a sample, `left` a file that is there and not its own.
     """
 
     name: str
     source: Path | None
     columns: tuple[str, ...]
     text: str = ""
+    left: Path | None = None
 
 
 def fix_data(
@@ -54,7 +56,7 @@ def fix_data(
 ) -> Iterator[Finding]:
     """Point each file name of the plan at a file in data/<plan>, add it to `files`, and yield names of absent ones.
 
-    The files may be in `folders`; the first one is the folder of the original JMX.
+    The files may be in `folders`; the first one is the folder of the original JMX. Only files of its own are copied.
     """
     for node in mapping.nodes:
         for prop in file_names_of(node):
@@ -118,9 +120,10 @@ def _file_of(mapping: Variables, node: Node, raw: str, folders: Sequence[Path], 
         is_fixed = named.name and (mapping.known(raw) is not None or "${" not in _last(raw))
         is_upload = not CODE.match(node.kind)
         sample = f"sample of {named.name}\n" if is_upload and not source else ""
-        return DataFile(target, source, (), sample) if is_fixed and (source or is_upload) else None
+        return DataFile(target, source, (), sample, named.left) if is_fixed and (source or is_upload) else None
     columns = tuple(variable_names(node, source) or _unset_variables(mapping, node) or ("value",))
-    return DataFile(target, source, columns, "" if source else _sample(node, columns, _upload_variables(mapping)))
+    sample = "" if source else _sample(node, columns, _upload_variables(mapping))
+    return DataFile(target, source, columns, sample, named.left)
 
 
 def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name: str) -> DataFile | None:
@@ -130,22 +133,32 @@ def _named_file(mapping: Variables, raw: str, folders: Sequence[Path], plan_name
         return None
     source = next(iter(named.paths), None)
     rows = "".join(f"{_value(PurePosixPath(named.name).stem, number)}\n" for number in range(1, _ROWS + 1))
-    return DataFile(f"data/{plan_name}/{named.name}", source, (), "" if source else rows)
+    return DataFile(f"data/{plan_name}/{named.name}", source, (), "" if source else rows, named.left)
 
 
 class _Named(NamedTuple):
-    """A file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it."""
+    """A file's name without unsafe characters, and the files at its path, relative to the JMX, or beside it.
+
+    `left` is one that is not the plan's own.
+    """
 
     name: str
     paths: list[Path]
+    left: Path | None
 
 
 def _named(text: str, folders: Sequence[Path]) -> _Named:
     path = text.replace("\\", "/")
     last = PurePosixPath(path).name
     tails = (path, path.lstrip("/"), last) if path else ()
-    paths = [folder / tail for folder in folders for tail in tails if (folder / tail).is_file()]
-    return _Named(_UNSAFE.sub("-", last).strip("-."), paths)
+    found = [file for folder in folders for tail in tails if (file := folder / tail).is_file()]
+    paths = [file for file in found if _is_of_plan(file, folders)]
+    left = next((file for file in found if not paths), None)
+    return _Named(_UNSAFE.sub("-", last).strip("-."), paths, left)
+
+
+def _is_of_plan(path: Path, folders: Sequence[Path]) -> bool:
+    return any(is_own(path, folder / "any.jmx") for folder in folders)
 
 
 def _uploads(mapping: Variables, raw: str, folders: Sequence[Path], where: str) -> list[DataFile]:
@@ -159,7 +172,8 @@ def _uploads(mapping: Variables, raw: str, folders: Sequence[Path], where: str) 
         return []
     fits = re.compile(".+".join(map(re.escape, VARIABLE.split(last)[::2]))).fullmatch
     folder = next((folder / own for folder in folders if (folder / own).is_dir()), None)
-    paths = sorted(path for path in folder.iterdir() if path.is_file() and fits(path.name)) if folder else []
+    inside = (path for path in folder.iterdir() if path.is_file() and fits(path.name)) if folder else ()
+    paths = sorted(path for path in inside if _is_of_plan(path, folders))
     if sum(path.stat().st_size for path in paths) > _UPLOADS_MOST_BYTES:
         return []
     return [DataFile(f"{where}/{path.name}", path, ()) for path in paths]

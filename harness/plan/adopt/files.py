@@ -19,7 +19,7 @@ from harness.base.secrets import FILE_NAME
 from harness.base.toml_text import toml_string
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
-from harness.plan.adopt.toml_text import headers_toml, other_hosts_toml, plan_toml, secrets_lines
+from harness.plan.adopt.toml_text import headers_toml, others_toml, plan_toml, secrets_lines
 
 _DURATION_S = 60
 
@@ -54,7 +54,7 @@ def write_adopted(
 ) -> None:
     """Write the fixed JMX, its data files and its TOML with `headers` for all requests."""
     write_data(plans, adoption.data)
-    toml = plan_toml(adoption.contents, name, source, tuple(adoption.secrets)) + other_hosts_toml(adoption.other_hosts)
+    toml = plan_toml(adoption.contents, name, source, tuple(adoption.secrets)) + others_toml(adoption.others)
     write_plan(plans, name, adoption.draft.text(), toml + headers_toml(headers))
 
 

@@ -106,6 +106,8 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
+        for group, size in zip(groups, sizes, strict=True):
+            yield from _new_users(group, size)
         if mapping.nodes[0].value(_SERIAL) == "true":
             what = "runs its thread groups one after the other"
             what += "; a run with several loads starts them together, setUp first"
@@ -116,6 +118,16 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         rename(mapping, group, LOAD_GROUP)
         _map_numbers(mapping, group, defaults)
         fix_think_time(mapping, group, defaults["think_time_ms"])
+
+
+def _new_users(group: Node, size: GroupSize) -> Iterator[Finding]:
+    """Yield that the users of a run are new ones where those of the group come back."""
+    if size.rate_per_s is not None:
+        once = [node.name for node in group.walk() if node.kind == "OnceOnlyController"]
+        what = "lets users come back with their variables, cookies and caches; in a run each arrival is a new user"
+        what += f", who does once more: {', '.join(once)}" if once else ""
+        todo = "write users = … in place of rate_per_s in its [[load]], and a throughput timer, to keep the users"
+        yield Finding.at(group, Rule.NEW_USERS, what, todo)
 
 
 def needs_tables(sizes: Sequence[GroupSize]) -> bool:

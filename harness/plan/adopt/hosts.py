@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
+from xml.etree import ElementTree  # types only
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
 from harness.plan.allowed_targets import HOST_NAME
 from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.lint import text_parts
 from harness.plan.checks.reach import has_http, inherited
 from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
 from harness.plan.jmx.trace import HTTP_SAMPLER
@@ -40,12 +42,15 @@ class Origin(NamedTuple):
     host: str
     port: str
 
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}:{self.port}"
+
 
 class TargetFix:
     """The fixes of one JMX; `defaults` are the texts that the plan has in plain JMeter.
 
     `texts` are the new texts of the hosts that have been mapped, by host; `origins` are the addresses before the fixes,
-    and `others` the properties of further hosts, by host.
+    and `others` the values of the properties that name further hosts, ports and schemes.
     """
 
     def __init__(self, mapping: Variables, defaults: dict[str, str]) -> None:
@@ -53,6 +58,8 @@ class TargetFix:
         self._defaults = defaults
         self._elements = [node for node in mapping.nodes if has_http(node)]
         self._samplers = [node for node in self._elements if HTTP_SAMPLER.fullmatch(node.kind)]
+        self._main = Origin("http", "", DEFAULT_PORTS["http"])
+        self._numbers: dict[Origin, int] = {}
         self.others: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.origins: set[Origin] = set()
@@ -64,17 +71,20 @@ class TargetFix:
         main = _most_common(raw for node in self._samplers if (raw := inherited(node, "domain")))
         known = self._mapping.known(main) or ""
         self._defaults.setdefault("host", known if HOST_NAME.fullmatch(known) else "127.0.0.1")
-        scheme = _most_common(self._mapping.known(inherited(node, "protocol")) or "http" for node in self._samplers)
-        self._defaults.setdefault("scheme", scheme.lower() if scheme.lower() in DEFAULT_PORTS else "http")
-        port = _most_common(self._mapping.known(inherited(node, "port")) or "" for node in self._samplers)
-        origins = [self._origin(node) for node in self._samplers]
-        self.origins = {origin for origin in origins if origin.host}
-        homeless = [node for node, origin in zip(self._samplers, origins, strict=True) if not origin.host]
+        host = host_of(self._mapping, main)
+        of_main = [origin for node in self._samplers if (origin := self._origin(node)).host == host]
+        self._main = next((origin for origin, _ in Counter(of_main).most_common(1)), self._main)
+        scheme, port = self._main.scheme, self._main.port
+        self._defaults.setdefault("scheme", scheme if scheme in DEFAULT_PORTS else "http")
         # A JMX that reads the property scheme may have any default for it.
         by_scheme = DEFAULT_PORTS.get(self._defaults["scheme"], DEFAULT_PORTS["http"])
         self._defaults.setdefault("port", port if port.isdigit() else by_scheme)
+        origins = {node.element: self._origin(node) for node in self._elements}
+        of_samplers = {node.element: origins[node.element] for node in self._samplers}
+        self.origins = {origin for origin in of_samplers.values() if origin.host}
+        homeless = [node for node in self._samplers if not of_samplers[node.element].host]
         for node in self._elements:
-            yield from self._address(node, main)
+            yield from self._address(node, main, origins[node.element])
         for node in self._samplers:
             if not inherited(node, "domain"):
                 for name, reads in (("domain", "host"), *_READ_BY):
@@ -84,15 +94,51 @@ class TargetFix:
             what = "has no host in the JMX, so JMeter alone sends nothing; a run sends it to --target"
             todo = "delete it if that is not meant"
             yield Finding.at(node, Rule.NO_HOST, what, todo, "HTTPSampler.domain")
+        yield from self._several(of_samplers)
 
-    def read(self, name: str) -> str:
-        """Return the text that reads a property of the run with the plan's default."""
-        return f"${{__P({name},{self._defaults[name]})}}"
+    def _several(self, origins: Mapping[ElementTree.Element, Origin]) -> Iterator[Finding]:
+        """Yield the first request to each further port or scheme of a host."""
+        for origin, number in self._numbers.items():
+            same_host = [one for one in self.origins if one.host == origin.host and one != origin]
+            own = [name for name in (f"port_{number}", f"scheme_{number}") if name in self.others]
+            node = next((node for node in self._samplers if origins[node.element] == origin), None)
+            if node and same_host and own:
+                first = self._main if self._main in same_host else same_host[0]
+                what = f"goes to {origin}, other requests to {first}; a run sends both to --target"
+                values = " and ".join(f'{name} = "{self.others[name]}"' for name in own)
+                todo = f"unless that is one system now, set {values} under [properties]"
+                todo += f', and hosts = ["{origin.host}:{origin.port}"] under [allow], in the plan\'s TOML'
+                yield Finding.at(node, Rule.SEVERAL_SYSTEMS, what, todo)
+
+    def read(self, name: str, origin: Origin | None = None) -> str:
+        """Return the text that reads a property of the run with the plan's default.
+
+        For `name` port or scheme, an `origin` that has another one than the plan's main address gets a property of its
+        own, which has the run's value unless the plan's TOML sets it.
+        """
+        own = f"${{__P({name},{self._defaults[name]})}}"
+        other = self._property(name, origin) if origin else name
+        return own if other == name else f"${{__P({other},{own})}}"
+
+    def _property(self, name: str, origin: Origin) -> str:
+        """Return the property that a request to an address reads for its port or scheme."""
+        value, main = getattr(origin, name), getattr(self._main, name)
+        if value == main or not (value.isdigit() if name == "port" else value in DEFAULT_PORTS):
+            return name
+        other = f"{name}_{self._number(origin)}"
+        self.others[other] = value
+        return other
+
+    def _number(self, origin: Origin) -> int:
+        return self._numbers.setdefault(origin, len(self._numbers) + 2)
 
     def _origin(self, node: Node) -> Origin:
-        scheme, port = (self._mapping.known(inherited(node, name)) or "" for name in ("protocol", "port"))
-        scheme = scheme.lower() or "http"
+        """Return the address of an element; one that only the run knows has the main scheme and port."""
+        scheme, port = (self._mapping.known(inherited(node, name)) for name in ("protocol", "port"))
         host = host_of(self._mapping, inherited(node, "domain"))
+        if scheme is None or port is None:
+            return self._main._replace(host=host)
+        scheme = scheme.lower() or "http"
         return Origin(scheme, host, port or DEFAULT_PORTS.get(scheme, ""))
 
     def _split_address(self, node: Node) -> None:
@@ -104,14 +150,15 @@ class TargetFix:
         match = ADDRESS.match(text)
         if not match:
             return
-        parts = {"path": text[match.end() :] or "/", "protocol": match[1], "domain": match[2], "port": match[3] or ""}
+        port = match[3] or DEFAULT_PORTS.get((self._mapping.known(match[1]) or "").lower(), "")
+        parts = {"path": text[match.end() :] or "/", "protocol": match[1], "domain": match[2], "port": port}
         for name, part in parts.items():
             self._mapping.draft.set_value(node, f"HTTPSampler.{name}", part, Fix.TARGET)
 
-    def _address(self, node: Node, main: str) -> Iterator[Finding]:
+    def _address(self, node: Node, main: str, origin: Origin) -> Iterator[Finding]:
         raw = node.value("HTTPSampler.domain").strip()
-        named = (setter for name in VARIABLE.findall(raw) for setter in self._mapping.values.setters.get(name, ()))
-        if setter := next((setter for setter in named if setter.kind not in _DATA_KINDS), None):
+        setters = (setter for name in VARIABLE.findall(raw) for setter in self._mapping.values.setters.get(name, ()))
+        if setter := next((setter for setter in setters if setter.kind not in _DATA_KINDS), None):
             # A response or a script sets the host.
             what = f"its host {raw} is known only during the run ({setter.name} sets it)"
             todo = "name the hosts: hosts = […] under [allow] in the plan's TOML"
@@ -125,18 +172,22 @@ class TargetFix:
             else:
                 # A further host gets a property of its own, which is TARGET's host unless the plan's TOML sets it.
                 host = host_of(self._mapping, raw)
-                name = self.others.setdefault(host, f"host_{len(self.others) + 2}")
+                named = (name for name, value in self.others.items() if name.startswith("host_") and value == host)
+                name = next(named, None) or f"host_{self._number(origin)}"
+                self.others[name] = host
                 text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
                 self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
         for name, reads in _READ_BY:
-            if raw or node.value(f"HTTPSampler.{name}").strip():
-                self._read(node, name, reads)
+            is_own = HTTP_SAMPLER.fullmatch(node.kind) and self._property(reads, origin) != reads
+            if raw or is_own or node.value(f"HTTPSampler.{name}").strip():
+                self._read(node, name, reads, origin)
         if node.value("HTTPSampler.proxyHost").strip():
             what = f"uses the proxy {node.value('HTTPSampler.proxyHost')}"
             yield Finding.at(node, Rule.UNKNOWN_HOST, what, "remove it: the load goes to --target directly")
 
-    def _read(self, node: Node, name: str, reads: str) -> None:
-        self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads), reads=reads, fix=Fix.TARGET)
+    def _read(self, node: Node, name: str, reads: str, origin: Origin | None = None) -> None:
+        other = self._property(reads, origin) if origin else reads
+        self._mapping.map(node, f"HTTPSampler.{name}", self.read(reads, origin), reads=other, fix=Fix.TARGET)
 
     def _path(self, node: Node) -> Iterator[Finding]:
         """Put the base path of --target before a path."""
@@ -144,14 +195,24 @@ class TargetFix:
         values = self._mapping.values
         if "base_path" in values.properties_in(raw) or (not raw and inherited(node, "path")):
             return
-        if raw.startswith("${"):
-            known = self._mapping.known(raw.partition("}")[0] + "}")
-            if known is None and not raw.startswith("${__P("):
-                what = f"its path {raw} begins with a value that is known only during the run"
-                todo = "write ${__P(base_path,)}/ before it, if that value begins without /"
-                yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
-                return
-            separator = "" if known is None or known.startswith("/") else "/"
-        else:
-            separator = "" if raw.startswith(("/", "?")) else "/"
+        start = self._start(raw)
+        if start is None:
+            what = f"its path {raw} begins with a value that is known only during the run"
+            todo = "write ${__P(base_path,)}/ before it, if that value begins without /"
+            yield Finding.at(node, Rule.UNKNOWN_HOST, what, todo)
+            return
+        # JMeter puts a slash before a path that has none.
+        separator = "" if start.startswith(("/", "?")) else "/"
         self._mapping.draft.set_value(node, "HTTPSampler.path", f"${{__P(base_path,)}}{separator}{raw}", Fix.BASE_PATH)
+
+    def _start(self, path: str) -> str | None:
+        """Return the known beginning of a path, without references before it that are empty; None without one."""
+        if not path:
+            return ""
+        for part in text_parts(path):
+            known = self._mapping.known(part.text) if part.is_reference else part.text
+            if known:
+                return known
+            if known is None:
+                return "/" if part.text.startswith("${__P(") else None
+        return "/"

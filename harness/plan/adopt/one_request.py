@@ -24,6 +24,7 @@ from harness.plan.jmx.tree import parse
 from harness.plan.jmx_writer import (
     Expression,
     add_bool,
+    add_int,
     add_string,
     call,
     child,
@@ -176,6 +177,8 @@ def _fill(
         set_attribute(assertion, "testname", f"Code {request.codes}")
         set_text(_element_at(assertion, "*/stringProp[@name='code']"), request.codes)
         set_text(_element_at(assertion, "*[@name='Assertion.custom_message']"), f"expected {request.codes}")
+    if request.parts:
+        below.extend((_parts_assertion(request.parts), xml_element("hashTree")))
     for extractor in request.extractors:
         below.extend((_extractor(extractor), xml_element("hashTree")))
     if request.headers:
@@ -189,8 +192,20 @@ def _url_text(text: str, read: Callable[[str], Expression], unsafe: re.Pattern[s
     return joined(*(read(part.name) if part.name else unsafe.sub(_encoded, part.text) for part in parts))
 
 
+def _parts_assertion(parts: Sequence[str]) -> ElementTree.Element:
+    element = new_element("ResponseAssertion", "AssertionGui", "Response as documented")
+    texts = child(element, "collectionProp", name="Asserion.test_strings")  # JMeter's spelling
+    for number, part in enumerate(parts, 1):
+        add_string(texts, f"part {number}", part)
+    add_string(element, "Assertion.test_field", "Assertion.response_data")
+    add_bool(element, "Assertion.assume_success", False)
+    add_int(element, "Assertion.test_type", 2)  # contains all of them
+    return element
+
+
 def _extractor(extractor: CurlExtractor) -> ElementTree.Element:
-    name = f"{extractor.variable}: a random one of {extractor.json_path}"
+    random = "a random one of " if "[*]" in extractor.json_path else ""
+    name = f"{extractor.variable}: {random}{extractor.json_path}"
     element = new_element("JSONPostProcessor", "JSONPostProcessorGui", name)
     for key, text in (
         ("referenceNames", extractor.variable),

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from harness import __version__
 from harness.base.errors import UsageError
 from harness.base.git import set_local
-from harness.base.project import CHECKOUT, FILE_NAME, PACKAGE, SHIPPED
+from harness.base.project import AGGREGATE, CHECKOUT, FILE_NAME, PACKAGE, SHIPPED
 from harness.base.toml_text import toml_string
 from harness.base.writable import writing_into
 
@@ -106,8 +106,8 @@ def copy_of_clone(clone: Path, folder: Path) -> list[str]:
 
     Files that the tool ships are left out. UsageError for a folder that is no clone, or when a copy would replace.
     """
-    if not (clone / "aggregate.py").is_file() or not (clone / "plans").is_dir():
-        raise UsageError(f"{clone}: no clone of the tool", "name the folder that has aggregate.py and plans/")
+    if not (clone / AGGREGATE).is_file() or not (clone / "plans").is_dir():
+        raise UsageError(f"{clone}: no clone of the tool", f"name the folder that has {AGGREGATE} and plans/")
     own = [
         path.relative_to(clone)
         for kind in _KINDS

@@ -39,16 +39,16 @@ def secrets_lines(names: Sequence[str]) -> list[str]:
     return [f"secrets = {toml_strings(names)}"] if names else []
 
 
-def other_hosts_toml(hosts: Mapping[str, str]) -> str:
-    """Return the comment that explains the properties of further hosts, which are by host; empty without any."""
-    if not hosts:
+def others_toml(others: Mapping[str, str]) -> str:
+    """Return the comment that explains the properties of further hosts, ports and schemes; empty without any."""
+    if not others:
         return ""
     lines = [
         "",
-        "# The plan names further hosts. Their requests go to --target, too, until you name them here, and allow them:",
+        "# The plan names further addresses. Their requests go to --target, until you name them here, and allow them:",
         "# hosts = […] under [allow], and allowed_targets in the profile.",
         "[properties]",
-        *(f"# {name} = {toml_string(toml_comment(host))}" for host, name in hosts.items()),
+        *(f"# {name} = {toml_string(toml_comment(value))}" for name, value in others.items()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -64,7 +64,8 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
     lines = []
     for file in data:
         sample = f"values ({', '.join(file.columns)})" if file.columns else "contents"
-        state = f"copied from {file.source}" if file.source else f"SAMPLE {sample}: replace them"
+        left = f" ({file.left} is not below the JMX's folder or work tree, or is hidden)" if file.left else ""
+        state = f"copied from {file.source}" if file.source else f"SAMPLE {sample}: replace them{left}"
         lines.append(f"plans/{file.name}: {state}")
     return lines
 
@@ -143,6 +144,8 @@ def _remarks(size: GroupSize) -> Iterator[str]:
         yield "# a Throughput Shaping Timer set how many of these users run; here all run, and the timer paces them"
     elif size.stages or kind in (CONCURRENCY, ARRIVALS):
         yield f"# the schedule of its {kind}, which a run replaces by this one"
+        if kind == ARRIVALS:
+            yield "# each arrival is a new user; in the JMX earlier users come back, and do not log in again"
     elif kind != "ThreadGroup":
         yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
     elif size.loops:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
+from harness.plan.checks.lint import SCRIPT_CHECK
 from harness.plan.jmx.csv_data import KINDS, row_count
 from harness.plan.jmx.elements import Effect, effect_of
 from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, load_groups
@@ -27,9 +28,15 @@ _SAME_FOR_ALL = re.compile(r"\$\{__(?:groovy\(System\.getenv\([^{}]*\)|env\([^{}
 _LOGIN = re.compile(r"(?i)passw(or)?d|passwd|pwd")
 _DELAYS = re.compile(r"(?i)delay|range|duration|pause")
 _SCRIPT_PAUSE = re.compile(r"\bsleep\s*\(")
-_SCRIPT_CHECK = re.compile(r"\bset(Successful|Failure)\b|\bFailure\s*=|\.successful\s*=")
 _NOT_OF_CONTENT = ("Assertion.response_code", "Assertion.response_message")
 _PAUSE = "1"
+# The property with the default of an extractor that else keeps its variable when it finds nothing, by the kind of the
+# extractor. Another one, with the ending _empty_value, chooses an empty default. Other kinds always set theirs.
+_DEFAULTS = {
+    "RegexExtractor": "RegexExtractor.default",
+    "BoundaryExtractor": "BoundaryExtractor.default",
+    "HtmlExtractor": "HtmlExtractor.default",
+}
 _SET_COOKIE = re.compile(r"(?im)^set-cookie:")
 
 
@@ -189,7 +196,7 @@ def _unread_answers(checked: Checked) -> Iterator[str]:
 
 
 def _reads_content(node: Node) -> bool:
-    if CODE.search(node.kind) and any(_SCRIPT_CHECK.search(text) for text in node.element.itertext()):
+    if CODE.search(node.kind) and any(SCRIPT_CHECK.search(text) for text in node.element.itertext()):
         return True
     is_about_code = node.kind == "ResponseAssertion" and node.value("Assertion.test_field") in _NOT_OF_CONTENT
     return "Assertion" in node.kind and node.kind != "DurationAssertion" and not is_about_code
@@ -222,6 +229,13 @@ def _few_rows(checked: Checked) -> Iterator[str]:
             rows = row_count(node, checked.values.csv_file(node), load.users or 0)
             if rows is not None and rows < (load.users or 0):
                 yield f"{node.name} ({rows} for {load.users} users)"
+
+
+def _stale_extractors(checked: Checked) -> Iterator[str]:
+    for node in checked.nodes:
+        name = _DEFAULTS.get(node.kind, "")
+        if name and not node.value(name).strip() and node.value(f"{name}_empty_value") != "true":
+            yield node.name
 
 
 ADVICE = (
@@ -269,6 +283,11 @@ ADVICE = (
         "few-rows", "a data file has fewer rows than there are users", _few_rows,
         "users share rows, so several work as the same user or with the same record",
         "add rows, or run with fewer users",
+    ),
+    Advice(
+        "stale-extractor", "an extractor without a default keeps the value of an earlier response", _stale_extractors,
+        "after a response without the value the next request sends an earlier one, and does not fail",
+        "give it a default that no response contains, such as NOT_FOUND, unless the plan relies on the earlier value",
     ),
 )  # fmt: skip
 _CODES = tuple(advice.code for advice in ADVICE)

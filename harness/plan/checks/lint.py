@@ -11,7 +11,9 @@ from urllib.parse import quote
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.runnable import not_runnable
 from harness.plan.jmx.data_files import data_files_of
+from harness.plan.jmx.trace import HTTP_SAMPLER
 from harness.plan.jmx.tree import (
+    CODE,
     LOAD_GROUP,
     SAMPLER,
     SIDE_GROUPS,
@@ -33,18 +35,8 @@ _TARGET_KNOBS = ("host", "port", "scheme", "base_path")
 KNOBS = (*_TARGET_KNOBS, *LOAD_KNOBS, "run_id")
 _LISTENERS = ("ResultCollector", "ResultSaver", "Summariser", "BackendListener", "MailerResultCollector")
 
-
-# The property of an extractor that has its default, by the kind of the extractor. Some have another, with the ending
-# _empty_value, that chooses an empty default.
-EXTRACTOR_DEFAULTS = {
-    "RegexExtractor": "RegexExtractor.default",
-    "BoundaryExtractor": "BoundaryExtractor.default",
-    "HtmlExtractor": "HtmlExtractor.default",
-    "JSONPostProcessor": "JSONPostProcessor.defaultValues",
-    "JMESPathExtractor": "JMESExtractor.defaultValue",
-    "XPathExtractor": "XPathExtractor.default",
-    "XPath2Extractor": "XPathExtractor2.default",
-}
+# A script that decides whether a sample is a success.
+SCRIPT_CHECK = re.compile(r"\bset(Successful|Failure)\b|\bFailure\s*=|\.successful\s*=")
 # The load's numbers in a thread group, and the properties of a run that they must read.
 LOAD_NUMBERS = {
     "ThreadGroup.num_threads": "users",
@@ -83,7 +75,7 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
     nodes = list(plan.walk())
     variables = user_variables(plan)
     findings: list[Finding] = []
-    for check in (_listener, _code, _extractor, _sub_results, _path, _assertion):
+    for check in (_listener, _code, _sub_results, _path, _assertion):
         for node in nodes:
             findings += check(node)
     findings += _hosts(nodes, variables)
@@ -112,21 +104,26 @@ def is_listener(node: Node) -> bool:
 
 
 def _code(node: Node) -> Iterator[Finding]:
-    if SAMPLER.search(node.kind) and not asserts_code(node):
+    if HTTP_SAMPLER.fullmatch(node.kind) and not asserts_code(node):
         what = "no assertion on the response code, so wrong responses count as successes"
         todo = "add a Response Assertion on the Response Code with the code that it must have, such as 200"
         yield Finding.at(node, Rule.NO_CODE_ASSERTION, what, todo)
 
 
 def asserts_code(sampler: Node) -> bool:
-    """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor."""
-    return any(
-        node.kind == "ResponseAssertion"
-        and node.is_enabled
-        and node.value("Assertion.test_field") == "Assertion.response_code"
-        for level in sampler.and_above()
-        for node in level.children
-    )
+    """Return whether an assertion on the code is a child of the sampler, or a sibling of it or of an ancestor.
+
+    So is one with *Ignore Status*, and a script that decides whether the sample is a success.
+    """
+    return any(_decides_success(node) for level in sampler.and_above() for node in level.children if node.is_enabled)
+
+
+def _decides_success(node: Node) -> bool:
+    if node.kind == "ResponseAssertion":
+        is_on_code = node.value("Assertion.test_field") == "Assertion.response_code"
+        return is_on_code or node.value("Assertion.assume_success") == "true"
+    is_script = CODE.search(node.kind) and not SAMPLER.search(node.kind)
+    return bool(is_script) and any(SCRIPT_CHECK.search(text) for text in node.element.itertext())
 
 
 def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
@@ -142,19 +139,6 @@ def _labels(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:
         if len(samplers) > 1:
             what = f"{len(samplers)} samplers of {label.group} share this label, so their metrics are mixed"
             yield Finding.at(samplers[1], Rule.SAME_LABEL, what, "give each sampler a name of its own")
-
-
-def _extractor(node: Node) -> Iterator[Finding]:
-    if lacks_default(node):
-        what = "an extractor without a default keeps the value of an earlier response"
-        todo = "give it a default that no response contains, such as NOT_FOUND"
-        yield Finding.at(node, Rule.STALE_EXTRACTOR, what, todo, EXTRACTOR_DEFAULTS[node.kind])
-
-
-def lacks_default(node: Node) -> bool:
-    """Return whether an element is an extractor that neither has a default nor chooses an empty one."""
-    name = EXTRACTOR_DEFAULTS.get(node.kind, "")
-    return bool(name) and not node.value(name) and node.value(f"{name}_empty_value") != "true"
 
 
 def _hosts(nodes: list[Node], variables: dict[str, str]) -> Iterator[Finding]:

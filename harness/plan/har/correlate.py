@@ -97,7 +97,9 @@ def _atoms(
             continue
         leaves = set()
         if is_json(field):
-            for column, value, is_secret in typed_leaves(field.text, before, {key: known[key].column for key in known}):
+            after = [call for step in first[number + 1 :] for call in step.answers]
+            columns = {value: typed.column for value, typed in known.items()}
+            for column, value, is_secret in typed_leaves(field, before, after, columns):
                 leaves.add(value)
                 spelled = next((text for text in sorted(json_texts(value)) if text in field.text), value)
                 add_typed(

@@ -203,7 +203,7 @@ def _of_headers(value: str, answers: Sequence[RecordedCall], is_long: bool) -> I
                 start, end = rf"[^\r\n]*?{_escaped(left)}", "&#" if "=" in left else "/?#"
             else:
                 start, end = _escaped(left), right
-            yield Extractor(ExtractorKind.HEADER, rf"(?i)\n{name}: *{start}{_up_to(end)}")
+            yield Extractor(ExtractorKind.HEADER, rf"(?i)\n{_escaped(name)}: *{start}{_up_to(end)}")
 
 
 def _up_to(end: str) -> str:

@@ -187,6 +187,8 @@ def _sampler(tree: Element, recorded: Recorded, number: int, label: str, active:
     add_bool(sampler, "HTTPSampler.follow_redirects", step.follows)
     add_bool(sampler, "HTTPSampler.auto_redirects", False)
     add_bool(sampler, "HTTPSampler.use_keepalive", True)
+    if charset := step.answers[0].charset:
+        add_string(sampler, "HTTPSampler.contentEncoding", charset)
     if recorded.with_static and "html" in step.answers[-1].response_type:
         add_bool(sampler, "HTTPSampler.image_parser", True)
         add_bool(sampler, "HTTPSampler.concurrentDwn", True)

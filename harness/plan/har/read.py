@@ -13,7 +13,7 @@ from email import message_from_bytes
 from email.policy import HTTP
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, unquote_to_bytes, urlsplit
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S
@@ -25,6 +25,8 @@ _STATIC_PATH = re.compile(
 )
 _TEXT = re.compile(r"text/|json|xml|javascript|x-www-form-urlencoded", re.IGNORECASE)
 _CHARSET = re.compile(r"charset=[\"']?([\w.-]+)", re.IGNORECASE)
+# Each byte is a character of it.
+_ANY_BYTES = "iso-8859-1"
 _METHOD = re.compile(r"[A-Z][A-Z-]{0,30}")
 # Of a larger response nothing is looked for; a larger request is none of a load test.
 _TEXT_MOST = 10_000_000
@@ -44,7 +46,10 @@ class Param(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A request with its response; `start_s` is since 1970. `page` is the HAR's page, empty without one."""
+    """A request with its response; `start_s` is since 1970. `page` is the HAR's page, empty without one.
+
+    `charset` is that of its body, empty for UTF-8.
+    """
 
     method: str
     url: str
@@ -60,11 +65,17 @@ class RecordedCall:
     response: str
     redirect: str
     page: str
+    charset: str = ""
 
     @property
     def host(self) -> str:
-        """The host and port of the URL."""
+        """The host of the URL, and its port unless that is the scheme's."""
         return urlsplit(self.url).netloc.lower()
+
+    @property
+    def origin(self) -> str:
+        """The scheme and the host."""
+        return f"{urlsplit(self.url).scheme.lower()}://{self.host}"
 
     def header(self, name: str) -> str:
         """Return a header of the request; empty without it."""
@@ -101,6 +112,11 @@ def read_har(path: Path) -> HarRecording:
     return HarRecording(path.name, tuple(sorted(calls, key=lambda call: call.start_s)), left_out)
 
 
+def plain_address(url: str) -> str:
+    """Return a URL without the port of its scheme, which browsers never write."""
+    return re.sub(r"(?i)^(http://[^/?#]*):80(?=[/?#]|$)|^(https://[^/?#]*):443(?=[/?#]|$)", r"\1\2", url)
+
+
 def is_static(method: str, url: str, response_type: str) -> bool:
     """Return whether a request gets a static file; a plan sends none, and the text of its response is not stored."""
     return (
@@ -133,14 +149,18 @@ def _call(entry: Mapping[str, Any]) -> RecordedCall:
     request, response = entry["request"], entry["response"]
     content = response.get("content") or {}
     method, url, user = request["method"].upper(), *_without_user(request["url"].partition("#")[0])
+    url = plain_address(url)
     if not _METHOD.fullmatch(method):
         raise ValueError(f"the method {method[:20]!r}")
     start_s = datetime.fromisoformat(entry["startedDateTime"].replace("Z", "+00:00")).timestamp()
     response_headers = _headers(response.get("headers"))
-    data = request.get("postData") or {}
+    data = _sent(request.get("postData") or {})
+    headers = _headers(request.get("headers"))
     if len(data.get("text") or "") > _TEXT_MOST:
         raise ValueError(f"its body is larger than {_TEXT_MOST} characters")
-    kind = data.get("mimeType") or _value(_headers(request.get("headers")), "content-type")
+    kind = data.get("mimeType") or _value(headers, "content-type")
+    if kind and (data.get("text") or data.get("params")) and not _value(headers, "content-type"):
+        headers = (*headers, ("Content-Type", kind))
     response_type = content.get("mimeType") or _value(response_headers, "content-type")
     located = _value(response_headers, "location") or response.get("redirectURL") or ""
     return RecordedCall(
@@ -148,7 +168,7 @@ def _call(entry: Mapping[str, Any]) -> RecordedCall:
         url=url,
         start_s=start_s,
         end_s=start_s + max(0.0, float(entry.get("time") or 0)) / MS_PER_S,
-        headers=_with_user(_headers(request.get("headers")), user),
+        headers=_with_user(headers, user),
         body=data.get("text") or "",
         params=tuple(_params(data, kind)),
         body_type=kind,
@@ -158,7 +178,37 @@ def _call(entry: Mapping[str, Any]) -> RecordedCall:
         response="" if is_static(method, url, response_type) else _content(content),
         redirect=located if 300 <= response["status"] < 400 else "",
         page=entry.get("pageref") or "",
+        charset=_charset(data, kind),
     )
+
+
+def _sent(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the body of a request with its text; one that is stored in base64 may have any bytes."""
+    if data.get("encoding") != "base64":
+        return data
+    body = base64.b64decode(data.get("text") or "")
+    found = _CHARSET.search(data.get("mimeType") or "")
+    try:
+        return {**data, "text": body.decode(found[1] if found else "utf-8")}
+    except (LookupError, UnicodeDecodeError):
+        kind = f"{(data.get('mimeType') or '').partition(';')[0]}; charset={_ANY_BYTES}"
+        return {**data, "text": body.decode(_ANY_BYTES), "bytes": kind}
+
+
+def _charset(data: Mapping[str, Any], kind: str) -> str:
+    """Return the charset of a body that is not UTF-8: the one of its type, or of the bytes that a form has escaped."""
+    text = data.get("text") or ""
+    found = _CHARSET.search(data.get("bytes") or kind)
+    try:
+        name = found[1].upper() if found else "UTF-8"
+        text.encode(name)
+        if "x-www-form-urlencoded" in kind:
+            unquote_to_bytes(text).decode(name)
+    except LookupError:
+        return ""
+    except UnicodeError:
+        return "ISO-8859-1" if "x-www-form-urlencoded" in kind else ""
+    return "" if name in ("UTF-8", "UTF8") else name
 
 
 class _Address(NamedTuple):
@@ -214,7 +264,8 @@ def _params(data: Mapping[str, Any], kind: str) -> Iterator[Param]:
     if "multipart/form-data" in kind and text:
         yield from _parts(text, kind)
     elif "x-www-form-urlencoded" in kind and text:
-        yield from (Param(name, value) for name, value in parse_qsl(text, keep_blank_values=True))
+        pairs = parse_qsl(text, keep_blank_values=True, encoding=_charset(data, kind) or "UTF-8")
+        yield from (Param(name, value) for name, value in pairs)
     elif "form" in kind:
         for one in data.get("params") or ():
             file, content_type = one.get("fileName") or "", one.get("contentType") or ""

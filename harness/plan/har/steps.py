@@ -14,7 +14,7 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 from harness.base.credentials import is_credential, looks_random, without_credentials
 from harness.base.errors import UsageError
 from harness.plan.har.page import Form, is_typed, joined_url, read_page
-from harness.plan.har.read import HarRecording, RecordedCall, is_static
+from harness.plan.har.read import HarRecording, RecordedCall, is_static, plain_address
 
 _NEW_PAGE_S = 2.0
 # What replaces the address of the target in what is sent.
@@ -32,6 +32,9 @@ _PERSONAL = re.compile(
 )
 
 
+_FORM = "application/x-www-form-urlencoded"
+# Names that are also those of members which a program fills: {"query": "{ shop }"}.
+_PLAIN_NAMES = ("name", "query", "q", "term", "title", "text")
 _SEARCH = re.compile(r"(?i).*(?:search|query|term|keyword|filter).*|q")
 
 
@@ -115,21 +118,44 @@ class Steps:
 def steps_of(recording: HarRecording, host: str = "") -> Steps:
     """Return the steps of a recording: the requests to `host`, by default the host of its first document.
 
-    UsageError when there is none.
+    Where that document redirects to other hosts, it is the one of these with most requests. Of the addresses of a host
+    the one with most requests counts. UsageError when there is none.
     """
-    first = next((call for call in recording.calls if _is_document(call)), recording.calls[0])
-    host = host or first.host
+    host = host or _first_host(recording.calls)
     own = [call for call in recording.calls if call.host == host]
     if not own:
         there = ", ".join(dict.fromkeys(call.host for call in recording.calls))
         raise UsageError(f"{recording.name}: no request to {host}", f"give one of its hosts as --target: {there}")
-    hosts = Counter(call.host for call in recording.calls if call.host != host)
-    calls = [call for call in own if not is_static(call.method, call.url, call.response_type)]
+    origin = _most([call.origin for call in own if not _is_static(call)] or [own[0].origin])
+    hosts = Counter(
+        call.origin if call.host == host else call.host for call in recording.calls if call.origin != origin
+    )
+    own = [call for call in own if call.origin == origin]
+    calls = [call for call in own if not _is_static(call)]
     if not calls:
         raise UsageError(f"{recording.name}: only static files of {host}", "record the pages, too")
-    parts = urlsplit(own[0].url)
-    origin = f"{parts.scheme}://{parts.netloc}"
     return Steps(origin, tuple(_steps(calls, origin)), hosts, len(own) - len(calls))
+
+
+def _first_host(calls: Sequence[RecordedCall]) -> str:
+    """Return the host of the first document, or the one with most requests of those to which it redirects."""
+    chain = [next((call for call in calls if _is_document(call)), calls[0])]
+    while goal := plain_address(joined_url(chain[-1].url, chain[-1].redirect)) if chain[-1].redirect else "":
+        later = (call for call in calls if call.start_s >= chain[-1].start_s and call not in chain)
+        following = next((call for call in later if call.url == goal.partition("#")[0]), None)
+        if following is None:
+            break
+        chain.append(following)
+    counts = Counter(call.host for call in calls if not _is_static(call))
+    return max(dict.fromkeys(call.host for call in chain), key=lambda host: counts[host])
+
+
+def _most(texts: Sequence[str]) -> str:
+    return Counter(texts).most_common(1)[0][0]
+
+
+def _is_static(call: RecordedCall) -> bool:
+    return is_static(call.method, call.url, call.response_type)
 
 
 def _is_document(call: RecordedCall) -> bool:
@@ -160,7 +186,7 @@ def _chain(calls: Sequence[RecordedCall], origin: str) -> tuple[RecordedCall, ..
     """Return the first call with the calls to which the target redirects it."""
     chain = [calls[0]]
     while chain[-1].redirect:
-        goal = joined_url(chain[-1].url, chain[-1].redirect).partition("#")[0]
+        goal = plain_address(joined_url(chain[-1].url, chain[-1].redirect)).partition("#")[0]
         following = next((call for call in calls if call.url == goal and call.start_s >= chain[-1].start_s), None)
         if not goal.startswith(f"{origin}/") or following is None or following in chain or following.method == "POST":
             break
@@ -221,8 +247,8 @@ def _fields(call: RecordedCall, form: Form | None, before: Sequence[RecordedCall
     if call.body and not call.params:
         yield Field(Where.BODY, "", call.body.replace(origin, ORIGIN))
     for name, value in call.headers:
-        # JMeter sends the type of a form itself, also with a body that is empty.
-        is_form = call.params or (not call.body and "form" in value)
+        # JMeter sends the plain type of a form itself, also with a body that is empty.
+        is_form = (call.params or not call.body) and ("multipart" in value or value.strip().lower() == _FORM)
         if not _NOT_SENT.fullmatch(name) and not (name.lower() == "content-type" and is_form):
             yield Field(Where.HEADER, name, value.replace(origin, ORIGIN))
 
@@ -266,16 +292,20 @@ def is_json(one: Field) -> bool:
 
 
 def typed_leaves(
-    body: str, before: Sequence[RecordedCall], known: Mapping[str, str]
+    one: Field, before: Sequence[RecordedCall], after: Sequence[RecordedCall], known: Mapping[str, str]
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield column, value and whether it is a secret of each leaf of a JSON text that a person typed.
 
-    A value that is `known` was typed before.
+    A value that is `known` was typed before. A member of a body with a name such as `name` may be one of the program:
+    it was typed if a request `after` it has the value in its URL or in its response.
     """
-    for path, value in json_leaves(body):
+    for path, value in json_leaves(one.text):
         name = next((part for part in reversed(path) if isinstance(part, str)), "")
         is_new = isinstance(value, str) and value and not any(value in call.response for call in before)
-        if value in known or (is_new and (is_password(name, str(value)) or _PERSONAL.fullmatch(name))):
+        is_personal = bool(_PERSONAL.fullmatch(name))
+        if is_new and is_personal and one.where is Where.BODY and name.lower() in _PLAIN_NAMES:
+            is_personal = any(str(value) in call.response or str(value) in unquote(call.url) for call in after)
+        if value in known or (is_new and (is_password(name, str(value)) or is_personal)):
             yield known.get(str(value)) or _column(name), str(value), is_password(name, str(value))
 
 

@@ -14,6 +14,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
 from harness.base.errors import UsageError
+from harness.base.paths import as_given
 from harness.base.regular import regular
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
 
@@ -156,7 +157,7 @@ def parse(
 
     `lines` gets the line at which each element begins.
     """
-    where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
+    where, todo = as_given(jmx), "save it from JMeter again, or name another file"
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
         if regular(jmx).stat().st_size > _SIZE_MOST_BYTES:

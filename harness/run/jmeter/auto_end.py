@@ -86,7 +86,7 @@ class AutoEnd:
         """The result of the last check."""
         return self._last
 
-    def seconds(self) -> list[SecondFigures]:
+    def seconds(self) -> Sequence[SecondFigures]:
         """Return what is counted so far, one entry per second since the first start; empty without samples."""
         second_series = self._requests if self._requests.seconds else self._transactions
         span_s = second_series.span_s

@@ -34,7 +34,7 @@ _LISTED = (
     "every {} s, and shorter connections and single datagrams can be missed"
 )
 _BLIND = "refused to Java; what native code and programs that JMeter starts connect to is not known on this system"
-_PERIOD_S, _PERIOD_MOST_S = 0.1, 10.0
+_PERIOD_S = 0.1
 # Listing sockets may take so much of a core, and so much at once.
 _CPU_RATIO_MOST, _CPU_AT_ONCE_S = 0.006, 0.05
 _LOOK_UP_PERIOD_S = 5.0
@@ -47,6 +47,11 @@ _SEEN_ENOUGH = 4
 _END_S = 2.0
 _LINES_MOST = 1000
 _PROTOCOLS = {TCP: "", UDP: " udp", socket.IPPROTO_ICMP: " ping", socket.IPPROTO_ICMPV6: " ping"}
+
+
+def pause_s(spent_s: float, elapsed_s: float) -> float:
+    """Return the pause before the next list of sockets, for lists that took `spent_s` of CPU time in `elapsed_s`."""
+    return max(_PERIOD_S, (spent_s - _CPU_AT_ONCE_S) / _CPU_RATIO_MOST - elapsed_s)
 
 
 class _Found(NamedTuple):
@@ -206,8 +211,7 @@ class Watch:
                 self._note(connection.address, connection.port, connection.protocol, program, 1, is_refused=False)
         self._look_count += 1
         self._spent_s += time.thread_time() - began_s
-        ahead_s = (self._spent_s - _CPU_AT_ONCE_S) / _CPU_RATIO_MOST - (time.monotonic() - self._began_s)
-        self._period_s = min(max(_PERIOD_S, ahead_s), _PERIOD_MOST_S)
+        self._period_s = pause_s(self._spent_s, time.monotonic() - self._began_s)
 
     def _is_judged_now(self, one: Socket) -> bool:
         return (1 if one.protocol == TCP else 2) <= self._seen[one.inode] <= _SEEN_ENOUGH

@@ -26,7 +26,7 @@ from harness.plan.har.correlate import aligned, correlate
 from harness.plan.har.destructive import destructive_of
 from harness.plan.har.hidden import add_secrets
 from harness.plan.har.jmx import recorded_jmx
-from harness.plan.har.read import HarRecording, read_har
+from harness.plan.har.read import HarRecording, plain_address, read_har
 from harness.plan.har.recorded import Recorded, csv_text
 from harness.plan.har.steps import Steps, steps_of
 from harness.plan.jmx.tree import LOAD_GROUP
@@ -54,7 +54,7 @@ def make_har_plan(options: argparse.Namespace, name: str) -> int:
         raise UsageError(f"{len(options.har)} recordings: two show what varies", "give --har at most twice")
     recordings = [read_har(path) for path in options.har]
     given = parse_target(options.target).origin if options.target else ""
-    host = given.partition("//")[2]
+    host = plain_address(given).partition("//")[2].lower()
     all_steps = [steps_of(one, host if any(call.host == host for call in one.calls) else "") for one in recordings]
     target = given or all_steps[0].origin
     if not options.no_replay:

@@ -98,13 +98,13 @@ def test_it_stops_when_no_start_gets_complete_although_every_other_run_counts(ru
         (["--detect=0%"], "--detect=0%: must be above 0"),
         (["--users=0"], "--users=0"),
         (["--duration=", "--users=2"], "--duration is empty"),
-        (["--loops=2"], "unrecognized"),
+        (["--loops=2"], "--loops: no such option"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(run, tmp_path, arguments, message, capsys):
-    with pytest.raises((UsageError, SystemExit)) as refused:
+def test_bad_input_is_refused_in_one_line(run, tmp_path, arguments, message):
+    with pytest.raises(UsageError) as refused:
         run("trust", *arguments)
-    assert message in str(refused.value) + capsys.readouterr().err
+    assert message in str(refused.value)
     assert not (tmp_path / "reports" / "trust").exists()
 
 

@@ -65,7 +65,7 @@ def test_a_second_host_has_a_property_of_its_own_and_is_not_contacted(
 ) -> None:
     second = fixed["Users > Check In > GET item (2)"]
     assert second.value("HTTPSampler.domain") == "${__P(host_2,${__P(host,shop.example.org)})}"
-    assert adoption.other_hosts == {"covers.example.org": "host_2"}
+    assert adoption.others == {"host_2": "covers.example.org"}
 
 
 def test_the_variables_of_a_second_host_and_of_a_placeholder_follow_for_scripts(tmp_path: Path) -> None:
@@ -175,8 +175,8 @@ def test_only_requests_without_an_asserted_code_get_an_assertion(fixed: dict[str
     assert assertion.value("Assertion.test_type") == "1"  # matches: the whole code
 
 
-def test_extractors_and_properties_get_defaults(fixed: dict[str, Node]) -> None:
-    assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == "NOT_FOUND"
+def test_properties_get_a_default_and_extractors_none(fixed: dict[str, Node]) -> None:
+    assert fixed["setUp Login > POST login > Token"].value("RegexExtractor.default") == ""
     second = fixed["Users > Check In > GET item (2)"]
     assert second.value("HTTPSampler.path") == "${__P(base_path,)}/covers?title=%22${name}%22&token=${__P(token,1)}"
 
@@ -439,7 +439,7 @@ def test_a_request_without_a_host_is_sent_to_target_and_named(tmp_path: Path, do
     adoption = adopt(tmp_path / "own.jmx", "shop", tmp_path)
     (left,) = adoption.left
     assert left.text == "Pay: has no host in the JMX, so JMeter alone sends nothing; a run sends it to --target"
-    assert adoption.other_hosts == {}
+    assert adoption.others == {}
 
 
 def test_every_kind_of_fix_has_an_example_here(adoption: Adoption) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.schedules import ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
+from harness.plan.checks.finding import Rule
 from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows
 from harness.plan.load.groups import Stage
 from tests.support.several import group, sampler, several_jmx
@@ -59,6 +60,19 @@ def test_an_arrivals_thread_group_is_an_open_load(tmp_path: Path) -> None:
     loads, text = loads_of(tmp_path, kind, TargetLevel="90", RampUp="1", Hold="4", Unit="M")
     assert loads == [{"group": "Größe \U0001f600", "rate_per_s": 1.5, "ramp_s": 60, "duration_s": 300}]
     assert "1.5 new users/s, ramp-up 60 s, 300 s\n" in text
+
+
+def test_users_of_arrivals_who_come_back_are_named_with_what_they_do_once(tmp_path: Path) -> None:
+    once = "<OnceOnlyController testname='Log in'/><hashTree/>"
+    for kind, more, what in (
+        (f"{_CASUTG}.arrivals.ArrivalsThreadGroup", once, ", who does once more: Log in"),
+        (f"{_CASUTG}.arrivals.ArrivalsThreadGroup", "", ""),
+        (f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup", once, None),  # it becomes a load of users
+        (f"{_CASUTG}.concurrency.ConcurrencyThreadGroup", once, None),
+    ):
+        (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", more + sampler("Page", 1), kind)))
+        left = [one for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left if one.rule is Rule.NEW_USERS]
+        assert [one.what.partition("each arrival is a new user")[2] for one in left] == [what][: what is not None]
 
 
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:

@@ -89,6 +89,15 @@ STOPPED = f"<hashTree>{STOP}</hashTree>"
 UUID = "3b2afd06-a904-4880-96d5-12968c50fb43"
 ROWS = data("three.csv")
 OWN = sent(note="${__UUID}")
+EMPTY = flag("RegexExtractor.default_empty_value")
+# They set their variable also when they find nothing.
+ALWAYS_SET = ("JSONPostProcessor", "JMESPathExtractor", "XPathExtractor", "XPath2Extractor")
+
+
+def extracting(kind: str, *props: str) -> str:
+    return request(below=READ + element(kind, "Value", *props))
+
+
 # By code: what a plan with the flaw has, and what a good one has.
 FLAWS = {
     "no-think-time": [
@@ -131,6 +140,13 @@ FLAWS = {
     "few-rows": [
         ({"inside": ROWS + get("/"), "users": 4}, {"inside": ROWS + get("/")}),
         ({"inside": ROWS + get("/"), "users": 4}, {"inside": data("three.csv", "thread") + get("/"), "users": 4}),
+    ],
+    "stale-extractor": [
+        ({"inside": extracting(kind)}, {"inside": extracting(kind, text(f"{kind}.default", "NOT_FOUND"))})
+        for kind in ("RegexExtractor", "BoundaryExtractor", "HtmlExtractor")
+    ] + [
+        ({"inside": extracting("RegexExtractor")}, {"inside": extracting("RegexExtractor", EMPTY)}),
+        *(({"inside": extracting("RegexExtractor")}, {"inside": extracting(kind)}) for kind in ALWAYS_SET),
     ],
 }  # fmt: skip
 

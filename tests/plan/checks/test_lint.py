@@ -144,7 +144,7 @@ def test_a_good_plan_has_no_findings(save: Save) -> None:
     assert lint(save(plan(sampler("A") + sampler("B")))) == ()
 
 
-EXTRACTOR = '<{kind} testname="id">{props}</{kind}><hashTree/>'
+EXTRACTOR = '<RegexExtractor testname="id"/><hashTree/>'
 FLAG = '<boolProp name="HTTPSampler.{}">true</boolProp></HTTP'
 LISTENER = '<{kind} testname="Tree"/><hashTree/>'
 
@@ -168,14 +168,6 @@ LISTENER = '<{kind} testname="Tree"/><hashTree/>'
             "A: no assertion on the response code",
         ),
         (plan(sampler("A") + sampler("A")), "A: 2 samplers of Users share this label"),
-        (
-            plan(sampler("A", CODE_ASSERTION + EXTRACTOR.format(kind="RegexExtractor", props=""))),
-            "id: an extractor without a default",
-        ),
-        (
-            plan(sampler("A", CODE_ASSERTION + EXTRACTOR.format(kind="JSONPostProcessor", props=""))),
-            "id: an extractor without a default",
-        ),
         (plan(sampler("A", domain="example.com")), "A: the host is fixed (example.com)"),
         (
             plan(sampler("A").replace("</HTTP", '<stringProp name="X.password">hunter2</stringProp></HTTP')),
@@ -253,18 +245,16 @@ def test_the_codes_of_rules_differ() -> None:
             + sampler("A", CODE_ASSERTION + LISTENER.format(kind="ResultSaver"))
             + "</hashTree>",
         ),
-        plan(
-            sampler(
-                "A",
-                CODE_ASSERTION
-                + EXTRACTOR.format(
-                    kind="RegexExtractor", props='<boolProp name="RegexExtractor.default_empty_value">true</boolProp>'
-                ),
-            )
-        ),
+        plan(sampler("A", CODE_ASSERTION + EXTRACTOR)),
         plan(sampler("A", domain="${host}", path="${scheme}://${host}/x")),
     ],
-    ids=["switched-off", "assertion-for-all", "setup-saves-and-shares-labels", "empty-default-meant", "host-property"],
+    ids=[
+        "switched-off",
+        "assertion-for-all",
+        "setup-saves-and-shares-labels",
+        "no-default",
+        "host-property",
+    ],
 )
 def test_harmless_elements_have_no_findings(save: Save, text: str) -> None:
     assert lint(save(text)) == ()

@@ -236,6 +236,16 @@ def test_a_typed_name_in_a_path_is_its_column_but_a_word_of_the_application_is_n
     assert uses == {"username": [(1, ("body", ""))], "name": [(1, ("body", "")), (2, ("path", "2"))]}
 
 
+@pytest.mark.parametrize("body", [{"name": "checkout"}, {"query": "{ shop }"}, {"filter": {"term": "shoes"}}])
+def test_a_member_of_a_program_that_is_named_like_something_typed_is_not(tmp_path, body):
+    visit = [entry("/"), post(json.dumps(body), body_type=JSON), entry("/end", at_s=9)]
+    _, correlation = correlated(tmp_path, visit)
+    assert correlation.typed == {}
+    (value,) = [text for text in json.dumps(body).split('"') if text in ("checkout", "{ shop }", "shoes")]
+    _, shown = correlated(tmp_path, [*visit[:2], entry("/end", f"<p>{value}</p>", at_s=9)])
+    assert [typed.value for typed in shown.typed] == [value]
+
+
 def test_a_small_number_is_read_for_a_field_that_is_named_as_an_id_only(tmp_path):
     answer = entry("/", '{"revision_id": 1}', kind=JSON)
     _, flag = correlated(tmp_path, [answer, entry("/x?hydrate=1", at_s=1)])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harness.base.errors import UsageError
 from harness.plan.har import entries, read
 from harness.plan.har.read import Param, read_har
-from tests.support.har import entry, write
+from tests.support.har import FORM, entry, write
 
 
 def test_calls_are_in_the_order_of_their_starts(tmp_path):
@@ -95,6 +95,29 @@ def test_the_fields_of_a_form(tmp_path, data, fields):
     one = entry("/", method="POST")
     one["request"]["postData"] = data
     assert list(read_har(write(tmp_path / "a.har", one)).calls[0].params) == fields
+
+
+LATIN = "ISO-8859-1"
+
+
+@pytest.mark.parametrize(
+    ("data", "body", "params", "charset"),
+    [
+        ({"mimeType": "text/xml; charset=iso-8859-1", "text": "<a>é</a>"}, "<a>é</a>", [], LATIN),
+        ({"mimeType": "text/xml; charset=utf-8", "text": "<a>é</a>"}, "<a>é</a>", [], ""),
+        ({"mimeType": "text/xml; charset=unheard-of", "text": "<a>é</a>"}, "<a>é</a>", [], ""),
+        ({"mimeType": FORM, "text": "a=%E9"}, "a=%E9", [Param("a", "é")], LATIN),
+        ({"mimeType": FORM, "text": "a=%C3%A9"}, "a=%C3%A9", [Param("a", "é")], ""),
+        ({"mimeType": f"{FORM}; charset=windows-1251", "text": "a=%E9"}, "a=%E9", [Param("a", "й")], "WINDOWS-1251"),
+        ({"mimeType": "text/plain", "encoding": "base64", "text": "w6k="}, "é", [], ""),
+        ({"mimeType": "image/png", "encoding": "base64", "text": "iVBORw=="}, "\x89PNG", [], LATIN),
+    ],
+)
+def test_a_body_has_the_charset_of_its_bytes(tmp_path, data, body, params, charset):
+    one = entry("/", method="POST")
+    one["request"]["postData"] = data
+    (call,) = read_har(write(tmp_path / "a.har", one)).calls
+    assert (call.body, list(call.params), call.charset) == (body, params, charset)
 
 
 @pytest.mark.parametrize("stamp", ["2026-11-27T08:00:00.123Z", "2026-11-27T09:00:00.123+01:00"])

@@ -4,7 +4,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.plan.har.steps import Where
-from tests.support.har import entry, steps
+from tests.support.har import FORM, entry, steps
 
 SIGN_IN = (
     '<title>Welcome</title><form action="/in" method="post"><input type="hidden" name="t" value="x7">'
@@ -25,6 +25,39 @@ def test_only_requests_to_the_host_of_the_first_document_are_steps(tmp_path):
     )  # fmt: skip
     assert (found.origin, paths(found)) == ("http://127.0.0.1:8080", ["/", "/two"])
     assert found.hosts == {"cdn.example.org": 1, "ads.example.net": 1}
+
+
+def moved(goal: str) -> dict[str, str]:
+    return {"status": 302, "answer_headers": {"Location": goal}}
+
+
+@pytest.mark.parametrize("goal", ["https://shop.example.org/", "https://shop.example.org:443/#top"])
+def test_a_first_document_that_redirects_to_the_host_with_more_requests_is_left_out(tmp_path, goal):
+    shop = "https://shop.example.org"
+    pages = [entry(f"{shop}{path}", at_s=at) for at, path in enumerate(("/", "/catalogue", "/item?id=7"), 1)]
+    found = steps(tmp_path, entry("http://old.example.org/", **moved(goal)), *pages)
+    assert (found.origin, paths(found)) == (shop, ["/", "/catalogue", "/item"])
+    assert found.hosts == {"old.example.org": 1}
+
+
+def test_a_log_in_elsewhere_before_the_pages_is_not_the_host(tmp_path):
+    sign_on = "https://id.example.org/start"
+    back = entry(sign_on, at_s=1, **moved("http://127.0.0.1:8080/home"))
+    pages = [entry("/home", at_s=2), entry("/two", at_s=3)]
+    found = steps(tmp_path, entry("/", **moved(sign_on)), back, *pages)
+    assert (found.origin, paths(found)) == ("http://127.0.0.1:8080", ["/", "/home", "/two"])
+
+
+def test_the_scheme_with_most_requests_to_a_host_is_that_of_the_steps(tmp_path):
+    shop = "shop.example.org"
+    pages = [entry(f"https://{shop}{path}", at_s=at) for at, path in enumerate(("/", "/two"), 1)]
+    found = steps(tmp_path, entry(f"http://{shop}/", **moved(f"https://{shop}/")), *pages)
+    assert (found.origin, paths(found), found.hosts) == (f"https://{shop}", ["/", "/two"], {f"http://{shop}": 1})
+
+
+def test_the_port_of_the_scheme_is_no_other_host(tmp_path):
+    found = steps(tmp_path, entry("https://h.example.org:443/"), entry("https://h.example.org/two", at_s=1))
+    assert (found.origin, paths(found)) == ("https://h.example.org", ["/", "/two"])
 
 
 def test_the_host_can_be_given(tmp_path):
@@ -135,6 +168,24 @@ def test_the_address_of_the_target_is_replaced_in_all_that_is_sent(tmp_path):
     here = "http://127.0.0.1:8080"
     (step,) = steps(tmp_path, entry(f"/?to={here}/a", method="POST", body=f"back={here}%2Fb")).steps
     (raw,) = steps(tmp_path, entry("/", method="POST", body=f'{{"u": "{here}"}}', body_type="application/json")).steps
-    assert [one.text for one in (*step.fields, *raw.fields) if one.where is not Where.PATH] == [
+    sent = (*step.fields, *raw.fields)
+    assert [one.text for one in sent if one.where not in (Where.PATH, Where.HEADER)] == [
         "${origin}/a", "${origin}/b", '{"u": "${origin}"}',
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "sent"),
+    [
+        ("{}", "application/json", ["application/json"]),
+        ("a=1", FORM, []),  # JMeter sends it itself
+        ("a=1", f"{FORM}; charset=UTF-8", [f"{FORM}; charset=UTF-8"]),
+        ("x", "", []),
+    ],
+)
+def test_a_type_that_only_the_body_of_a_recording_has_is_sent(tmp_path, body, kind, sent):
+    (step,) = steps(tmp_path, entry("/", method="PUT", body=body, body_type=kind)).steps
+    assert [one.text for one in step.fields if one.where is Where.HEADER] == sent
+    named = entry("/", method="PUT", body=body, body_type=kind, headers={"content-type": kind} if kind else {})
+    (again,) = steps(tmp_path, named).steps
+    assert [one.text for one in again.fields] == [one.text for one in step.fields]

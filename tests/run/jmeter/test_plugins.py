@@ -152,11 +152,11 @@ def maven(folder: Path, script: str) -> str:
     [
         (
             "Could not find artifact kg.apc:gone:jar:1.2 in central (https://example.org)",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is not in Maven Central; correct group, artifact",
+            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories; correct it, name",
         ),
         (
             "kg.apc:gone:jar:1.2 was not found in https://example.org during a previous attempt",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is not in Maven Central",
+            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories",
         ),
         (
             "Unknown host example.org",

@@ -8,6 +8,7 @@ import pytest
 
 from harness.base.install import toolchain
 from harness.run.jmeter.connections import agent_argument
+from harness.run.network.watch import pause_s
 from tests.support.java_program import java_command
 from tests.support.network_namespace import in_namespace
 
@@ -266,3 +267,51 @@ os.execvp(command[0], command)
 """
     lines = found("refuse", "shop.test:0", "import tempfile\n" + code, hosts)
     assert lines == ["connected"] * 3 + ["refused by the load test"]
+
+
+@pytest.mark.parametrize("look_s", [0.0005, 0.02, 0.3, 2.0])
+def test_lists_of_sockets_take_one_percent_of_a_core_however_long_each_takes(look_s):
+    now_s = spent_s = 0.0
+    for _ in range(1000):
+        spent_s += look_s
+        now_s += look_s + pause_s(spent_s, now_s + look_s)
+        assert spent_s <= 0.01 * now_s + 0.05
+
+
+# Both ends of many connections, and what another program opens and closes all the time.
+MANY = """
+import threading
+port = server("10.99.0.2")
+def accept():
+    while True:
+        kept.append(kept[0].accept())
+threading.Thread(target=accept, daemon=True).start()
+print({connect("10.99.0.2", port) for _ in range(1000)})
+"""
+COST = """
+def seconds(until_s):
+    own_s = 0
+    with socket.create_server(("10.99.0.1", 0)) as server:
+        while time.monotonic() < until_s:
+            before_s = time.thread_time()
+            mine = socket.create_connection(server.getsockname())
+            own_s += time.thread_time() - before_s
+            time.sleep(0.2)
+            mine.close()
+    return own_s
+seconds(time.monotonic() + 3)
+before_s, began_s = time.process_time(), time.monotonic()
+own_s = seconds(began_s + 8)
+print((time.process_time() - before_s - own_s) / (time.monotonic() - began_s))
+process.stdin.close()
+"""
+
+
+@pytest.mark.parametrize("way", ["refuse", "list"])
+def test_watching_many_connections_takes_one_percent_of_a_core(way):
+    begun, _, rest = WATCH.partition('if way == "list":')
+    measured = begun + COST + rest.partition("process.stdin.close()\n")[2]
+    connected, cpu_ratio, *made = in_namespace(measured, way, "10.99.0.2:0", HEAD + MANY + READY)
+    assert connected == "{'connected'}"
+    assert 0 < float(cpu_ratio) < 0.01
+    assert [line for line in made if not line.startswith("other addresses: ")] == []

@@ -15,8 +15,11 @@ import yaml
 from harness.base.errors import UsageError
 from harness.base.paths import shown
 from harness.base.regular import regular
+from harness.plan.adopt.own_files import is_own, top_of
 
 _VERSIONS = ("3.0", "3.1")
+# Braces begin a text of YAML, too: its keys are without quotes.
+_JSON = re.compile(r'\s*\{\s*["}]')
 # The key of the other files in the document.
 _FILES = "x-files"
 # What is no text in YAML 1.2: a date, `yes`, `no` and 12:30 are texts. The tag, its pattern, its first characters.
@@ -97,9 +100,10 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
     """Add the contents of the local files that a document refers to, and make their references refer into it."""
     added: dict[str, Any] = {}
     prefixes = {path: "#"}
-    top = next((folder for folder in path.parents if (folder / ".git").exists()), path.parent)
     left: list[tuple[Path, Any]] = [(path, root)]
-    seen = set[int]()  # aliases of YAML give an object several places
+    # Aliases of YAML give an object several places. Each of these objects lives as long as the document: the id of one
+    # that is freed would be that of another.
+    seen = set[int]()
     while left:
         file, node = left.pop()
         if id(node) in seen:
@@ -112,14 +116,16 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
             continue
         name, _, pointer = reference.partition("#")
         target = (file.parent / unquote(name)).resolve() if name else file
-        if target not in prefixes and not target.is_relative_to(top):
+        if target not in prefixes and not is_own(target, path):
             todo = "only files below it are read: copy the file there"
-            raise UsageError(f"{path.name}: $ref {reference[:200]!r} is outside of {shown(top)}", todo)
+            where = f"outside of {shown(top_of(path))}, or hidden there"
+            raise UsageError(f"{path.name}: $ref {reference[:200]!r} is {where}", todo)
         if target not in prefixes and target.is_file():
             key = target.name if target.name not in added else f"{len(added)}-{target.name}"
             prefixes[target] = f"#/{_FILES}/{quote(key.replace('~', '~0'))}"
             added[key] = _parsed(target)
-            left.append((target, [added[key]]))
+            if isinstance(added[key], dict | list):
+                left.append((target, added[key]))
         if target in prefixes:
             node["$ref"] = prefixes[target] + pointer
     if added:
@@ -129,7 +135,7 @@ def _add_files(root: dict[str, Any], path: Path) -> None:
 def _parsed(path: Path) -> Any:
     try:
         text = regular(path).read_text(encoding="utf-8-sig")
-        return json.loads(text) if text.lstrip()[:1] == "{" else yaml.load(text, _Loader)
+        return json.loads(text) if _JSON.match(text) else yaml.load(text, _Loader)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else getattr(error, "lineno", "")

@@ -17,6 +17,8 @@ from harness.plan.har.extract import json_path
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 _SAFE = ("GET", "HEAD")
 _JSON = re.compile(r"application/(?:[\w.-]+\+)?json(?:;.*)?")
+# As many members of an answer are looked for.
+_PARTS_MOST = 10
 _SUCCESS = re.compile(r"[23](?:\d\d|XX)")
 
 
@@ -114,28 +116,51 @@ def json_content(content: Any) -> str:
     return next((kind for kind in content or () if _JSON.fullmatch(kind)), "")
 
 
-def list_path(samples: Samples, listing: Operation, name: str, kind: str | None) -> str:
-    """Return the JSON path of the values for a path parameter in the answer of a list; empty when there are none.
+def id_path(samples: Samples, source: Operation, name: str, kind: str | None) -> str:
+    """Return the JSON path of the values for a path parameter in the answer of an operation; empty without any.
 
-    `kind` is the type of the parameter, which that of the values must equal; a text may also be an integer.
+    A GET lists them, a POST answers the one of what it has made. `kind` is the type of the parameter, which that of the
+    values must equal; a text may also be an integer.
     """
     try:
-        content = listing.success(samples.document).get("content") or {}
-        flat = samples.flat(content[json_content(content)].get("schema"))
+        flat = _answer(samples, source)
         names = (key for key in flat.get("properties", {}) if ";" not in key)  # JMeter takes it for the end of a path
         inside = {json_path([key]): samples.flat(flat["properties"][key]) for key in names}
-        for path, array in {"$": flat, **inside}.items():
-            item = samples.flat(array.get("items", {}))
+        for path, node in {"$": flat, **inside}.items():
+            item, where = (
+                (node, path) if source.method == "POST" else (samples.flat(node.get("items", {})), f"{path}[*]")
+            )
             for key in sorted(item.get("properties", {}), key=len, reverse=True):
                 is_same = (
                     len(_bare(key)) > 1 and _bare(name).endswith(_bare(key)) and re.fullmatch(r"\w+", key, re.ASCII)
                 )
                 found = samples.flat(item["properties"][key]).get("type")
                 if is_same and (found == kind or (kind == "string" and found == "integer")):
-                    return f"{path}[*].{key}"
+                    return f"{where}.{key}"
     except (NotMadeError, KeyError):
         pass  # the answer is not JSON, or its schema contains itself
     return ""
+
+
+def _answer(samples: Samples, operation: Operation) -> Mapping[str, Any]:
+    """Return the schema of the JSON that a success has. KeyError without one."""
+    content = operation.success(samples.document).get("content") or {}
+    return samples.flat(content[json_content(content)].get("schema"))
+
+
+def required_parts(samples: Samples, operation: Operation) -> tuple[str, ...]:
+    """Return regular expressions for what each success has by its schema: required members, or the start of a list."""
+    if operation.method == "HEAD" or len(operation.codes()) != 1:
+        return ()
+    try:
+        flat = _answer(samples, operation)
+        members = flat.get("properties", {})
+        if flat.get("type") == "array":
+            return (r"^\s*\[",)
+        names = [str(name) for name in flat.get("required", ()) if not samples.flat(members.get(name)).get("writeOnly")]
+    except (NotMadeError, KeyError):
+        return ()
+    return tuple(rf'"{name}"\s*:' for name in names[:_PARTS_MOST] if re.fullmatch(r"[\w-]{1,60}", name, re.ASCII))
 
 
 def _bare(name: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import CurlExtractor, OneRequest
 from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument, read_document
-from harness.plan.adopt.openapi.operations import Choice, Operation, choose, json_content, list_path
+from harness.plan.adopt.openapi.operations import Choice, Operation, choose, id_path, json_content, required_parts
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
 from harness.plan.jmx.headers import OF_JMETER, literal
@@ -28,6 +30,28 @@ _IGNORED_HEADERS = ("accept", "content-type", "authorization", *OF_JMETER)
 _DELIMITERS = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}
 _NO_DEFAULT = "NOT_FOUND"
 _OTHERS_SHOWN, _SERVERS_SHOWN = 10, 3
+# A schema whose sample takes longer is left out with its operation.
+_OPERATION_MOST_S = 10.0
+
+
+class _TooSlowError(Exception):
+    """The request of an operation takes too long to make."""
+
+
+@contextmanager
+def _within(limit_s: float) -> Iterator[None]:
+    """Raise _TooSlowError when the block takes longer; this process has no other use for the alarm."""
+
+    def expired(*_: object) -> None:
+        raise _TooSlowError
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -80,7 +104,8 @@ class _Maker:
     plan_name: str
     left_out: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # by security scheme
-    extractors: dict[tuple[str, str], CurlExtractor] = field(default_factory=dict)  # by list and parameter
+    extractors: dict[tuple[str, str], CurlExtractor] = field(default_factory=dict)  # by its source and parameter
+    fixed: dict[str, list[str]] = field(default_factory=dict)  # the operations by their parameter
     other_servers: dict[str, None] = field(default_factory=dict)
     made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
 
@@ -92,7 +117,10 @@ class _Maker:
         for operation in self.choice.chosen:
             at(operation.title)
             try:
-                self.made[operation.title] = self._request(operation)
+                with _within(_OPERATION_MOST_S):
+                    self.made[operation.title] = self._request(operation)
+            except _TooSlowError:
+                self.left_out.append(f"{operation.title}: it takes longer than {_OPERATION_MOST_S:g} s")
             except (NotMadeError, LookupError, RecursionError, AttributeError, TypeError, ValueError) as error:
                 reason = error if isinstance(error, NotMadeError) else "it is not written as OpenAPI defines"
                 self.left_out.append(f"{operation.title}: {reason}")
@@ -104,7 +132,12 @@ class _Maker:
     def lines(self) -> Iterator[str]:
         """Yield what was chosen and why, one line each."""
         for (title, name), one in self.extractors.items():
-            yield f"{title}/{{{name}}}: {name} is a random {one.json_path} of {title}, {one.default} if it lists none"
+            random, none = ("a random ", "lists none") if "[*]" in one.json_path else ("", "answers none")
+            yield f"{title}/{{{name}}}: {name} is {random}{one.json_path} of {title}, {one.default} if it {none}"
+        for name, titles in self.fixed.items():
+            more = f" and {len(titles) - _OTHERS_SHOWN} more" if len(titles) > _OTHERS_SHOWN else ""
+            shown = ", ".join(titles[:_OTHERS_SHOWN])
+            yield f"always the same {name}, since no request before it answers one: {shown}{more}"
         for scheme, variable in self.variables.items():
             kind = self._schemes()[scheme]
             what = "user:password in base64" if str(kind.get("scheme")).lower() == "basic" else "the key or token"
@@ -154,7 +187,15 @@ class _Maker:
         if any(not text.isascii() or not text.isprintable() for text in headers.values()):
             raise NotMadeError("a header has a value that is not ASCII text")
         codes = f"({codes})" if "|" in codes else codes
-        return replace(body, url=url, method=operation.method, headers=headers, label=operation.label, codes=codes)
+        return replace(
+            body,
+            url=url,
+            method=operation.method,
+            headers=headers,
+            label=operation.label,
+            codes=codes,
+            parts=required_parts(self.samples, operation),
+        )
 
     def _base(self, operation: Operation) -> str:
         """Return the address with the path of the server that it is, or of a relative one."""
@@ -191,24 +232,27 @@ class _Maker:
         return _Described(node.get("schema", {}), examples)
 
     def _in_path(self, operation: Operation, parameter: Mapping[str, Any]) -> str:
-        """Return the text of a path parameter: a variable with an id of the list above it, else a sample."""
+        """Return the text of a path parameter: a variable with an id that a list or POST answers, else a sample."""
         name = str(parameter["name"])
         schema, examples = self._described(parameter)
         value = self.samples.value(schema, examples, name)
-        above, has_list, _ = operation.path.partition(f"/{{{name}}}")
-        title = f"GET {above}"
-        listing = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
-        if has_list and listing and (title, name) not in self.extractors:
-            kind = self.samples.flat(schema).get("type")
-            if json_path := list_path(self.samples, listing, name, kind):
-                parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
-                taken = [one.variable.upper() for one in self.extractors.values()]
-                variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
-                # JMeter splits defaults at semicolons.
-                default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
-                self.extractors[title, name] = CurlExtractor(variable, json_path, default)
-        if extractor := self.extractors.get((title, name)):
-            return f"${{{extractor.variable}}}"
+        above, has_source, _ = operation.path.partition(f"/{{{name}}}")
+        # What is changed or removed is best one's own.
+        methods = ("GET", "POST") if operation.method in ("GET", "HEAD") else ("POST", "GET")
+        for title in [f"{method} {above}" for method in methods] if has_source else ():
+            source = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
+            if source and (title, name) not in self.extractors:
+                kind = self.samples.flat(schema).get("type")
+                if json_path := id_path(self.samples, source, name, kind):
+                    parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
+                    taken = [one.variable.upper() for one in self.extractors.values()]
+                    variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
+                    # JMeter splits defaults at semicolons.
+                    default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
+                    self.extractors[title, name] = CurlExtractor(variable, json_path, default)
+            if extractor := self.extractors.get((title, name)):
+                return f"${{{extractor.variable}}}"
+        self.fixed.setdefault(name, []).append(operation.title)
         if parameter.get("style", "simple") != "simple":
             raise NotMadeError(f"the style {parameter['style']} of {name} is not supported")
         return _simple(parameter, value, _quoted)

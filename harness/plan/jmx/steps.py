@@ -1,0 +1,93 @@
+"""Finds the steps of a test plan: the labels that the results of a run must have, and those that logic may skip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.plan.jmx.elements import Effect, class_of, effect_of
+from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, load_groups, plan_tree
+from harness.plan.jmx.values import Values
+
+# Controllers that run each of their steps in the first iteration of a user.
+_RUN_ALL = tuple(
+    f"{name}Controller"
+    for name in ("Generic", "Recording", "Transaction", "OnceOnly", "Loop", "CriticalSection", "RandomOrder")
+)
+_LOOPS = "LoopController.loops"
+# What code does that changes labels, or leaves steps and rows out.
+_RENAMES = re.compile("SampleLabel|setName")
+_SKIPS = re.compile("setIgnore|NextThreadLoop|NextIteration|LogicalAction|BreakCurrentLoop")
+# The next iteration of the user or of its loop, and the end of the loop: org.apache.jmeter.sampler.TestAction.
+_SKIPPING = ("3", "4", "5")
+# Their client may give a row any label.
+_OWN_LABELS = ("JavaSampler", "JUnitSampler", "AccessLogSampler")
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """A label that the rows of a sampler or a Transaction Controller have.
+
+    With `may_be_skipped` the plan's logic decides whether it is sent.
+    """
+
+    label: str
+    may_be_skipped: bool
+
+
+def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
+    """Return the steps of the load in file order; `groups` are its thread groups, without any the one named Users.
+
+    A step whose label only the run knows is left out, and so is what a parent transaction hides. Nothing is known of a
+    plan in which code may change labels.
+    """
+    nodes = enabled_nodes(plan_tree(jmx))
+    if any(CODE.search(node.kind) and (_RENAMES.search(_code(node)) or node.value("filename")) for node in nodes):
+        return ()
+    own = [group for group in load_groups(nodes) if group.name in (groups or (LOAD_GROUP,))]
+    values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
+    steps: dict[str, bool] = {}
+    for group in own or load_groups(nodes):
+        leaves_out = any(_skips(node) for node in group.walk())
+        for node, is_certain in _steps_in(group, values):
+            label = values.known(node.name)
+            if label:
+                steps[label] = steps.get(label, True) and (leaves_out or not is_certain)
+    return tuple(PlanStep(label, may_be_skipped) for label, may_be_skipped in steps.items())
+
+
+def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator[tuple[Node, bool]]:
+    """Yield each enabled element below with rows of its own, and whether every user sends it."""
+    for node in parent.children:
+        if not node.is_enabled:
+            continue
+        kind = node.kind.rpartition(".")[2]
+        if kind == "TransactionController":
+            inside = list(_steps_in(node, values, is_certain))
+            yield node, any(one_is_certain for _, one_is_certain in inside)
+            yield from () if node.value("TransactionController.parent") == "true" else inside
+        elif kind.endswith(("Controller", "Control", "RunTime")):
+            yield from _steps_in(node, values, is_certain and kind in _RUN_ALL and _loops(node, values))
+        elif SAMPLER.search(kind) and kind not in _OWN_LABELS:
+            known = class_of(node.kind)
+            if known and not known.plugin and effect_of(node) is not Effect.UNKNOWN:
+                yield node, is_certain
+
+
+def _loops(node: Node, values: Values) -> bool:
+    """Return whether a controller runs at least once."""
+    loops = values.known(node.value(_LOOPS)) if node.value(_LOOPS) else ""
+    return loops is not None and loops.strip() != "0"
+
+
+def _skips(node: Node) -> bool:
+    """Return whether an element may leave out the rest of an iteration, or hide a row, although no request failed."""
+    if node.kind.rpartition(".")[2] == "TestAction":
+        return node.value("ActionProcessor.action") in _SKIPPING
+    return bool(CODE.search(node.kind) and _SKIPS.search(_code(node)))
+
+
+def _code(node: Node) -> str:
+    return " ".join(prop.text or "" for prop in node.element.iter())

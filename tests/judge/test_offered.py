@@ -1,0 +1,219 @@
+"""What a load asked for over its time and what was missing: users, arrivals and requests of stages, and steps."""
+
+import pytest
+
+from harness.jtl.sample import Sample
+from harness.judge.account import Balance
+from harness.judge.loads import LoadTally
+from harness.judge.offered import arrivals_missing, users_missing
+from harness.judge.summarise import SummaryOptions, summarise, window_of, window_span_ms
+from harness.judge.verdict import DOUBTFUL, INVALID
+from harness.metrics.tally import Scope
+from harness.metrics.window import parse_window
+from harness.plan.jmx.steps import PlanStep
+from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
+from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
+from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts
+from tests.judge.test_account_lines import a_run, counted, line, open_run, users_of
+from tests.judge.test_account_lines import arrivals as samples_of
+from tests.support.factories import closed_load, record, sample, tally_of
+
+START_S = 1_700_000_000
+# 10 users for a minute, 40 within 20 s more and for a minute, and down to 20.
+STEPS = GroupLoad("Buy", (Stage(10, None, 10, 60), Stage(40, None, 20, 60), Stage(20, None, 10, 60)))
+STEPS_AT_ONCE = GroupLoad("Buy", (Stage(10, None, 0, 20), Stage(20, None, 0, 20)))
+RATES = GroupLoad("Visit", (Stage(None, 5.0, 10, 60), Stage(None, 20.0, 20, 60)))
+
+
+def curve(load, without=lambda _at_s, level: level):
+    """Return the users, or arrivals, of each second as the load asks for them."""
+    levels = [load.level_at(at_s + 0.5) for at_s in range(int(load.duration_s))]
+    return [without(at_s, level) for at_s, level in enumerate(levels)]
+
+
+def users(alive):
+    return GroupCounts("Buy", START_S, 1, (), 0, tuple(round(1000 * one) for one in alive), None)
+
+
+def arriving(made):
+    return GroupCounts("Visit", START_S, 1, (), 0, (3000,) * len(made), tuple(map(round, made)))
+
+
+def test_a_load_with_stages_that_follows_its_curve_lacks_nobody_however_it_is_shifted():
+    for shift_s in (0, 1, 2):
+        late = [0.0] * shift_s + curve(STEPS)
+        assert users_missing(STEPS, [users(late)], 0.5).ratio == 0, shift_s
+    # Its users begin within the first second.
+    assert users_missing(STEPS_AT_ONCE, [users([4, *curve(STEPS_AT_ONCE)[1:]])], 0.5) == (0.0, "")
+    # The last users of each level end before it does: each would pause beyond it.
+    early = curve(STEPS, lambda at_s, level: level - 3 if 143 <= at_s < 150 or at_s >= 213 else level)
+    assert users_missing(STEPS, [users(early)], 4.0).ratio == 0
+
+
+@pytest.mark.parametrize(
+    ("without", "ratio", "text"),
+    [
+        (lambda at_s, level: 0 if at_s >= 180 else level, 0.13, "up to 20 users fewer than asked, from 180 s to 217 s"),
+        (
+            lambda _at_s, level: min(level, 30),
+            0.11,
+            "up to 10 users fewer than asked, from 86 s to 151 s",
+        ),
+        (
+            lambda at_s, level: level - 1 if at_s >= 100 else level,
+            0.02,
+            "up to 1 user fewer than asked, from 100 s to 217 s",
+        ),
+    ],
+)
+def test_users_that_a_stage_lacks_are_counted_and_their_seconds_named(without, ratio, text):
+    missing = users_missing(STEPS, [users(curve(STEPS, without))], 0.5)
+    assert missing.ratio == pytest.approx(ratio, abs=0.02)
+    assert missing.text == text
+
+
+@pytest.mark.parametrize("scale", [0.97, 1.0, 1.2])
+def test_arrivals_that_scatter_are_not_missing(scale):
+    made = [level * scale + (-1) ** at_s for at_s, level in enumerate(curve(RATES))]
+    assert arrivals_missing(RATES, [arriving(made)]).ratio == 0
+
+
+def test_a_rate_that_begins_within_a_second_lacks_no_arrivals():
+    load = GroupLoad("Visit", (Stage(None, 1000.0, 0, 12),))
+    assert arrivals_missing(load, [arriving([100, *[1000] * 11, 900])]) == (0.0, "")
+
+
+@pytest.mark.parametrize(
+    ("without", "text"),
+    [
+        (lambda _at_s, level: level / 2, "918 of 1,775 arrivals were not made"),
+        (lambda at_s, level: 0 if at_s >= 100 else level, "1,000 of 1,775 arrivals were not made"),
+        # As many as asked for in all, but not when they were asked for.
+        (lambda at_s, level: 0 if 90 <= at_s < 110 else 40 if 110 <= at_s < 130 else level, " s to "),
+    ],
+)
+def test_arrivals_that_are_missing_in_all_or_in_a_part_are_found(without, text):
+    missing = arrivals_missing(RATES, [arriving(curve(RATES, without))])
+    assert missing.ratio > 0.05
+    assert text in missing.text
+
+
+def several(loads, groups, samples):
+    tally = Scope(thread_groups=tuple(load.thread_names for load in loads)).tally()
+    for one in sorted(samples, key=lambda one: one.end_ms):
+        tally.add(one)
+    load = load_record(SeveralLoads(loads), PlanLoad(20, 0.0, 300.0, 0.0))
+    run = record(load=load, once_labels=(), took_s=225.0, groups=groups)
+    return summarise(tally, "x", run, options=SummaryOptions(loads=[LoadTally.of(one, tally, None) for one in loads]))
+
+
+def requests_of(load, per_s=lambda _at_s, level: level, name=""):
+    """Return a request a second of each of its users; or as many as the rate."""
+    for at_s, level in enumerate(curve(load)):
+        count = round(per_s(at_s, level))
+        for number in range(count):
+            start_ms = (START_S + at_s) * 1000 + 1000 * number // count
+            thread = f"{name or load.group} 1-{number + 1}"
+            yield sample("Pay", 50, start_ms, thread_name=thread, all_threads=round(level), group_threads=round(level))
+
+
+def test_each_of_several_loads_is_compared_with_its_own_stages():
+    left = curve(STEPS, lambda at_s, level: max(0, level - 15) if at_s >= 110 else level)
+    ended = GroupCounts(
+        "Buy", START_S, 1, (), 0, tuple(round(1000 * one) for one in left), None,
+        ended_early=(EarlyEnd(NO_DATA, "users.csv", 15, 0),),
+    )  # fmt: skip
+    loads, samples = (STEPS, RATES), [*requests_of(STEPS), *requests_of(RATES)]
+    good = line(several(loads, (users(curve(STEPS)), arriving(curve(RATES))), samples), "asked-offered")
+    assert (good.balance, good.right) == (Balance.BALANCED, "as asked")
+    summary = several(loads, (ended, arriving(curve(RATES))), samples)
+    found = line(summary, "asked-offered")
+    assert found.balance is Balance.INVALID
+    assert found.text.startswith("Buy: up to 15 users fewer than asked, from 110 s to ")
+    fewer = line(
+        several(loads, (users(curve(STEPS)), arriving([one / 2 for one in curve(RATES)])), samples), "asked-offered"
+    )
+    assert (fewer.balance, fewer.text) == (Balance.INVALID, "Visit: 918 of 1,775 arrivals were not made")
+
+
+@pytest.mark.parametrize(("share", "balance"), [(1.0, Balance.BALANCED), (0.93, Balance.DOUBT), (0.5, Balance.INVALID)])
+def test_requests_per_second_that_a_timer_does_not_send_are_missing(share, balance):
+    stages = (Stage(20, None, 10, 60, requests_per_s=50.0), Stage(20, None, 10, 60, requests_per_s=100.0))
+    load = GroupLoad("Buy", stages)
+
+    def rate(at_s, _level):
+        return share * (50 if at_s < 70 else 100) * (at_s / 10 if at_s < 10 else 1)
+
+    samples = list(requests_of(load, rate, "Buy-ThreadStarter"))
+    found = line(several((load,), (), [one._replace(group_threads=20) for one in samples]), "asked-offered")
+    assert found.balance is balance, found
+
+
+def test_an_open_load_that_pauses_and_catches_up_did_not_arrive_as_asked():
+    made = [0 if 100 <= at_s < 130 else 60 if 130 <= at_s < 160 else 30 for at_s in range(300)]
+    summary = open_run(samples_of(30), groups=(counted([3] * 300, arrivals=tuple(made)),))
+    found = line(summary, "asked-offered")
+    assert found.balance is Balance.DOUBT
+    assert found.text.endswith(" or more arrivals were not made from 100 s to 130 s")
+
+
+def test_arrivals_that_one_of_several_loads_left_out_are_named():
+    load = LoadRecord(
+        OPEN, None, 30.0, 0.0, 300.0, None, 0.0, loads=(GroupLoad("Users", (Stage(None, 30.0, 0, 300),)),)
+    )
+    run = record(load=load, once_labels=(), left_out_arrivals=900, users_most=2000)
+    tally = Scope(thread_groups=("Users",)).tally()
+    for one in samples_of(30):
+        tally.add(one)
+    loads = [LoadTally.of(load.loads[0], tally, None)]
+    found = line(summarise(tally, "x", run, options=SummaryOptions(loads=loads)), "asked-offered")
+    assert (found.balance, found.text) == (Balance.DOUBT, "900 arrivals were not made: 2,000 users were waiting")
+    assert found.difference_ratio == pytest.approx(0.1)
+
+
+# Steps of the plan
+
+
+STEPS_OF_PLAN = (PlanStep("Pay", False), PlanStep("Ship  it", False), PlanStep("Return", True))
+
+
+def test_a_step_that_was_never_sent_is_a_doubt_unless_the_plan_may_skip_it():
+    summary = a_run(users_of(), steps=STEPS_OF_PLAN)
+    found = line(summary, "asked-offered")
+    assert (found.balance, found.text) == (Balance.DOUBT, "Never sent: 1 step of the plan (Ship  it)")
+    assert found.right.endswith("; never sent, by the plan's logic: Return")
+    assert summary.verdict.state == DOUBTFUL
+    both = [*users_of(), sample("Ship it", 100, START_S * 1000, thread_name="Users 1-1", all_threads=20)]
+    found = line(a_run(sorted(both, key=Sample.end_ms.fget), steps=STEPS_OF_PLAN), "asked-offered")
+    assert found.balance is Balance.BALANCED
+    assert found.right.endswith("; never sent, by the plan's logic: Return")
+
+
+def test_nothing_is_said_of_steps_where_rows_are_missing_or_the_load_was_ended():
+    stopped = a_run(users_of(length_s=150), steps=STEPS_OF_PLAN, stopped_early="errors above 50 %")
+    assert line(stopped, "asked-offered").balance is Balance.BALANCED
+    half = line(a_run(users_of(length_s=150), steps=STEPS_OF_PLAN), "asked-offered")
+    assert (half.balance, "Never" in half.text) == (Balance.INVALID, False)
+    assert a_run(users_of(length_s=150), steps=STEPS_OF_PLAN).verdict.state == INVALID
+
+
+def test_a_line_that_another_explains_says_so_and_is_no_second_doubt():
+    # Two of 20 users leave at a quarter, and the system is then five times slower: the rest is no part of the window.
+    fair = users_of(left=lambda user, second: user < 2 and second >= 75)
+    at_ms = (START_S + 75) * 1000
+    samples = [one._replace(elapsed_ms=4 * one.elapsed_ms) if one.start_ms >= at_ms else one for one in fair]
+    samples.sort(key=lambda one: one.end_ms)
+    run = record(
+        load=closed_load(users=20, ramp_s=0.0, duration_s=300.0, think_time_s=0.1), once_labels=(), took_s=303.0
+    )
+    tally = tally_of(samples)
+    window = window_of(tally, parse_window("steady"), run)
+    counted_tally = Scope(window_ms=window_span_ms(tally, window)).tally()
+    for one in samples:
+        counted_tally.add(one)
+    summary = summarise(tally, "x", run, options=SummaryOptions(window=window, counted=counted_tally))
+    follow = [line(summary, code) for code in ("read-counted", "one-state")]
+    assert Balance.DOUBT in {one.balance for one in follow}
+    assert all(one.causes == ("asked-offered",) for one in follow if one.balance is Balance.DOUBT)
+    assert "2 of 20 users ended at" in summary.verdict.reasons[0]
+    assert not {"read-counted", "one-state"} & {one.code for one in summary.warnings}

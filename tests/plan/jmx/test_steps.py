@@ -1,0 +1,86 @@
+"""Steps of a plan: the labels that every user sends, those that logic may skip, and those that nobody knows."""
+
+import pytest
+
+from harness.plan.jmx.steps import PlanStep, plan_steps
+from tests.support.off_host import element, flag, jmx, request, script, text
+
+
+def steps_of(tmp_path, in_group, **properties):
+    (tmp_path / "plan.jmx").write_text(jmx(in_group))
+    return plan_steps(tmp_path / "plan.jmx", properties)
+
+
+def within(kind, *props, name="Pay"):
+    return element(kind, "Logic", *props, below=request(name=name))
+
+
+@pytest.mark.parametrize(
+    ("kind", "props"),
+    [
+        ("GenericController", ()),
+        ("OnceOnlyController", ()),
+        ("RandomOrderController", ()),
+        ("LoopController", (text("LoopController.loops", "3"),)),
+        ("LoopController", (text("LoopController.loops", "${__P(rounds,2)}"),)),
+    ],
+)
+def test_a_step_of_a_controller_that_runs_all_of_its_steps_is_certain(tmp_path, kind, props):
+    assert steps_of(tmp_path, within(kind, *props)) == (PlanStep("Pay", may_be_skipped=False),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "props"),
+    [
+        ("IfController", (text("IfController.condition", "false"),)),
+        ("SwitchController", (text("SwitchController.value", "1"),)),
+        ("WhileController", ()),
+        ("ForeachController", ()),
+        ("InterleaveControl", ()),
+        ("RandomController", ()),
+        ("RunTime", ()),
+        ("ThroughputController", ()),
+        ("com.shop.OwnController", ()),
+        ("LoopController", (text("LoopController.loops", "0"),)),
+        ("LoopController", (text("LoopController.loops", "${rounds}"),)),
+    ],
+)
+def test_a_step_below_logic_may_be_skipped_unless_it_is_also_elsewhere(tmp_path, kind, props):
+    assert steps_of(tmp_path, within(kind, *props)) == (PlanStep("Pay", may_be_skipped=True),)
+    deep = element("GenericController", "Part", below=within(kind, *props))
+    assert steps_of(tmp_path, deep + request(name="Show")) == (PlanStep("Pay", True), PlanStep("Show", False))
+
+
+def test_a_transaction_is_certain_with_one_certain_step_and_a_parent_one_hides_its_steps(tmp_path):
+    inside = request(name="a") + within("IfController", name="b")
+    plain = element("TransactionController", "whole", below=inside)
+    assert steps_of(tmp_path, plain) == (PlanStep("whole", False), PlanStep("a", False), PlanStep("b", True))
+    parent = element("TransactionController", "whole", flag("TransactionController.parent"), below=inside)
+    assert steps_of(tmp_path, parent) == (PlanStep("whole", False),)
+    perhaps = element("TransactionController", "whole", below=within("IfController", name="b"))
+    assert steps_of(tmp_path, perhaps) == (PlanStep("whole", True), PlanStep("b", True))
+
+
+def test_what_ends_an_iteration_or_hides_a_row_makes_all_steps_of_the_group_uncertain(tmp_path):
+    actions = {0: False, 1: False, 2: False, 3: True, 4: True, 5: True}
+    for action, may_be_skipped in actions.items():
+        act = element("TestAction", "Act", f'<intProp name="ActionProcessor.action">{action}</intProp>')
+        assert steps_of(tmp_path, act + request()) == (PlanStep("Buy", may_be_skipped),), action
+    hides = script("JSR223PostProcessor", "Hide", "prev.setIgnore()")
+    assert steps_of(tmp_path, request(below=hides)) == (PlanStep("Buy", True),)
+
+
+def test_a_label_that_only_the_run_knows_is_no_step(tmp_path):
+    names = request(name="${page}") + request(name="GET ${__P(item,1)}") + request(name="${__threadNum}")
+    assert steps_of(tmp_path, names, item="7") == (PlanStep("GET 7", False),)
+    renames = script("JSR223PostProcessor", "Name", "prev.setSampleLabel('x')")
+    assert steps_of(tmp_path, request(below=renames)) == ()
+    assert steps_of(tmp_path, element("JavaSampler", "Own") + element("com.shop.OwnSampler", "Own too")) == ()
+
+
+def test_disabled_steps_and_those_of_other_thread_groups_are_none(tmp_path):
+    disabled = request(name="Off").replace("<HTTPSamplerProxy ", '<HTTPSamplerProxy enabled="false" ', 1)
+    other = element("ThreadGroup", "Others", below=request(name="Theirs"))
+    (tmp_path / "plan.jmx").write_text(jmx(disabled + request(), beside=other))
+    assert plan_steps(tmp_path / "plan.jmx", {}) == (PlanStep("Buy", False),)
+    assert plan_steps(tmp_path / "plan.jmx", {}, ["Others"]) == (PlanStep("Theirs", False),)

@@ -1,0 +1,197 @@
+"""What the account of a real run says, line by line: of loads that do not balance, each for a cause of its own."""
+
+import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from harness.base.errors import EXIT_INVALID
+from harness.judge.verdict import VALID
+from harness.report.account_table import TITLE
+from tests.support.commands import command
+from tests.support.off_host import element, flag, jmx, request, script, text
+from tests.support.shop_runs import shop_run
+from tests.support.tiny import check_short_run
+
+pytestmark = pytest.mark.real
+
+BALANCED, DOUBT, INVALID = "balanced", "doubt", "invalid"
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Answers after `wait_ms`, fails where `fails`; both of the seconds since its first request. /old redirects."""
+
+    begin_s = None
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        kind = type(self)
+        kind.begin_s = kind.begin_s or time.monotonic()
+        passed_s = time.monotonic() - kind.begin_s
+        time.sleep(self.wait_ms(passed_s) / 1000)
+        code = 302 if self.path == "/old" else 500 if self.fails(passed_s) else 200
+        self.send_response(code)
+        if code == 302:
+            self.send_header("Location", "/new")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def wait_ms(self, _passed_s):
+        return 5
+
+    def fails(self, _passed_s):
+        return False
+
+    def log_message(self, *_):
+        pass
+
+
+def pause(delay_ms):
+    return element("ConstantTimer", "Pause", text("ConstantTimer.delay", str(delay_ms)))
+
+
+def paced(delay_ms=40):
+    return jmx(request(below=pause(delay_ms)))
+
+
+def lines_of(summary):
+    return {line["code"]: line for line in summary["account"]}
+
+
+def balances(summary):
+    return {line["code"]: line["balance"] for line in summary["account"]}
+
+
+# Short runs: each line of them is a count, not an estimate.
+
+
+def test_users_that_a_failed_sample_ends_one_by_one_are_missing_with_the_step_that_ended_them(tmp_path):
+    class Fails(Shop):
+        count = 0
+
+        def fails(self, _passed_s):
+            type(self).count += 1
+            return type(self).count % 40 == 0
+
+    stops = text("ThreadGroup.on_sample_error", "stopthread")
+    plan = paced(60).replace(
+        '<stringProp name="ThreadGroup.num_threads">', f'{stops}<stringProp name="ThreadGroup.num_threads">'
+    )
+    code, report, summary = shop_run(tmp_path, Fails, plan, "--users", "4", "--duration", "10", "--errors", "50%")
+    line = lines_of(summary)["asked-offered"]
+    assert (code, line["balance"]) == (EXIT_INVALID, INVALID)
+    assert re.fullmatch(r"All 4 users ended (at|from) \d+ s.* of the requested 10 s", line["text"]), line
+    assert "4 users were stopped on a failed sample (Buy)" in report
+
+
+def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_added(tmp_path):
+    moved = request(flag("HTTPSampler.follow_redirects"), name="Moved", path="/old", below=pause(100))
+    never = element("IfController", "If", text("IfController.condition", "false"), below=request(name="Sometimes"))
+    forever = element("LoopController", "Loop", text("LoopController.loops", "-1"), below=request(below=pause(100)))
+    once = element("OnceOnlyController", "Once", below=request(name="Log in"))
+    plan = jmx(once + moved + never + forever + request(name="Pay"))
+    _, report, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "13")
+    line = lines_of(summary)["asked-offered"]
+    assert (line["balance"], line["text"]) == (DOUBT, "Never sent: 1 step of the plan (Pay)")
+    assert line["right"] == "4 users for 13 s; never sent, by the plan's logic: Sometimes"
+    assert line["text"] in summary["verdict"]["reasons"]
+    assert "| asked = offered | 4 users for 13 s | 4 users for 13 s; never sent" in report
+    # Each redirect has rows of its own, which are no time of the users'.
+    labels = {code["label"] for code in summary["codes"]}
+    assert {"Moved", "Moved-0", "Moved-1", "Buy", "Log in"} <= labels
+    assert lines_of(summary)["offered-read"]["balance"] == BALANCED
+    assert lines_of(summary)["users-time"]["balance"] in (BALANCED, "not known")
+    jtl = tmp_path / "reports" / "shop" / "run-01_1" / "samples.jtl"
+    with jtl.open("a") as rows:
+        rows.write("1700000000000,1,Buy,500,no, sorry, wait,Users 1-1,text,false,,1,1,4,4,,0,0,0\n")
+    command("aggregate.py", "report", "shop/run-01_1", "--reports", tmp_path / "reports")
+    table = (tmp_path / "reports" / "shop" / "run-01_1.md").read_text()
+    assert re.search(r"doubt: 1 of \d+ rows of the JTL could not be read", table), table.split(TITLE)[1][:2000]
+    assert "the writer does not quote it" in table
+
+
+# Runs of a minute or more, which only an idle machine judges well.
+
+
+def long_run(folder, handler, plan, *arguments, **more):
+    return shop_run(folder, handler, plan, "--duration", "70", *arguments, **more)
+
+
+@pytest.mark.counterpart
+def test_a_good_run_with_a_cold_start_and_parent_transactions_with_timers_balances(tmp_path):
+    class Cold(Shop):
+        def wait_ms(self, passed_s):
+            return 30 if passed_s > 8 else 300 - 30 * passed_s
+
+    inside = request(name="a", below=pause(200)) + request(name="b", below=pause(200))
+    whole = element("TransactionController", "whole", flag("TransactionController.parent"), below=inside)
+    _, report, summary = long_run(tmp_path, Cold, jmx(whole + request(below=pause(100))), "--users", "6")
+    assert set(balances(summary).values()) == {BALANCED}, report.split(TITLE)[1][:2000]
+    check_short_run(summary["verdict"])
+
+
+@pytest.mark.counterpart
+def test_a_wave_of_the_system_makes_the_number_depend_on_when_one_looks(tmp_path):
+    class Wave(Shop):
+        def wait_ms(self, passed_s):
+            return 100 if passed_s % 40 < 20 else 30
+
+    _, _, summary = long_run(tmp_path, Wave, paced(), "--users", "6")
+    line = lines_of(summary)["one-state"]
+    assert line["balance"] == DOUBT
+    assert "depends on when you look: " in line["text"]
+
+
+@pytest.mark.counterpart
+def test_errors_from_half_time_on_are_another_state(tmp_path):
+    class Late(Shop):
+        def wait_ms(self, _passed_s):
+            return 100
+
+        def fails(self, passed_s):
+            return passed_s > 42 and int(passed_s * 1000) % 5 == 0
+
+    _, _, summary = long_run(tmp_path, Late, paced(), "--users", "6", "--errors", "50%")
+    line = lines_of(summary)["one-state"]
+    assert line["balance"] == DOUBT, summary["account"]
+    assert line["text"].startswith("The share of errors depends on when you look: 0.0 to ")
+
+
+@pytest.mark.counterpart
+def test_an_overloaded_system_at_a_rate_has_no_one_state(tmp_path):
+    class Narrow(Shop):
+        lock = threading.Lock()
+
+        def wait_ms(self, _passed_s):
+            with self.lock:
+                time.sleep(0.05)
+            return 0
+
+    patient = jmx(request()).replace(">2000<", ">60000<")
+    _, _, summary = long_run(tmp_path, Narrow, patient, "--rate", "23")
+    line = lines_of(summary)["one-state"]
+    assert line["balance"] == DOUBT, summary["account"]
+    assert summary["verdict"]["state"] != VALID
+
+
+@pytest.mark.counterpart
+def test_time_that_the_load_generator_takes_for_itself_is_a_share_of_the_users_time(tmp_path):
+    own = script("JSR223PreProcessor", "Own", "Thread.sleep(60)")
+    plan = jmx(request(below=pause(40) + own))
+    _, _, summary = long_run(tmp_path, Shop, plan, "--users", "6", more="[allow]\nscripts = true\n")
+    line = lines_of(summary)["users-time"]
+    assert line["balance"] == DOUBT, line
+    assert line["text"].startswith("The load generator may be the bottleneck: 6.0 users active, ")
+    assert lines_of(summary)["asked-offered"]["balance"] == BALANCED
+    assert lines_of(summary)["offered-read"]["balance"] == BALANCED
+
+
+@pytest.mark.counterpart
+def test_a_short_run_of_a_good_system_has_no_line_that_does_not_balance(tmp_path):
+    _, _, summary = shop_run(tmp_path, Shop, paced(100), "--users", "4", "--duration", "20")
+    assert not {DOUBT, INVALID} & set(balances(summary).values())
+    check_short_run(summary["verdict"])
