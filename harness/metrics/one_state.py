@@ -97,15 +97,15 @@ def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> Sta
     With `is_open` requests do not wait for answers.
     """
     is_free = is_open or not _are_users_constant(seconds)
-    cell_s = max(1, len(seconds) // _CELLS_MOST)
-    average, *_ = figures = figures_of(seconds, cell_s)
-    memory_s = _mean_s(average) / cell_s
-    found = (find_difference(figure, is_open=is_free, memory_s=memory_s) for figure in figures)
+    average, *_ = figures = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    memory = _memory(average)
+    found = (find_difference(figure, is_open=is_free, memory_s=memory) for figure in figures)
     return next((one for one in found if one), None)
 
 
-def _mean_s(average: WindowFigure) -> float:
-    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S
+def _memory(average: WindowFigure) -> float:
+    """Return for how many cells requests that wait for each other resemble each other: a response time."""
+    return sum(average.amounts) / max(1.0, sum(average.weights)) / units.MS_PER_S / average.cell_s
 
 
 def flight_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
@@ -187,9 +187,9 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
 
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return how the average response time differs between parts; None when it does not."""
-    cell_s = max(1, len(seconds) // _CELLS_MOST)
-    average, is_free = figures_of(seconds, cell_s)[0], is_open or not _are_users_constant(seconds)
-    return find_difference(average, is_open=is_free, memory_s=_mean_s(average) / cell_s)
+    average, *_ = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
+    is_free = is_open or not _are_users_constant(seconds)
+    return find_difference(average, is_open=is_free, memory_s=_memory(average))
 
 
 def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[WindowFigure, ...]:

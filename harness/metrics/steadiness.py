@@ -38,7 +38,7 @@ PRACTICAL_RATIO = 1.05
 # The end must be slower or faster than the rest by this ratio, if the load is open or not.
 _END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
-_END_BEYOND = 1.25
+_END_BEYOND = 2.0
 _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
 # Chance exceeds these likelihood ratios, of slow changes and of one to three levels, in one of 200 runs. Counts also
 # vary because a few users wait for long.

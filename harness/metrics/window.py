@@ -40,6 +40,8 @@ _BATCHES_LEFT = 5
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
+# What is counted is slower by this ratio than what is cut: that is no warm-up.
+_SLOWER_RATIO = 1.05
 # A shorter pause is one of the runtime.
 _STALL_LEAST_S = 3.0
 # How the reason of a window begins of which too few intervals have samples.
@@ -294,12 +296,18 @@ def _slow_down(seconds: Sequence[SecondFigures], full: Interval, counted_s: int,
     from harness.metrics.one_state import response_difference  # imported late: only a steady window needs it
 
     difference = response_difference(seconds[from_s : full.to_s], is_open=is_open)
-    if difference is None or difference.change.after <= difference.change.before:
+    if difference is None:
         return ""
-    change = difference.change
+    change, text = difference.change, f"the {difference.figure.name} was {difference.when(from_s)}"
+    cut, counted = (_averages_ms(seconds[begin:end]) for begin, end in ((from_s, counted_s), (counted_s, full.to_s)))
+    if cut and counted and _mean(cut) * _SLOWER_RATIO < _mean(counted):
+        return text
+    if change.after <= change.before:
+        return ""
     first = _averages_ms(seconds[from_s : from_s + round(change.at_s * difference.figure.cell_s)])
-    is_slow_start = not first or _mean(first) > math.sqrt(change.before * change.after)
-    return "" if is_slow_start else f"the {difference.figure.name} was {difference.when(from_s)}"
+    first_ms = _mean(first) if first else change.before
+    is_slow_start = first_ms > math.sqrt(change.before * change.after)
+    return "" if is_slow_start else text
 
 
 def _stall(seconds: Sequence[SecondFigures], warm_up: Interval) -> str:

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from harness.metrics.noise_fit import NoiseFit
 from harness.metrics.one_state import (
     StateChange,
     WindowFigure,
@@ -97,11 +96,6 @@ def test_bursts_of_errors_count_as_fewer_samples():
 def test_less_than_a_hundredth_more_errors_is_one_state():
     errors = [0] * 60 + [1, 0, 0] * 20
     assert difference_of(seconds_of([100] * 120, errors)) == ""
-
-
-def test_a_series_without_noise_and_one_that_only_varies_slowly():
-    assert NoiseFit([1.0] * 60).slow_ratio() == 0
-    assert NoiseFit([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]).slow_ratio() > 100
 
 
 def test_a_figure_without_samples_has_no_difference():

@@ -216,6 +216,18 @@ def test_a_slow_down_in_what_is_cut_as_warm_up_is_named():
     assert window.slow_down == "the average was 187 ms from 10 to 30 s, otherwise 49 ms"
 
 
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.4])
+def test_a_small_step_is_found_in_the_window_or_in_what_is_cut_as_warm_up(share):
+    found = []
+    for seed in range(10):
+        series = [
+            value * (1.2 if second > 120 * share else 1) for second, value in enumerate(noise(seed, 120, 50, 0.05))
+        ]
+        window = find_window(STEADY, run_of(series), Drive(10))
+        found.append(not window.is_steady or bool(window.slow_down))
+    assert sum(found) >= 9
+
+
 def test_a_slow_start_is_no_slow_down():
     series = [value * (1 + 4 * math.exp(-second / 8)) for second, value in enumerate(noise(3, 150, 50))]
     window = find_window(STEADY, run_of(series), Drive(10))
