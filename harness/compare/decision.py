@@ -62,15 +62,10 @@ def compare(
     Raise UsageError when plan or load differ; with `anyway` add a warning instead. With a DOUBTFUL run on either side
     nothing is judged, unless `anyway` is set.
     """
-    check_sides(baseline, contender)
-    unlike = mismatches(baseline, contender)
-    if unlike and not anyway:
-        raise UsageError(
-            f"the runs are not alike: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
-        )
+    unlike = _mismatches(baseline, contender, anyway)
     invalid, doubtful = invalid_reasons(baseline, contender), doubtful_reasons(baseline, contender)
     unjudged = _INVALID_RUN if invalid else _DOUBTFUL_RUN if doubtful and not anyway else ""
-    baseline_labels, contender_labels = label_names(baseline), label_names(contender)
+    baseline_labels, contender_labels, alpha = label_names(baseline), label_names(contender), thresholds.alpha
     common = [label for label in baseline_labels if label in contender_labels]
     has_total = any(result.total for result in baseline) and any(result.total for result in contender)
     judge = partial(_judged, (baseline, contender), scatter, thresholds, unjudged)
@@ -105,15 +100,23 @@ def compare(
         labels=tuple(labels),
         only_baseline=tuple(label for label in baseline_labels if label not in contender_labels),
         only_contender=tuple(label for label in contender_labels if label not in baseline_labels),
-        warnings=(
-            *_known(unlike, doubtful, anyway),
-            *comparison_warnings(baseline, contender, thresholds.alpha, scatter),
-        ),
+        warnings=(*_known(unlike, doubtful, anyway), *comparison_warnings(baseline, contender, alpha, scatter)),
         further_runs=further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
         same_work=same_work_line(baseline, contender),
         work=work.texts,
     )
+
+
+def _mismatches(baseline: Sequence[RunResult], contender: Sequence[RunResult], anyway: bool) -> list[str]:
+    """Return in what the sides differ that should be alike; UsageError unless they are compared `anyway`."""
+    check_sides(baseline, contender)
+    unlike = mismatches(baseline, contender)
+    if unlike and not anyway:
+        raise UsageError(
+            f"the runs are not alike: {'; '.join(unlike)}", "compare runs of the same load, or pass --anyway"
+        )
+    return unlike
 
 
 def _known(unlike: Sequence[str], doubtful: Sequence[str], anyway: bool) -> Iterator[str]:

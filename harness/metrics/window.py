@@ -263,12 +263,12 @@ def _averages_ms(seconds: Sequence[SecondFigures]) -> list[float]:
 
 def _batch_means(seconds: Sequence[SecondFigures]) -> dict[int, float]:
     """Return the averages of the seconds' average response times, by the numbers of the whole batches with samples."""
-    found: dict[int, list[float]] = {}
+    by_batch: dict[int, list[float]] = {}
     end_s = len(seconds) // BATCH_S * BATCH_S
     for from_s, _, second in spells_of(seconds):
         if second.sample_count and from_s < end_s:
-            found.setdefault(from_s // BATCH_S, []).append(second.elapsed_sum_ms / second.sample_count)
-    return {batch: _mean(means) for batch, means in found.items()}
+            by_batch.setdefault(from_s // BATCH_S, []).append(second.elapsed_sum_ms / second.sample_count)
+    return {batch: _mean(means) for batch, means in by_batch.items()}
 
 
 def _filling_batches(seconds: Sequence[SecondFigures], full: Interval, means: Mapping[int, float]) -> int:
