@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,13 +84,15 @@ def rates(
     pages: int,
     change: float = 0.0,
     cells: Sequence[int] = USERS,
-    *,
-    is_release: bool = True,
 ) -> PageRates:
     """Return the rates over a number of pages."""
-    regressed = cell_regressed = covered = intervals = agree = 0
-    for _ in range(pages):
-        found = page(random, kind, repeat, change, cells, is_release=is_release)
+    return _rates_of((page(random, kind, repeat, change, cells) for _ in range(pages)), change, cells)
+
+
+def _rates_of(each: Iterable[ComparedLevels], change: float, cells: Sequence[int]) -> PageRates:
+    pages = regressed = cell_regressed = covered = intervals = agree = 0
+    for found in each:
+        pages += 1
         is_page = found.whole.verdict == REGRESSED
         is_cell = any(one.verdict == REGRESSED for one in found.levels.values())
         regressed += is_page
@@ -109,7 +111,8 @@ def answers(repeat: int, *, is_release: bool = True) -> Simulated:
     """Return the simulation of release pages, or comparisons of sweeps, with so many runs per cell."""
 
     def simulate(random: np.random.Generator, kind: Kind, pages: int, change: float) -> Answers:
-        found = rates(random, kind, repeat, pages, change, is_release=is_release)
+        each = (page(random, kind, repeat, change, USERS, is_release=is_release) for _ in range(pages))
+        found = _rates_of(each, change, USERS)
         return Answers(found.regressed, found.covered)
 
     return simulate

@@ -314,10 +314,8 @@ def _outlier(rows: Sequence[Sequence[float]], seen: Seen) -> str:
     if not seen.ratio:
         return text
     power = slow_power(math.log1p(seen.ratio), stdev(rest), slow, 1 / len(others), seen.pairs)
-    found = (
-        f"{seen.pairs} pairs find {units.percent_text(seen.ratio, 1)} % in {units.percent_text(power, 0)} % of tests"
-    )
-    return f"{text}; with one such {name} in {len(others)}, {found}"
+    change, tests = units.percent_text(seen.ratio, 1), units.percent_text(power, 0)
+    return f"{text}; with one such {name} in {len(others)}, {seen.pairs} pairs find {change} % in {tests} % of tests"
 
 
 def _gate_problem(trust: MetricTrust, detect_ratio: float) -> str:
