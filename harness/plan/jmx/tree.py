@@ -13,6 +13,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
+from harness.base.config import NO_YAML, YAML
 from harness.base.errors import UsageError
 from harness.base.regular import regular
 from harness.base.secrecy import is_secret_name, secret_values, secrets_in, secrets_in_code, secrets_of_header
@@ -149,6 +150,15 @@ class _NumberedLines(ElementTree.TreeBuilder):
         return super().end(tag)
 
 
+def _typed(path: Path) -> str:
+    """Return a path of the current folder as a user types it, of another one with its folder: plans/shop.jmx."""
+    if not path.is_absolute():
+        return path.as_posix()
+    if path.is_relative_to(Path.cwd()):
+        return path.relative_to(Path.cwd()).as_posix()
+    return f"{path.parent.name}/{path.name}"
+
+
 def parse(
     jmx: Path, lines: dict[ElementTree.Element, int] | None = None
 ) -> ElementTree.ElementTree[ElementTree.Element]:
@@ -156,7 +166,9 @@ def parse(
 
     `lines` gets the line at which each element begins.
     """
-    where, todo = f"{jmx.parent.name}/{jmx.name}", "save it from JMeter again, or name another file"
+    where, todo = _typed(jmx), "save it from JMeter again, or name another file"
+    if jmx.suffix in YAML:
+        raise UsageError(f"{where}: {NO_YAML[0]}", NO_YAML[1])
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
         if regular(jmx).stat().st_size > _SIZE_MOST_BYTES:
