@@ -25,6 +25,7 @@ from harness.cli import entry
 from harness.run.directory import ID_VARIABLE
 from tests.support.commands import command
 from tests.support.local_server import serving
+from tests.support.not_run import summary_of
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import QUICK_JVM, interrupted_after
 from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
@@ -73,6 +74,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     rank = {tests / name: index for index, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path, rank.get(item.path.parent, len(rank))))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print at the end how many tests were not run for which missing program, and what installs them."""
+    reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", ()))
+    for line in summary_of(reasons):
+        terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -19,6 +19,12 @@ NUMBER = (int, float)
 # Names whose characters are the same to this share are similar, as in difflib.
 _SIMILAR_LEAST, _NEAREST_MOST = 0.6, 3
 # A name is a file name without a folder.
+YAML = (".yml", ".yaml")
+# The answer to a file of Taurus, as what and todo of a UsageError.
+NO_YAML = (
+    "a YAML file is no test plan",
+    "of Taurus give the JMX that it leaves among its artifacts, of OpenAPI lth init --openapi FILE",
+)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
 
@@ -63,6 +69,8 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
         bare = Path(name).stem
         if bare in there and Path(name).suffix in (".toml", ".jmx"):
             raise UsageError(f"{what}={name}: this is a file name", f"give the name only: {what}={bare}")
+        if Path(name).suffix in YAML:
+            raise UsageError(f"{name}: {NO_YAML[0]}", NO_YAML[1])
         if Path(name).suffix == ".jmx":
             beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
             near = did_you_mean(Path(name).name, [other.name for other in beside])

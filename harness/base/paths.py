@@ -15,5 +15,9 @@ def shown(path: Path) -> str:
 
 
 def as_given(path: Path) -> str:
-    """Return a relative path as it was given, and of an absolute one the folder and the name: plans/shop.jmx."""
-    return f"{path.parent.name}/{path.name}" if path.is_absolute() else str(path)
+    """Return a path of the current folder as a user types it, of another one with its folder: plans/shop.jmx."""
+    if not path.is_absolute():
+        return str(path)
+    if path.is_relative_to(Path.cwd()):
+        return str(path.relative_to(Path.cwd()))
+    return f"{path.parent.name}/{path.name}"

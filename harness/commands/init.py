@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.install.python_packages import ensure_openapi
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{shown(options.home / FILE_NAME)} exists: this is a project", todo)
     source = options.jmx.stem if options.jmx else Path.cwd().name
     target = target_of(given.requests[0]) if given and given.is_target_known else None
-    name = options.plan or (given.name if given else plan_name_of(source))
+    name = options.plan or (_free_name(given, options) if given else plan_name_of(source))
     targets = {"local" if is_loopback(target.host) else name: target.origin} if target else {}
     is_of_jmx = not given and not options.har
     plan = options.home / "plans" / f"{name}.jmx"
@@ -112,6 +113,14 @@ def run(options: argparse.Namespace) -> int:
             for written in write_project(options.home, name, targets) if is_new else ():
                 log(f"{written}: written")
             trust_made(options.home, name, is_new_project=is_new, is_of_jmx=is_of_jmx)
+
+
+def _free_name(given: _Given, options: argparse.Namespace) -> str:
+    """Return the name for the plan of an address; another request of the same host is named after its path."""
+    if options.force or not (options.home / "plans" / f"{given.name}.jmx").exists():
+        return given.name
+    path = urlsplit(given.requests[0].url).path.strip("/")
+    return plan_name_of(f"{given.name}-{path}") if path else given.name
 
 
 @dataclass(frozen=True)

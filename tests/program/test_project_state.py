@@ -70,3 +70,13 @@ def test_doctor_lists_what_lies_where(projects, monkeypatch):
     assert any(text.startswith(f"{folder} (loadtest.toml), reports") for text in texts)
     assert any(text.startswith(".lth: diffs of init, recordings with what was typed") for text in texts)
     assert "secrets.toml: values of secrets, 8 bytes, not for git" in texts
+
+
+def test_a_second_request_of_a_host_gets_a_name_of_its_own(projects, monkeypatch):
+    folder = projects[0]
+    for path in ("items", "items/5"):
+        done = lth(folder, monkeypatch, "init", "--curl", f"curl http://127.0.0.1:8080/{path}")
+        assert done.returncode == 0, done.stderr
+    assert sorted(plan.name for plan in (folder / "plans").glob("*.jmx")) == ["first-items-5.jmx", "first.jmx"]
+    # The same request once more is refused, as a plan of this name always was.
+    assert "first-items-5.jmx exists" in lth(folder, monkeypatch, "init", "http://127.0.0.1:8080/items/5").stderr

@@ -75,9 +75,14 @@ def test_a_misspelt_option_or_verb_is_answered_with_the_nearest_one(words, meant
         (["run", "lb-nginx", "-g", "p94<3"], "did you mean p90, p95 or p99?"),
         (["run", "lb-nginx", "-g", "p95<"], "--goal=p95<: p95 has no limit"),
         (["table", "samples.jtl"], "did you mean sample.jtl?"),
+        (["run", "load.yml"], "load.yml: a YAML file is no test plan; of Taurus give the JMX that it leaves"),
+        (["init", "load.yml"], "lth init: load.yml: a YAML file is no test plan"),
+        (["init", "path/to/shop.jmx"], "lth init: path/to/shop.jmx: there is no such file"),
+        (["run", "path/to/shop.jmx", "-t", "http://127.0.0.1:1"], "lth run: path/to/shop.jmx: there is no such file"),
     ],
 )
 def test_a_misspelt_plan_profile_file_or_goal_is_answered_with_the_nearest_one(tmp_path, words, meant):
     (tmp_path / "shp.jmx").write_text("<jmeterTestPlan/>")
     (tmp_path / "sample.jtl").write_text("")
+    (tmp_path / "load.yml").write_text("execution:\n- concurrency: 5\n")
     assert meant in refused(words)

@@ -13,6 +13,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
+from harness.base.config import NO_YAML, YAML
 from harness.base.errors import UsageError
 from harness.base.paths import as_given
 from harness.base.regular import regular
@@ -158,6 +159,8 @@ def parse(
     `lines` gets the line at which each element begins.
     """
     where, todo = as_given(jmx), "save it from JMeter again, or name another file"
+    if jmx.suffix in YAML:
+        raise UsageError(f"{where}: {NO_YAML[0]}", NO_YAML[1])
     parser = _NumberedLines({} if lines is None else lines).parser
     try:
         if regular(jmx).stat().st_size > _SIZE_MOST_BYTES:
