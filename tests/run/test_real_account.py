@@ -158,38 +158,6 @@ def test_a_user_that_has_no_memory_for_an_answer_makes_the_run_invalid(tmp_path,
     assert all(f"run-01_1/{one.name}" in report for one in dumps)
 
 
-GB = 2**30
-
-
-class OneGb(BaseHTTPRequestHandler):
-    """Answers with a GB of zeros."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", str(GB))
-        self.end_headers()
-        for _ in range(1024):
-            self.wfile.write(bytes(2**20))
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.mark.counterpart
-@pytest.mark.parametrize("sampler", ["lean", "jmeter"])
-def test_an_answer_of_a_gb_that_fits_into_the_heap_is_received_whole(tmp_path, sampler):
-    profile = TINY_PROFILE.replace("[generator]", "[generator]\nheap_mb = 4096")
-    arguments = ("--users", "1", "--loops", "2", "--sampler", sampler)
-    code, report, data = shop_run(tmp_path, OneGb, jmx(request()), *arguments, profile=profile)
-    assert "users died" not in report
-    assert data["run"]["deaths"] == []
-    assert rows_of(data) == 2, code
-    total = data["groups"][0]["total"]
-    assert (total["error_count"], total["received_bytes"] // GB) == (0, 2)
-
-
 # For 5 s nobody begins a request: from the third second on.
 _WAVE = "${__jexl3(${__time()} - ${TESTSTART.MS} > 3000 && ${__time()} - ${TESTSTART.MS} < 3500 ? 5000 : 30)}"
 
