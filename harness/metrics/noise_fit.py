@@ -56,6 +56,28 @@ class _Noise(NamedTuple):
     log_sum: float
 
 
+class _Waves(NamedTuple):
+    """Sines and cosines of π · index · position ÷ count: by position, then by index."""
+
+    sines: list[list[float]]
+    cosines: list[list[float]]
+
+
+class _Likely(NamedTuple):
+    """Twice the logarithm of the likelihood of a noise, and its number."""
+
+    likelihood: float
+    number: int
+
+
+class _Level(NamedTuple):
+    """A level between two values, and the amplitudes that it leaves."""
+
+    begin: int
+    end: int
+    rest: list[float]
+
+
 @functools.lru_cache(maxsize=4)
 def _cosines(count: int) -> list[list[float]]:
     quarter = [math.cos(math.pi * step / (2 * count)) for step in range(4 * count)]
@@ -63,14 +85,13 @@ def _cosines(count: int) -> list[list[float]]:
 
 
 @functools.lru_cache(maxsize=4)
-def _waves(count: int) -> tuple[list[list[float]], list[list[float]]]:
-    """Return sines and cosines of π · index · position ÷ count: by position, then by index."""
+def _waves(count: int) -> _Waves:
     turn = [math.pi * step / count for step in range(2 * count)]
-    tables = ([math.sin(angle) for angle in turn], [math.cos(angle) for angle in turn])
-    sines, cosines = (
-        [[table[index * at % (2 * count)] for index in range(1, count)] for at in range(count + 1)] for table in tables
-    )
-    return sines, cosines
+
+    def table(of_turn: Sequence[float]) -> list[list[float]]:
+        return [[of_turn[index * at % (2 * count)] for index in range(1, count)] for at in range(count + 1)]
+
+    return _Waves(table(list(map(math.sin, turn))), table(list(map(math.cos, turn))))
 
 
 @functools.lru_cache(maxsize=4)
@@ -100,7 +121,7 @@ def _norms(count: int, number: int) -> list[float]:
     """Return sums of cosines, by position, from which the square sum of any interval under this noise follows."""
     halves = _halves(count)
     weights = list(map(mul, map(mul, halves, halves), _noises(count)[number].inverses))
-    half = [sum(map(mul, weights, cosine)) for cosine in _waves(count)[1]]
+    half = [sum(map(mul, weights, cosine)) for cosine in _waves(count).cosines]
     return [*half, *half[-2::-1]]
 
 
@@ -115,7 +136,7 @@ class NoiseFit:
         powers = list(map(mul, self._amplitudes, self._amplitudes))
         self._is_constant = sum(powers) <= self._least
         self._scaled = [list(map(mul, powers, noise.inverses)) for noise in self._noises]
-        self._alone, self._number = (-math.inf, 0) if self._is_constant else self._best(self._amplitudes)
+        self._alone = _Likely(-math.inf, 0) if self._is_constant else self._best(self._amplitudes)
 
     def slow_ratio(self) -> float:
         """Return twice the logarithm of the likelihood ratio of a noise whose slow cosines are stronger.
@@ -135,38 +156,38 @@ class NoiseFit:
                 if slow / slow_count > fast / fast_count:
                     own = -fast_count * math.log(fast / fast_count) - slow_count * math.log(slow / slow_count)
                     best = max(best, own - noise.log_sum)
-        return max(0.0, best - self._alone)
+        return max(0.0, best - self._alone.likelihood)
 
     def levels(self) -> list[FoundLevel]:
         """Return the levels that explain most, one after the other, each beside those before it."""
-        found: list[FoundLevel] = []
-        amplitudes, number = self._amplitudes, self._number
-        while not self._is_constant and len(found) < LEVELS_MOST:
+        levels: list[FoundLevel] = []
+        amplitudes, number = self._amplitudes, self._alone.number
+        while not self._is_constant and len(levels) < LEVELS_MOST:
             for _ in range(_ITERATIONS):
-                begin, end, rest = self._level(amplitudes, number)
-                likelihood, other = self._best(rest)
-                if other == number:
+                level = self._level(amplitudes, number)
+                best = self._best(level.rest)
+                if best.number == number:
                     break
-                number = other
-            found.append(FoundLevel(begin, end, max(0.0, likelihood - self._alone)))
-            amplitudes = rest
-            if not _PROMISING_RATIO < found[-1].ratio < math.inf:
+                number = best.number
+            levels.append(FoundLevel(level.begin, level.end, max(0.0, best.likelihood - self._alone.likelihood)))
+            amplitudes = level.rest
+            if not _PROMISING_RATIO < levels[-1].ratio < math.inf:
                 break
-        return found
+        return levels
 
-    def _best(self, amplitudes: Sequence[float]) -> tuple[float, int]:
-        """Return twice the logarithm of the greatest likelihood of noise, and the number of the noise."""
+    def _best(self, amplitudes: Sequence[float]) -> _Likely:
+        """Return the likeliest noise."""
         powers, rest_count = list(map(mul, amplitudes, amplitudes)), self._count - 1
         if sum(powers) <= self._least:
-            return math.inf, 0
+            return _Likely(math.inf, 0)
         return max(
-            (-rest_count * math.log(sum(map(mul, powers, noise.inverses)) / rest_count) - noise.log_sum, number)
+            _Likely(-rest_count * math.log(sum(map(mul, powers, noise.inverses)) / rest_count) - noise.log_sum, number)
             for number, noise in enumerate(self._noises)
         )
 
-    def _level(self, amplitudes: Sequence[float], number: int) -> tuple[int, int, list[float]]:
+    def _level(self, amplitudes: Sequence[float], number: int) -> _Level:
         """Return the interval whose level explains most under a noise, and the amplitudes that are left."""
-        count, halves, sines = self._count, _halves(self._count), _waves(self._count)[0]
+        count, halves, sines = self._count, _halves(self._count), _waves(self._count).sines
         weighted = list(map(mul, map(mul, amplitudes, halves), self._noises[number].inverses))
         sums, norms = [sum(map(mul, weighted, sine)) for sine in sines], _norms(count, number)
         least = max(2, round(_LEVEL_LEAST_RATIO * count))
@@ -182,4 +203,4 @@ class NoiseFit:
         square = norms[0] - (norms[2 * begin] + norms[2 * end]) / 2 - norms[end - begin] + norms[begin + end]
         change = (sums[end] - sums[begin]) / square
         shape = [half * (last - first) for half, first, last in zip(halves, sines[begin], sines[end], strict=True)]
-        return begin, end, [value - change * part for value, part in zip(amplitudes, shape, strict=True)]
+        return _Level(begin, end, [value - change * part for value, part in zip(amplitudes, shape, strict=True)])

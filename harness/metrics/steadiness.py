@@ -156,12 +156,8 @@ def _of_level(values: Sequence[float | None], begins: Sequence[int], level: Foun
     amounts = list(accumulate((value or 0.0 for value in values), initial=0.0))
     counts = list(accumulate((value is not None for value in values), initial=0))
 
-    def sums(from_s: int, to_s: int) -> tuple[float, int]:
-        return amounts[to_s] - amounts[from_s], counts[to_s] - counts[from_s]
-
     def gain(from_s: int, to_s: int) -> float:
-        amount, count = sums(from_s, to_s)
-        share = count / counts[-1]
+        amount, share = amounts[to_s] - amounts[from_s], (counts[to_s] - counts[from_s]) / counts[-1]
         return (amount - share * amounts[-1]) ** 2 / (share * (1 - share)) if 0 < share < 1 else 0.0
 
     at_s, until_s = begins[level.begin], begins[level.end]
@@ -171,7 +167,7 @@ def _of_level(values: Sequence[float | None], begins: Sequence[int], level: Foun
     if level.end < len(begins) - 1:
         near = range(max(begins[level.end - 1], at_s) + 1, begins[level.end + 1])
         until_s = max(near, key=lambda second: (gain(at_s, second), -abs(second - until_s)))
-    amount, count = sums(at_s, until_s)
+    amount, count = amounts[until_s] - amounts[at_s], counts[until_s] - counts[at_s]
     inside, outside = amount / count, (amounts[-1] - amount) / (counts[-1] - count)
     if at_s == 0:
         return WindowChange(until_s, inside, outside)
