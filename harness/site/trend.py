@@ -14,7 +14,9 @@ from harness.compare.change_text import change_of, with_unit
 from harness.compare.comparison import CANNOT_TELL, Comparison
 from harness.compare.conditions import Conditions
 from harness.compare.decision import compare
+from harness.compare.run_scatter import ASSUMED
 from harness.history.catalogue import Entry
+from harness.history.earlier_runs import LOOKED_AT_MOST, earlier_scatter
 from harness.judge.result import TONES, Tone
 from harness.judge.verdict import DOUBTFUL
 from harness.metrics.metric import ERRORS, P95, THROUGHPUT, Metric
@@ -90,7 +92,7 @@ def _trend(plan: str, entries: Sequence[Entry], thresholds: Thresholds, whole_of
     points = [_point(entry) for entry in alike[-POINTS_MOST:]]
     trend = Trend(plan, load_text(newest.run.load), newest.id, points[-1].state, _text(points[-1].value), chart(points))
     baseline = _week_before(newest, alike[:-1])
-    return _changed(trend, baseline, newest, thresholds, whole_of) if baseline else trend
+    return _changed(trend, baseline, alike, thresholds, whole_of) if baseline else trend
 
 
 def _week_before(newest: Entry, before: Sequence[Entry]) -> Entry | None:
@@ -100,7 +102,8 @@ def _week_before(newest: Entry, before: Sequence[Entry]) -> Entry | None:
     return older[-1] if older else valid[0] if valid else None
 
 
-def _changed(trend: Trend, baseline: Entry, newest: Entry, thresholds: Thresholds, whole_of: WholeOf) -> Trend:
+def _changed(trend: Trend, baseline: Entry, alike: Sequence[Entry], thresholds: Thresholds, whole_of: WholeOf) -> Trend:
+    newest = alike[-1]
     passed = datetime.fromisoformat(newest.started_at) - datetime.fromisoformat(baseline.started_at)
     ago = units.plural(round(passed / timedelta(days=1)), "day")
     trend = replace(trend, against=baseline.id, ago=ago, verdict=CANNOT_TELL)
@@ -108,7 +111,8 @@ def _changed(trend: Trend, baseline: Entry, newest: Entry, thresholds: Threshold
     if sides[0] is None or sides[1] is None:
         return trend
     try:
-        comparison = compare([sides[0]], [sides[1]], thresholds)
+        scatter = earlier_scatter(alike[-LOOKED_AT_MOST:], (sides[0], sides[1])) or ASSUMED
+        comparison = compare([sides[0]], [sides[1]], thresholds, scatter=scatter)
     except UsageError:
         return trend
     is_known = comparison.verdict != CANNOT_TELL

@@ -228,7 +228,7 @@ def test_side_by_side_has_the_verdict_of_compare(tmp_path, charts):
     data = tmp_path / "site" / "data" / "tiny"
     third, fourth, fifth = (data_of(data / f"run-01_{number}.js") for number in (3, 4, 5))
     forward, backward = third["against"]["tiny/run-01_1"]
-    assert forward["headline"].startswith("REGRESSED: average 101 → 201 ms (+99.0 %)")
+    assert forward["headline"].startswith("REGRESSED: average 101 → 201 ms (+99 %)")
     assert forward["marks"]["TOTAL"]["average"] == "worse"
     assert forward["marks"]["Pay"]["average"] == "worse"
     assert backward["marks"]["TOTAL"]["average"] == "better"
