@@ -53,7 +53,8 @@ ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
-_PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", "ThreadGroup.same_user_on_next_iteration")
+_SAME_USER = "ThreadGroup.same_user_on_next_iteration"
+_PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", _SAME_USER)
 _READ = r"\$\{{__P\({}(?:,[^(){{}}]*)?\)\}}"
 # Timers that pause users so that together they have a rate: only the run knows how long.
 _PACING = ("ConstantThroughputTimer", "PreciseThroughputTimer", "VariableThroughputTimer")
@@ -338,8 +339,13 @@ def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:
     """Turn a thread group into another kind; its name, comment and reaction to errors stay."""
     name = group.get("testname", "")
     preserved = [prop for prop in group if prop.get("name") in _PRESERVED]
+    # Those of jmeter-plugins start each iteration as a new user, whatever the property says (casutg 2.10).
+    is_always_new = "." in group.tag and kind == "ThreadGroup"
+    preserved = [prop for prop in preserved if not (is_always_new and prop.get("name") == _SAME_USER)]
     renew(group, kind, gui, testname=name)
     group.extend(preserved)
+    if is_always_new:
+        add_bool(group, _SAME_USER, False)
     if not any(prop.get("name") == "ThreadGroup.on_sample_error" for prop in preserved):
         add_string(group, "ThreadGroup.on_sample_error", "continue")
 

@@ -14,8 +14,9 @@ from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.schedules import ultimate_stages
 from harness.plan.adopt.toml_text import plan_toml
 from harness.plan.checks.finding import Rule
-from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows
-from harness.plan.load.groups import Stage
+from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows, with_loads
+from harness.plan.jmx.tree import plan_tree
+from harness.plan.load.groups import GroupLoad, Stage
 from tests.support.several import group, sampler, several_jmx
 
 _CASUTG = "com.blazemeter.jmeter.threads"
@@ -129,3 +130,15 @@ def users_at(stages: Sequence[Stage], at_s: float) -> float:
             return users
         before, begin_s = users, full_s + stage.for_s
     return 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_new"), [(f"{_CASUTG}.concurrency.ConcurrencyThreadGroup", True), ("ThreadGroup", False)]
+)
+def test_users_of_a_plugins_group_stay_new_in_each_iteration(tmp_path: Path, kind: str, is_new: bool) -> None:
+    same = '<boolProp name="ThreadGroup.same_user_on_next_iteration">true</boolProp>'
+    (tmp_path / "own.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1), kind, same)))
+    load = GroupLoad("Shop", (Stage(2, None, 0.0, 9.0),))
+    (tmp_path / "run.jmx").write_bytes(with_loads(tmp_path / "own.jmx", [load]))
+    (found,) = (node for node in plan_tree(tmp_path / "run.jmx").walk() if node.is_thread_group)
+    assert found.value("ThreadGroup.same_user_on_next_iteration") == str(not is_new).lower()
