@@ -8,6 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy
 
+from bench.statistics.load_factors import (
+    bimodal,
+    collections,
+    constant,
+    cooling,
+    each,
+    exponential,
+    lognormal,
+    noisy,
+    of_time,
+    pareto,
+    wave,
+)
 from bench.statistics.row_changes import (
     ChangeRows,
     as_is,
@@ -30,7 +43,7 @@ from bench.statistics.row_changes import (
     transactions,
     unread,
 )
-from bench.statistics.simulated_load import Array, Load, MakeFactor, MakePauses, MakeStops, Random, Work
+from bench.statistics.simulated_load import Array, Load, MakeFactor, MakePauses, MakeStops, Random
 
 
 @dataclass(frozen=True)
@@ -48,92 +61,8 @@ class Case:
     is_of_parts: bool = False
 
 
-def exponential(mean_s: float) -> Work:
-    """Return work that varies as much as its mean."""
-    return lambda random, shape: random.exponential(mean_s, shape)
-
-
-def lognormal(mean_s: float, variation: float = 0.5) -> Work:
-    """Return work with this coefficient of variation."""
-    sigma = math.sqrt(math.log(1 + variation**2))
-    return lambda random, shape: random.lognormal(math.log(mean_s) - sigma**2 / 2, sigma, shape)
-
-
-def pareto(mean_s: float, exponent: float) -> Work:
-    """Return work with a heavy tail."""
-    least_s = mean_s * (exponent - 1) / exponent
-    return lambda random, shape: least_s * (1 + random.pareto(exponent, shape))
-
-
-def constant(value_s: float) -> Work:
-    """Return work that is always the same."""
-    return lambda random, shape: numpy.full(shape, value_s) * random.uniform(0.98, 1.02, shape)
-
-
-def _bimodal(fast_s: float, slow_s: float, slow_ratio: float) -> Work:
-    def work(random: Random, shape: tuple[int, ...]) -> Array:
-        return numpy.where(random.random(shape) < slow_ratio, slow_s, fast_s) * random.uniform(0.8, 1.2, shape)
-
-    return work
-
-
-def _of_time(factor: Callable[[Array, float, Random], Array]) -> MakeFactor:
-    """Return a factor of the seconds of a run; `factor` gets them, the length and the randomness of one run."""
-
-    def make(random: Random, count: int, length_s: float) -> Array:
-        seconds = numpy.arange(math.ceil(length_s) + 60) + 0.5
-        return numpy.array([factor(seconds, length_s, random) for _ in range(count)])
-
-    return make
-
-
-def _cooling(times: float, tau_s: float) -> MakeFactor:
-    """Return work that falls from `times` its usual amount: caches that fill, code that gets compiled."""
-    return _of_time(lambda at, _length, _random: 1 + (times - 1) * numpy.exp(-at / tau_s))
-
-
-def _noisy(memory: float, variation: float = 0.12) -> MakeFactor:
-    """Return work with noise from second to second that resembles the second before (AR(1))."""
-
-    def factor(at: Array, _length_s: float, random: Random) -> Array:
-        states, state = [], random.normal()
-        for value in random.normal(size=len(at)):
-            state = memory * state + math.sqrt(1 - memory**2) * value
-            states.append(state)
-        return numpy.maximum(0.1, 1 + variation * numpy.array(states))
-
-    return _of_time(factor)
-
-
-def _collections(period_s: float, pause_s: float) -> MakePauses:
-    """Return pauses as garbage collections make them."""
-
-    def pauses(random: Random, length_s: float) -> Sequence[tuple[float, float]]:
-        found, at_s = [], random.uniform(0, period_s)
-        while at_s < length_s:
-            found.append((at_s, at_s + pause_s * random.uniform(0.5, 1.5)))
-            at_s += period_s * random.uniform(0.7, 1.3)
-        return found
-
-    return pauses
-
-
-def _wave(size: float, period: Callable[[float], float]) -> MakeFactor:
-    """Return work that rises and falls by `size`, with a period, s, of the length of the run."""
-
-    def factor(at: Array, length_s: float, random: Random) -> Array:
-        return 1 + size * numpy.sin(2 * math.pi * (at / period(length_s) + random.random()))
-
-    return _of_time(factor)
-
-
-def _each(period_s: float, factor: Callable[[Array], Array]) -> MakeFactor:
-    """Return work whose factor depends on the share (0-1) of a period that has passed."""
-    return _of_time(lambda at, _length_s, random: factor((at / period_s + random.random()) % 1))
-
-
 _USERS = Load(lognormal(0.05), 20, 1.0)
-_LOADED = Load(lognormal(0.5, 0.3), 20, factors=(_noisy(0.3),))
+_LOADED = Load(lognormal(0.5, 0.3), 20, factors=(noisy(0.3),))
 
 _GOOD: Mapping[str, Case | Load] = {
     "20 users, think time 1 s, 50 ms": _USERS,
@@ -158,21 +87,21 @@ _GOOD: Mapping[str, Case | Load] = {
     "open queue, two servers (M/M/2), 80 % busy": Load(exponential(0.05), rate_per_s=32, server_count=2),
     "heavy tail (Pareto, exponent 2.1)": Load(pareto(0.1, 2.1), 10, 0.5),
     "heavy tail (Pareto, exponent 1.5)": Load(pareto(0.1, 1.5), 10, 0.5),
-    "a tenth takes 500 ms, the others 20 ms": Load(_bimodal(0.02, 0.5, 0.1), 20, 0.5),
-    "pauses of 0.2 s each 10 s": replace(_USERS, pauses=_collections(10, 0.2)),
-    "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=_collections(40, 1.0)),
-    "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(_cooling(3, 6),)),
-    "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(_cooling(6, 4),)),
+    "a tenth takes 500 ms, the others 20 ms": Load(bimodal(0.02, 0.5, 0.1), 20, 0.5),
+    "pauses of 0.2 s each 10 s": replace(_USERS, pauses=collections(10, 0.2)),
+    "pauses of 1 s each 40 s": Load(lognormal(0.1), 20, 0.5, pauses=collections(40, 1.0)),
+    "cache that fills: 3 × slower, tau 6 s": Load(lognormal(0.1), 10, 0.3, factors=(cooling(3, 6),)),
+    "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(cooling(6, 4),)),
     "noise of 12 %, AR 0.3": _LOADED,
-    "noise of 12 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8),)),
+    "noise of 12 %, AR 0.8": replace(_LOADED, factors=(noisy(0.8),)),
     # Of findings and of our own.
     "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
     "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
     "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
     "times that are all the same": Load(constant(0.05), 20, 1.0),
-    "wave of 10 %, a period of 5 s": replace(_USERS, factors=(_wave(0.1, lambda _: 5),)),
-    "wave of 50 %, a period of 5 s": replace(_USERS, factors=(_wave(0.5, lambda _: 5),)),
-    "wave of 50 %, a period of 10 s": replace(_USERS, factors=(_wave(0.5, lambda _: 10),)),
+    "wave of 10 %, a period of 5 s": replace(_USERS, factors=(wave(0.1, lambda _: 5),)),
+    "wave of 50 %, a period of 5 s": replace(_USERS, factors=(wave(0.5, lambda _: 5),)),
+    "wave of 50 %, a period of 10 s": replace(_USERS, factors=(wave(0.5, lambda _: 10),)),
     "errors at random, 1 %": Case(_USERS, failed_at_random(0.01)),
     "errors at random, 4 %": Case(_USERS, failed_at_random(0.04)),
     "errors in bursts of 2 s each 12 s": Case(_USERS, bursts_of_errors(12, 2, 0.3)),
@@ -185,19 +114,19 @@ _GOOD: Mapping[str, Case | Load] = {
     "parent transactions with pauses": Case(_USERS, transactions),
     "one pause of 2 s": replace(_USERS, pauses=lambda _random, length: [(0.6 * length, 0.6 * length + 2)]),
     "200 users, think time 5 s": Load(lognormal(0.08), 200, 5.0, ramp_s=20.0),
-    "noise of 5 %, AR 0.8": replace(_LOADED, factors=(_noisy(0.8, 0.05),)),
-    "noise of 15 %, AR 0.5": replace(_LOADED, factors=(_noisy(0.5, 0.15),)),
+    "noise of 5 %, AR 0.8": replace(_LOADED, factors=(noisy(0.8, 0.05),)),
+    "noise of 15 %, AR 0.5": replace(_LOADED, factors=(noisy(0.5, 0.15),)),
     "one second in 15 is four times slower": replace(
-        _USERS, factors=(_each(15, lambda part: numpy.where(part < 1 / 15, 4.0, 1.0)),)
+        _USERS, factors=(each(15, lambda part: numpy.where(part < 1 / 15, 4.0, 1.0)),)
     ),
-    "a sawtooth of 20 %, a period of 8 s": replace(_USERS, factors=(_each(8, lambda part: 0.9 + 0.2 * part),)),
-    "one in a hundred takes 2 s, the others 10 ms": Load(_bimodal(0.01, 2.0, 0.01), 20, 0.5),
+    "a sawtooth of 20 %, a period of 8 s": replace(_USERS, factors=(each(8, lambda part: 0.9 + 0.2 * part),)),
+    "one in a hundred takes 2 s, the others 10 ms": Load(bimodal(0.01, 2.0, 0.01), 20, 0.5),
     "20 users, 5 s": Load(lognormal(5.0), 20),
     "times below 1 ms": Load(constant(0.0004), 5, 0.2),
     "a rare label, 20 times slower": Case(_USERS, labels_drawn((0.99, 0.01), (1, 20))),
     "open queue (M/G/1), work varies by 200 %": Load(lognormal(0.025, 2.0), rate_per_s=20, server_count=1),
     "2 % slower in the second half": replace(
-        _USERS, factors=(_of_time(lambda at, length_s, _: numpy.where(at < length_s / 2, 1.0, 1.02)),)
+        _USERS, factors=(of_time(lambda at, length_s, _: numpy.where(at < length_s / 2, 1.0, 1.02)),)
     ),
     "500 users, think time 10 s": Load(lognormal(0.1), 500, 10.0, ramp_s=20.0),
     "a login first, of 2 s, and a ramp of 20 s": Case(replace(_USERS, ramp_s=20.0), logins(2.0)),
@@ -220,7 +149,7 @@ def _bump(times: float, ratio: float) -> MakeFactor:
         from_s = random.uniform(0.05, 0.97 - ratio) * length_s
         return numpy.where((from_s <= at) & (at < from_s + ratio * length_s), times, 1.0)
 
-    return _of_time(factor)
+    return of_time(factor)
 
 
 def _bursts(times: float, count: int, burst_s: float) -> MakeFactor:
@@ -230,11 +159,11 @@ def _bursts(times: float, count: int, burst_s: float) -> MakeFactor:
             values[(from_s <= at) & (at < from_s + burst_s * length_s / 120)] = times
         return values
 
-    return _of_time(factor)
+    return of_time(factor)
 
 
 def _step(times: float, at_ratio: float) -> MakeFactor:
-    return _of_time(lambda at, length_s, _random: numpy.where(at >= at_ratio * length_s, times, 1.0))
+    return of_time(lambda at, length_s, _random: numpy.where(at >= at_ratio * length_s, times, 1.0))
 
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
@@ -243,16 +172,16 @@ def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     def factor(at: Array, length_s: float, _random: Random) -> Array:
         return 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / (1 - from_ratio), 0, 1)
 
-    return _of_time(factor)
+    return of_time(factor)
 
 
 def _plateau(times: float, until_ratio: float) -> MakeFactor:
     """Return work that grows to `times` as much until a share of the run, and stays."""
-    return _of_time(lambda at, length_s, _random: 1 + (times - 1) * numpy.clip(at / length_s / until_ratio, 0, 1))
+    return of_time(lambda at, length_s, _random: 1 + (times - 1) * numpy.clip(at / length_s / until_ratio, 0, 1))
 
 
 def _accelerating(times: float) -> MakeFactor:
-    return _of_time(lambda at, length_s, _random: numpy.power(times, numpy.clip(at / length_s, 0, 1)))
+    return of_time(lambda at, length_s, _random: numpy.power(times, numpy.clip(at / length_s, 0, 1)))
 
 
 def _twice(times: float, ratio: float) -> MakeFactor:
@@ -263,16 +192,16 @@ def _twice(times: float, ratio: float) -> MakeFactor:
         is_slow = ((part >= 0.2) & (part < 0.2 + ratio)) | ((part >= 0.65) & (part < 0.65 + ratio))
         return numpy.where(is_slow, times, 1.0)
 
-    return _of_time(factor)
+    return of_time(factor)
 
 
 def _saw(times: float, ratio: float) -> MakeFactor:
     """Return work that grows to `times` as much in each share of the run: a leak, and restarts."""
-    return _of_time(lambda at, length_s, _random: 1 + (times - 1) * (at / length_s / ratio % 1))
+    return of_time(lambda at, length_s, _random: 1 + (times - 1) * (at / length_s / ratio % 1))
 
 
 def _late_warm_up(times: float, until_ratio: float) -> MakeFactor:
-    return _of_time(lambda at, length_s, _random: numpy.where(at < until_ratio * length_s, times, 1.0))
+    return of_time(lambda at, length_s, _random: numpy.where(at < until_ratio * length_s, times, 1.0))
 
 
 def _stalls(count: int, ratio: float) -> MakePauses:
@@ -299,7 +228,7 @@ def _between_parts(*factors: MakeFactor) -> Callable[[Load], Case]:
 
 def _waving(size: float, ratio: float) -> Callable[[Load], Case]:
     """Return work in waves of a period that is this share of the run."""
-    return _between_parts(_wave(size, lambda length_s: ratio * length_s))
+    return _between_parts(wave(size, lambda length_s: ratio * length_s))
 
 
 def _changed(change: ChangeRows, is_counted: bool = False, spread: float | None = None) -> Callable[[Load], Case]:
@@ -347,7 +276,7 @@ def _hill(times: float) -> MakeFactor:
     def factor(at: Array, length_s: float, _random: Random) -> Array:
         return 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1))
 
-    return _of_time(factor)
+    return of_time(factor)
 
 
 def _stalling(count: int, ratio: float) -> Callable[[Load], Case]:

@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from bench.statistics.load_shapes import BAD, BASES, GOOD, OVERLOADED, constant, exponential
+from bench.statistics.load_factors import constant, exponential
+from bench.statistics.load_shapes import BAD, BASES, GOOD, OVERLOADED
 from bench.statistics.row_changes import labels_in_turn
 from bench.statistics.simulated_files import START_MS, tally_of
 from bench.statistics.simulated_load import Load

@@ -201,7 +201,7 @@ def test_a_window_excludes_samples_that_end_outside_of_it(tmp_path):
         ("header.jtl", HEADER.encode() + b"\n", "no samples"),
         ("plan.jmx", b'<?xml version="1.0"?>\n<jmeterTestPlan version="1.2">', "a JMeter plan"),
         ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "a PNG image"),
-        ("notes.txt", b"hello world\n", "header"),
+        ("notes.txt", b"hello world\n", "not a CSV JTL: it begins with 'hello world'"),
     ],
 )
 def test_a_file_that_is_not_a_jtl_ends_with_code_2_and_one_line(name, content, message, tmp_path):
