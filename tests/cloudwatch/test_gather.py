@@ -181,9 +181,8 @@ def test_without_a_right_the_rest_is_gathered_and_a_later_fetch_adds_it(tmp_path
     planted.refused["DescribeDimensionKeys"] = "NotAuthorizedException"
     directory = add_recent_run(tmp_path, cloudwatch=SPEC)
     assert metrics(directory.path) == 0
-    line = (
-        "Performance Insights: folio-db: permission denied; these credentials need pi:DescribeDimensionKeys: see docs/"
-    )
+    needed = "these credentials need pi:DescribeDimensionKeys: see lth help cloudwatch"
+    line = f"Performance Insights: folio-db: permission denied; {needed}"
     assert line in capsys.readouterr().out
     assert f"- {line}" in directory.report.read_text()
     assert (directory.path / "cloudwatch.csv").is_file()
@@ -216,7 +215,10 @@ def test_names_that_aws_does_not_list_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("AccessDeniedException", "permission denied; these credentials need cloudwatch:GetMetricData: see docs/"),
+        (
+            "AccessDeniedException",
+            "permission denied; these credentials need cloudwatch:GetMetricData: see lth help cloudwatch",
+        ),
         ("ThrottlingException", "the server refused too many requests (ThrottlingException, 4 attempts)."),
     ],
 )

@@ -102,9 +102,11 @@ def test_a_target_against_a_system_that_was_started_here_is_a_warning_of_the_com
     started = run_result("A", run=record(name="A"))
     target = run_result("B", run=record(name="B", target="http://127.0.0.1:8080", system_settings={}))
     text = "B measured a --target with unknown settings, A a system that the harness started"
-    assert [warning for warning in comparison_warnings([started], [target], 0.05) if warning.startswith(text)] != []
+    assert [
+        warning for warning in comparison_warnings([started], [target], 0.05, None) if warning.startswith(text)
+    ] != []
     for same in (started, target):
-        assert [warning for warning in comparison_warnings([same], [same], 0.05) if "--target" in warning] == []
+        assert [warning for warning in comparison_warnings([same], [same], 0.05, None) if "--target" in warning] == []
 
 
 def test_the_report_of_a_target_warns_that_its_settings_are_not_known():

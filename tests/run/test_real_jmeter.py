@@ -181,7 +181,7 @@ def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end
     assert facts["stopped_early"].startswith("errors above 50 % for 2 s; errors 100.00 % in the last second")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": 0}, [], True)
     shown = report(tmp_path / "reports")
-    assert "**DOUBTFUL: Stopped early: errors above 50 % for 2 s" in shown
+    assert "**DOUBTFUL. 2 goals missed. Stopped early: errors above 50 % for 2 s" in shown
     assert "| errors ≤ 1 % | 100.00 % | **missed** |" in shown
     assert processes_of(tmp_path) == []
 

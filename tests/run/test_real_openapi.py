@@ -1,6 +1,8 @@
 """A plan of an OpenAPI file: another library finds each request valid that a real JMeter sends."""
 
 import json
+import re
+from itertools import cycle
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -17,6 +19,9 @@ pytestmark = pytest.mark.real
 BOOKS = Path(__file__).parents[1] / "plan" / "adopt" / "openapi" / "books.yaml"
 # Each loop draws one of two ids: that all draw the same happens once in eight million runs.
 LOOPS = 24
+# What the file requires of a book.
+NEW = cycle((73, 74))
+BOOK = {"name": "a", "isbn": "978-3", "price": 1, "written": "2026-01-01", "next": None}
 SECRETS = {"SHOP_TOKEN": "token-4711", "SHOP_USER": "YW5uOmhpZGRlbg==", "SHOP_KEY": "key-4711"}
 
 
@@ -26,7 +31,9 @@ def answered(method: str, path: str) -> tuple[int, object]:
         return 200, {"total": 2, "books": [{"id": 71}, {"id": 72}]}
     if path.endswith("/reviews"):
         return 200, [{"id": "x/1ä"}]
-    return {"DELETE": 204, "POST": 201 if path.endswith("/books") else 200}.get(method, 200), {}
+    if method == "POST" and path.endswith("/books"):
+        return 201, {"id": next(NEW), **BOOK}
+    return {"DELETE": 204}.get(method, 200), BOOK
 
 
 # What 3.1 spells differently is read in tests/plan/adopt/openapi.
@@ -52,7 +59,9 @@ def test_all_requests_of_the_plan_are_valid_and_use_the_ids_of_lists(tmp_path, v
     assert (made.returncode, done.returncode) == (0, 0), made.stderr + done.stdout + done.stderr
     assert len(got) == LOOPS * 10
     books = {path.rpartition("/")[2] for method, path, *_ in got if method == "DELETE"}
-    assert books == {"71", "72"}
+    assert books == {"73", "74"}  # those that the plan has made
+    read = {path.rpartition("/")[2] for _, path, *_ in got if re.fullmatch(r"/v2/books/7[12]", path)}
+    assert read == {"71", "72"}  # those of the list
     reviews = {path.rpartition("/")[2] for _, path, *_ in got if "/reviews/" in path}
     assert {unquote(one) for one in reviews} == {"x/1ä?api key=key-4711"}
     sent = {(method, path.partition("?")[0]): (headers, body) for method, path, headers, body in got}

@@ -173,7 +173,7 @@ def test_a_jmeter_that_hangs_after_a_stop_condition_is_killed_and_its_samples_ar
     facts = run_json(tmp_path / "reports")
     assert (facts["exit_codes"], facts["stop_reasons"], facts["took_s"] < 30) == ({"jmeter": -9}, [], True)
     text = report(tmp_path / "reports")
-    assert "**DOUBTFUL: Stopped early: errors above 50 % for 1 s" in text
+    assert "**DOUBTFUL. 2 goals missed. Stopped early: errors above 50 % for 1 s" in text
     assert "Stopped early: errors above 50 % for 1 s; errors 100.00 % in the last second" in text
     rows = (tmp_path / "reports" / "tiny" / "run-01_1" / "samples.jtl").read_text().count(",Pay,")
     assert f"| Pay | 500 | {rows} | {rows} |" in text
