@@ -115,6 +115,7 @@ def test_each_text_of_a_recording(tmp_path, bomb, made):
     assert len(found) == 247
 
 
+@pytest.mark.counterpart  # test_foreign_texts.py sends all at once in each make test
 def test_each_text_of_an_openapi_file(tmp_path, bomb, made):
     whole, path, found = openapi(ORIGIN), tmp_path / "api.json", [*places(openapi(ORIGIN))]
     for place, is_key in found:
