@@ -14,6 +14,8 @@ from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import Scope
 
+pytestmark = pytest.mark.real  # seconds of CPU
+
 # One of each length: 2, 5 and 20 minutes.
 RUNS = 3
 

@@ -19,6 +19,8 @@ from harness.report.results import stated_result
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
 from tests.support.processes import interrupted_when
 
+pytestmark = pytest.mark.real  # seconds of CPU
+
 SUITE = """format_version = 1
 title = "Nights"
 budget = "1h"

@@ -19,6 +19,8 @@ from tests.support.factories import closed_load, record, sample, tally_of
 from tests.support.golden import golden_run
 from tests.support.summaries import summary_of, warnings_of
 
+pytestmark = pytest.mark.real  # seconds of CPU
+
 
 def run(rate_at, length_s, users_at=lambda _: 50, errors_at=None, seed=1, variation=0.15):
     """Return seconds with about `rate_at(second)` samples each; the rate varies, and so does chance."""

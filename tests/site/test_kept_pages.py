@@ -14,6 +14,8 @@ from harness.site.files import write_site
 from harness.site.pages import Site
 from tests.support.report_folder import add_run, run_folder
 
+pytestmark = pytest.mark.real  # seconds of CPU
+
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):

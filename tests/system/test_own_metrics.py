@@ -25,6 +25,8 @@ from harness.system.system import MetricsSource, OwnMetric
 from tests.support.local_server import Dripping, serving
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.real  # seconds of CPU
+
 IN_USE = OwnMetric("connections in use", ("gauges", "pool.Active", "value"))
 PAUSES = OwnMetric("pauses", ("gauges", "gc.*.time", "value"), "ms", is_total=True)
 SPACE = OwnMetric("Metaspace", ("gauges", "space", "value"), "bytes")
