@@ -17,6 +17,7 @@ from tests.support.shop_runs import shop_run
 from tests.support.tiny import TINY_PROFILE
 
 pytestmark = pytest.mark.real
+GB = 2**30
 
 
 def test_a_user_of_any_thread_group_that_an_error_or_exception_ends_is_counted(tmp_path):
@@ -205,3 +206,32 @@ def test_a_data_file_that_ends_makes_a_run_invalid_and_its_own_timer_no_doubt(tm
     assert "## The account\n" in report
     assert (lines["offered-read"]["balance"], lines["users-time"]["balance"]) == ("balanced", "balanced")
     assert "pausing" in lines["users-time"]["right"]
+
+
+class OneGb(BaseHTTPRequestHandler):
+    """Answers with a GB of zeros."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(GB))
+        self.end_headers()
+        for _ in range(1024):
+            self.wfile.write(bytes(2**20))
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.counterpart
+@pytest.mark.parametrize("sampler", ["lean", "jmeter"])
+def test_an_answer_of_a_gb_that_fits_into_the_heap_is_received_whole(tmp_path, sampler):
+    profile = TINY_PROFILE.replace("[generator]", "[generator]\nheap_mb = 4096")
+    arguments = ("--users", "1", "--loops", "2", "--sampler", sampler)
+    code, report, data = shop_run(tmp_path, OneGb, jmx(request()), *arguments, profile=profile)
+    assert "users died" not in report
+    assert data["run"]["deaths"] == []
+    assert rows_of(data) == 2, code
+    total = data["groups"][0]["total"]
+    assert (total["error_count"], total["received_bytes_mean"] // GB) == (0, 1)
