@@ -51,7 +51,7 @@ class Response(NamedTuple):
 
 
 def within(limit_s: float, action: Callable[[], T]) -> T:
-    """Return what an action returns. TimeoutError after `limit_s`, while a thread of its own waits on.
+    """Return what an action returns. TimeoutError after `limit_s`, while another thread waits on.
 
     A server that sends a byte now and then never reaches the limit of a single read.
     """

@@ -37,7 +37,7 @@ _NO_LAMBDAS = "-Djdk.internal.lambda.disableEagerInitialization=true"
 
 
 _NULL, _NICE = subprocess.DEVNULL, ("nice", "-n", "19")
-# What stores the data in a process of its own; a checkout is on no path of Python.
+# What stores the data in another process; a checkout is on no path of Python.
 _STORE = """\
 import sys; sys.path.insert(0, sys.argv[1])
 from pathlib import Path
@@ -69,7 +69,7 @@ def store_wanted_class_data() -> None:
 
 
 def leave_wanted_class_data() -> None:
-    """Store the data that the command wanted: of a terminal in a process of its own, which leaves it free at once.
+    """Store the data that the command wanted: of a terminal in another process, which leaves it free at once.
 
     That process yields to all others, so that a run that is started meanwhile has the cores.
     """

@@ -56,7 +56,7 @@ def fix_data(
 ) -> Iterator[Finding]:
     """Point each file name of the plan at a file in data/<plan>, add it to `files`, and yield names of absent ones.
 
-    The files may be in `folders`; the first one is the folder of the original JMX. Only files of its own are copied.
+    The files may be in `folders`; the first one is the folder of the original JMX. Only its files are copied.
     """
     for node in mapping.nodes:
         for prop in file_names_of(node):

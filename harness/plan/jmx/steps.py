@@ -59,7 +59,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
 
 
 def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator[tuple[Node, bool]]:
-    """Yield each enabled element below with rows of its own, and whether every user sends it."""
+    """Yield each enabled element below that has rows, and whether every user sends it."""
     for node in parent.children:
         if not node.is_enabled:
             continue
