@@ -108,7 +108,7 @@ def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable
     for document in catalogue.documents:
         path = reports_dir / document.path
         identity = page_path(f"{document.folder}/{document.name}")
-        made_of = [stamps([path]), to_plain(document)]
+        made_of = [stamp, to_plain(document)] if (stamp := stamps([path])) else None
         if not pages.reuse(identity, made_of, site):
             text = path.read_text(encoding="utf-8", errors="replace")
             pages.add(site.document(document, text), made_of)

@@ -140,6 +140,14 @@ def test_an_image_that_a_page_shows_is_copied_again_when_it_changes(reports, tmp
     assert written(reports, tmp_path) == anew(reports, tmp_path)
 
 
+def test_a_report_that_changes_while_it_is_young_is_rendered_again(reports, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "_YOUNG_NS", 3600 * 10**9)
+    written(reports, tmp_path)
+    page = reports / "shop/sweep-01.md"
+    page.write_text(page.read_text() + "\nAnother line.\n")
+    assert b"Another line." in written(reports, tmp_path)["shop/sweep-01.html"]
+
+
 def test_other_thresholds_make_other_pages(reports, tmp_path):
     written(reports, tmp_path)
     wide = Thresholds().changed({"average": 0.9, "p95": 0.9, "p90": 0.9})
