@@ -43,6 +43,8 @@ _REMOVE_WAIT_S = 2.0
 _CLOSE_DEADLINE_S = _GRACE_S + _KILL_ROUNDS * _KILL_WAIT_S + 5.0
 # Process id and start time of the harness: a reused process id is not mistaken for it.
 _OWNER_ID = re.compile(r"(\d+)-(\d*)-[0-9a-f]+")
+# What a pipe holds everywhere before somebody reads: written before the guardian starts, it cannot be lost.
+_HELD_BYTES = 16_384
 _START_FIELD = 19  # of /proc/<pid>/stat, counting from the state field
 _ENDED = "ended"
 
@@ -68,6 +70,7 @@ class Guardian:
     def _begin(self) -> None:
         read_end, self._write_end = os.pipe()  # only the guardian inherits the read end
         try:
+            os.write(self._write_end, self._sent[:_HELD_BYTES])  # first: the harness may be killed at any moment
             self._process = subprocess.Popen(
                 [sys.executable, "-P", str(Path(__file__).resolve()), self.owner_id, str(read_end)],
                 pass_fds=(read_end,),
@@ -80,6 +83,8 @@ class Guardian:
             )
         finally:
             os.close(read_end)
+        if len(self._sent) > _HELD_BYTES:
+            os.write(self._write_end, self._sent[_HELD_BYTES:])
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -121,7 +126,6 @@ class Guardian:
         print(f"the guardian process ended (exit code {code}); starting another one", file=sys.stderr, flush=True)
         os.close(self._write_end)
         self._begin()
-        os.write(self._write_end, self._sent)
 
     def close(self) -> None:
         """End the owner's remaining processes and the guardian itself. Calling it again has no effect."""
@@ -246,7 +250,8 @@ def _main(owner_id: str, read_end: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with os.fdopen(read_end, "rb") as pipe:
-        messages = [json.loads(message) for message in pipe.read().split(b"\0") if message]
+        # A harness that was killed while it wrote leaves half a message behind the last end of one.
+        messages = [json.loads(message) for message in pipe.read().split(b"\0")[:-1]]
     _end_all(owner_id, {int(session) for command, session, *_ in messages if command == _SESSION})
     masked = [folder for command, folder, *_ in messages if command == _MASKED]
     for command, folder, *values in messages:

@@ -1,5 +1,6 @@
 """A guardian that is killed, and a harness that is killed with it: no process is left, and the run goes on."""
 
+import signal
 import subprocess
 import sys
 
@@ -53,6 +54,37 @@ def test_a_replaced_guardian_knows_everything_registered_before(start_run, home,
     process.communicate(timeout=20)
     wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 40)
     wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
+
+
+# A harness that dies as soon as the second guardian has been started: a third message is too long for its pipe.
+DIE = """
+import os, signal, subprocess, sys
+from pathlib import Path
+from harness.base.guardian import Guardian
+guardian = Guardian()
+guardian.remove_at_end(Path(sys.argv[1]))
+guardian.watch(int(sys.argv[2]))
+with guardian.masking(Path(sys.argv[1]), ["x" * 50_000]):
+    guardian._process.kill()
+    guardian._process.wait()
+    def started(*arguments, start=subprocess.Popen, **options):
+        start(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+    subprocess.Popen = started
+    guardian.keep_up()
+"""
+
+
+def test_a_harness_killed_while_it_replaces_its_guardian_leaves_nothing(tmp_path):
+    (folder := tmp_path / "temporary").mkdir()
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as left:
+        harness = subprocess.run([sys.executable, "-c", DIE, str(folder), str(left.pid)], cwd=ROOT, timeout=20)
+        try:
+            assert harness.returncode == -signal.SIGKILL
+            left.wait(10)
+        finally:
+            left.kill()
+    wait_for(lambda: not folder.exists(), 10)
 
 
 @pytest.mark.real
