@@ -32,11 +32,12 @@ _LEFT_OUT_MOST = 0.01
 class OtherWork:
     """How the work of the contender differs from that of the baseline, as texts; all empty when it is the same.
 
-    `lost` are requests that runs of one plan no longer send: a regression. `of_total` is why TOTAL cannot be compared,
-    `of_all` why nothing can.
+    `lost` are requests that runs of one plan no longer send: a regression; `gone` are their labels. `of_total` is why
+    TOTAL cannot be compared, `of_all` why nothing can.
     """
 
     lost: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     of_total: tuple[str, ...] = ()
     of_all: tuple[str, ...] = ()
 
@@ -61,7 +62,7 @@ def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) ->
     # A renamed label is gone on one side and new on the other.
     is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
     shortened = _shortened(texts)
-    return OtherWork(lost=shortened if is_lost else (), of_total=shortened, of_all=of_all)
+    return OtherWork(shortened if is_lost else (), tuple(gone) if is_lost else (), shortened, of_all)
 
 
 def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:

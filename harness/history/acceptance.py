@@ -37,12 +37,15 @@ class Acceptance:
 
     def covers(self, plan: str, conditions: Conditions, label: str, metric: Metric) -> bool:
         """Return whether it applies to a metric of a label; `label` may be TOTAL."""
+        return self.covers_label(plan, conditions, label) and self.metric in (None, metric)
+
+    def covers_label(self, plan: str, conditions: Conditions, label: str) -> bool:
+        """Return whether it applies to some metric of a label, or to all."""
         return (
             self.plan == plan
             and self.users in (None, conditions.load.users)
             and self.profile in (None, conditions.profile)
             and self.label in (None, label)
-            and self.metric in (None, metric)
         )
 
     @property

@@ -15,6 +15,7 @@ from harness.kinds.nightly.gate import (
     NEW_ENVIRONMENT,
     NO_VALUE,
     OK,
+    OTHER_WORK,
     REGRESSED,
     WARNED,
     Check,
@@ -58,18 +59,25 @@ def _clauses(result: NightlyResult) -> list[str]:
 
 
 def worst_check(result: NightlyResult, state: str) -> Check | None:
-    """Return the check of a state with the largest change, TOTAL first; None without one."""
-    found = [check for check in result.checks if check.state == state and check.metric]
-    return min(found, key=lambda check: (check.label != TOTAL, -abs(check.change_ratio or 0.0)), default=None)
+    """Return the check of a state with the largest change: requests no longer sent, then TOTAL; None without one."""
+    found = [check for check in result.checks if check.state == state]
+    return min(
+        found,
+        key=lambda check: (bool(check.metric), check.label != TOTAL, -abs(check.change_ratio or 0.0)),
+        default=None,
+    )
 
 
 def _changes(result: NightlyResult, state: str) -> str:
     """Return the largest change of a state, and how many more metrics have it; empty without any."""
     check = worst_check(result, state)
-    if check is None or check.metric is None:
+    if check is None:
         return ""
     count = sum(one.state == state for one in result.checks)
     loads = sum(any(one.state == state for one in load.checks) for load in result.loads)
+    if check.metric is None:
+        gone = f"{check.label}: {check.note.partition(';')[0]}"
+        return f"{gone}, and {units.plural(count - 1, 'more finding')}" if count > 1 else gone
     label = "" if check.label == TOTAL else f"{check.label} "
     change = units.signed_percent(check.change_ratio, 2 if check.metric.is_share else 1)
     values = f"{check.metric.mean_text(check.baseline)} → {check.metric.mean_text(check.value)} {check.metric.unit}"
@@ -95,6 +103,8 @@ def _loads_not_judged(result: NightlyResult) -> Iterator[str]:
     for count, why in zip((states[NO_VALUE], states[NEW_ENVIRONMENT], small), whys, strict=True):
         if count:
             yield f"{units.plural(count, 'load')} not judged: {why}"
+    if states[OTHER_WORK]:
+        yield f"TOTAL of {units.plural(states[OTHER_WORK], 'load')} not judged: other work"
 
 
 def result_of(result: NightlyResult, first_chart: str = "") -> Result:

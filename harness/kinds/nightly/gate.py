@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from harness.base import units
 from harness.compare.conditions import Conditions
+from harness.compare.same_work import OtherWork, other_work
 from harness.compare.setup_diff import Difference, setup_differences
 from harness.history import trend as states
 from harness.history.acceptance import Acceptance
@@ -19,16 +20,18 @@ from harness.history.lasting import lasting_changes
 from harness.history.nightly_series import NightlyRuns
 from harness.history.trend import VALUES_LEAST, Gauge, Position, TrendSeries, changes_of, positions
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import Metric, compared_metrics
+from harness.metrics.metric import ERRORS, Metric, compared_metrics
 from harness.plan.thresholds import Thresholds
 
 OK, WARNED, REGRESSED = states.OK, states.WARNED, states.REGRESSED
 IMPROVED, LEARNING = states.IMPROVED, states.LEARNING
 NEW_LABEL, GONE_LABEL = "NEW LABEL", "GONE LABEL"
-NEW_ENVIRONMENT, NO_VALUE = "NEW ENVIRONMENT", "NO VALUE"
+NEW_ENVIRONMENT, NO_VALUE, OTHER_WORK = "NEW ENVIRONMENT", "NO VALUE", "OTHER WORK"
 # The fields of Conditions, as setup_diff names them.
 _OF_CONDITIONS = ("profile", "target", "CPU", "cores", "memory GB")
 _DIFFERENCES_SHOWN = 3
+# A request that is no longer sent is missed for so many valid nightly runs, then tonight's work is the usual one.
+_MISSED_MOST = 20
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,12 @@ class NightlyValue(NamedTuple):
 class Check:
     """The result of tonight for one metric of one label of a plan, under the same conditions.
 
-    `metric` is None when the check covers a whole label (NEW LABEL, GONE LABEL). `label` is TOTAL when it covers the
-    whole plan (NEW ENVIRONMENT, NO VALUE). `value` and `baseline` are ms, 1/s or a ratio; `baseline` is the median of
-    `baseline_dates`. `change_ratio` is (value - baseline) / baseline, for errors value - baseline. `limit_ratio` is the
-    largest change for the worse that is OK (negative for throughput). Unknown values are None.
+    `metric` is None when the check covers a whole label (NEW LABEL, GONE LABEL, REGRESSED when runs of the same plan no
+    longer send it). `label` is TOTAL when it covers the whole plan (NEW ENVIRONMENT, NO VALUE, OTHER WORK).
+
+    `value` and `baseline` are ms, 1/s or a ratio; `baseline` is the median of `baseline_dates`. `change_ratio` is
+    (value - baseline) / baseline, for errors value - baseline. `limit_ratio` is the largest change for the worse that
+    is OK (negative for throughput). Unknown values are None.
 
     `earlier_count` is the number of earlier nightly runs with that metric. `since` is the first date of a change that
     is WARNED or REGRESSED. `history` contains the values, tonight last; `change_points` are indexes into it. On
@@ -91,10 +96,20 @@ class _Comparable:
     def valid_before(self) -> list[NightlyRuns]:
         return [group for group in self.before if group.valid]
 
-    def check(self, state: str, label: str = TOTAL, note: str = "") -> Check:
+    def check(self, state: str, label: str = TOTAL, note: str = "", since: str | None = None) -> Check:
         """Return a check without a metric."""
         plan, conditions, earlier_count = self.tonight.plan, self.tonight.conditions, len(self.valid_before)
-        return Check(plan, conditions, label, None, state, earlier_count=earlier_count, note=note)
+        return Check(plan, conditions, label, None, state, earlier_count=earlier_count, note=note, since=since)
+
+    def work_against(self, before: NightlyRuns) -> OtherWork:
+        """Return how tonight's work differs from that of an earlier nightly run."""
+        return other_work(before.valid, self.tonight.valid)
+
+    def comparable(self, label: str, metric: Metric) -> list[NightlyRuns]:
+        """Return the earlier runs to compare a metric with: of TOTAL those of the same work, but for errors."""
+        if label != TOTAL or metric == ERRORS:
+            return self.valid_before
+        return [group for group in self.valid_before if not self.work_against(group).texts]
 
 
 def judge(
@@ -124,17 +139,40 @@ def _checks(
         yield runs.check(NEW_ENVIRONMENT, note=f"a new history starts; {_changed_conditions(replaced, tonight)}")
         return
     known = {label for group in runs.valid_before for label in group.labels}
+    other = runs.work_against(runs.valid_before[-1]).texts if known else ()
+    if other:
+        yield runs.check(OTHER_WORK, note=f"of TOTAL only errors are judged: {other[0]}")
     for label in tonight.labels:
         if known and label not in known:
             yield runs.check(NEW_LABEL, label, "a new history starts")
-        else:
-            for metric in rules.metrics:
+            continue
+        for metric in rules.metrics:
+            if not other or label != TOTAL or metric == ERRORS:
                 yield from _of_metric(runs, label, metric, acceptances, rules.thresholds)
-    if known:
-        last = runs.valid_before[-1]
-        for label in last.labels:
-            if label not in tonight.labels:
-                yield runs.check(GONE_LABEL, label, f"the nightly run of {last.date} had it")
+    yield from _of_gone_labels(runs, acceptances)
+
+
+def _of_gone_labels(runs: _Comparable, acceptances: Sequence[Acceptance]) -> Iterator[Check]:
+    """Yield a check of each label that tonight lacks: it fails when runs of the same plan files sent it."""
+    tonight, recent = runs.tonight, runs.valid_before[-_MISSED_MOST:]
+    last_by_label = {label: group for group in recent for label in group.labels if label not in tonight.labels}
+    for label, last in last_by_label.items():
+        since = next((group.date for group in recent if group.date > last.date), tonight.date)
+        had = f"the nightly run of {last.date} had it"
+        if _is_lost(runs, label, last) and not any(
+            one.since > last.date and one.covers_label(tonight.plan, tonight.conditions, label) for one in acceptances
+        ):
+            check = runs.check(REGRESSED, label, since=since)
+            gone = f"{last.sample_count(label):,} samples → none"
+            yield replace(check, note=f"{gone}; {had}; if intended: {accept_command(check)}")
+        elif last is recent[-1]:
+            yield runs.check(GONE_LABEL, label, had)
+
+
+def _is_lost(runs: _Comparable, label: str, last: NightlyRuns) -> bool:
+    """Return whether runs of the same plan files no longer send a label, not by chance; a renamed one is not lost."""
+    files = {one.run.source_hashes.get("plan") for one in (*last.valid, *runs.tonight.valid) if one.run}
+    return len(files) == 1 and None not in files and label in runs.work_against(last).gone
 
 
 def _of_metric(
@@ -144,7 +182,7 @@ def _of_metric(
     tonight, least = runs.tonight, runs.tonight.samples_least(label, metric)
     measured = [
         (group, value)
-        for group in (*runs.valid_before, tonight)
+        for group in (*runs.comparable(label, metric), tonight)
         if group.sample_count(label) >= least and (value := group.value(label, metric)) is not None
     ]
     if not measured or measured[-1][0] is not tonight:

@@ -8,7 +8,7 @@ from statistics import median
 from harness.base import units
 from harness.compare.render import cost_texts
 from harness.kinds.nightly.answer import result_of
-from harness.kinds.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, REGRESSED, WARNED
+from harness.kinds.nightly.gate import NEW_ENVIRONMENT, NO_VALUE, OK, OTHER_WORK, REGRESSED, WARNED
 from harness.kinds.nightly.outcome import LoadResult, NightlyResult
 from harness.kinds.nightly.render import check_text, time_line
 from harness.metrics.metric import Table, columns_of_runs
@@ -16,7 +16,7 @@ from harness.notify.message import Message
 from harness.notify.settings import ALWAYS, CHANGED
 
 # The states of a metric that a message names, worst first; those of runs come after the first.
-_STATES = (WARNED, NO_VALUE, NEW_ENVIRONMENT)
+_STATES = (WARNED, NO_VALUE, NEW_ENVIRONMENT, OTHER_WORK)
 _METRICS = columns_of_runs(Table.BRIEF)
 
 

@@ -19,6 +19,7 @@ from harness.kinds.nightly.gate import (
     NEW_LABEL,
     NO_VALUE,
     OK,
+    OTHER_WORK,
     REGRESSED,
     WARNED,
     Check,
@@ -35,7 +36,7 @@ from harness.report.template import filled
 
 # Changed metrics, which have charts, and what cannot be judged; worst first.
 _DRAWN = (REGRESSED, WARNED, IMPROVED)
-_UNJUDGED = (NEW_ENVIRONMENT, NO_VALUE, NEW_LABEL, GONE_LABEL)
+_UNJUDGED = (NEW_ENVIRONMENT, NO_VALUE, OTHER_WORK, NEW_LABEL, GONE_LABEL)
 # Charts of a report; files of this pattern that the report no longer has are deleted.
 FILE_NAME = re.compile(r"\d+-\d+\.svg")
 _METRICS = columns_of_runs(Table.BRIEF)
@@ -77,7 +78,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
                 "growth": _growth(load),
                 "profiles": _profiles(load, result.outcomes),
                 "images": [image(chart, record.name) for chart in charts.get(index, ()) if chart is not first],
-                "is_changed": any(check.state in _DRAWN for check in load.checks),
+                "is_changed": any(check.metric and check.state in _DRAWN for check in load.checks),
             }
             for index, load in enumerate(result.loads)
         ],
@@ -89,7 +90,7 @@ def nightly_report(result: NightlyResult, charts: Mapping[int, Sequence[Chart]],
 
 def nightly_charts(result: NightlyResult) -> dict[int, list[Chart]]:
     """Return the charts of the changed metrics by the index of their load."""
-    drawn = ([one for one in load.checks if one.state in _DRAWN] for load in result.loads)
+    drawn = ([one for one in load.checks if one.metric and one.state in _DRAWN] for load in result.loads)
     return {
         index: [check_chart(check, f"{index + 1:02d}-{number:02d}.svg") for number, check in enumerate(checks, start=1)]
         for index, checks in enumerate(drawn)
@@ -166,7 +167,7 @@ def _notes(checks: Sequence[Check]) -> Iterator[str]:
 
 def check_text(check: Check) -> str:
     """Return a check in one sentence."""
-    if check.state in (NEW_ENVIRONMENT, NO_VALUE):
+    if check.state in (NEW_ENVIRONMENT, NO_VALUE, OTHER_WORK):
         return check.note
     metric = f"{check.label} {check.metric.title}" if check.metric else check.label
     text = f"{metric}: {_against(check, check.metric)}" if check.value is not None and check.metric else metric

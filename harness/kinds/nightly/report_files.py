@@ -19,7 +19,17 @@ from harness.history.files import read_catalogue
 from harness.judge.goals import GoalResult
 from harness.judge.verdict import DOUBTFUL
 from harness.kinds.nightly.answer import result_of
-from harness.kinds.nightly.gate import GONE_LABEL, LEARNING, NEW_ENVIRONMENT, NEW_LABEL, NO_VALUE, OK, REGRESSED, Check
+from harness.kinds.nightly.gate import (
+    GONE_LABEL,
+    LEARNING,
+    NEW_ENVIRONMENT,
+    NEW_LABEL,
+    NO_VALUE,
+    OK,
+    OTHER_WORK,
+    REGRESSED,
+    Check,
+)
 from harness.kinds.nightly.outcome import (
     GOAL_MISSED,
     NOT_MEASURED,
@@ -41,7 +51,7 @@ from harness.run.directory import write_whole
 # Characters that XML forbids even when escaped; labels may contain them.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # States without a judgement.
-_SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE)
+_SKIPPED = (LEARNING, NEW_LABEL, GONE_LABEL, NEW_ENVIRONMENT, NO_VALUE, OTHER_WORK)
 
 
 def read_nightly_result(files: ExperimentFiles, home: Path) -> NightlyResult:

@@ -17,14 +17,17 @@ from harness.history.acceptance import Acceptance
 from harness.judge.goals import GoalResult
 from harness.judge.verdict import INTERRUPTED, INVALID, VALID, Verdict
 from harness.kinds.nightly.answer import headline
+from harness.kinds.nightly.message import nightly_message
 from harness.kinds.nightly.outcome import nightly_result
 from harness.kinds.nightly.record import LoadRun, NightlyRecord, order_of
+from harness.kinds.nightly.render import nightly_charts
 from harness.kinds.nightly.report_files import junit_xml
 from harness.run.record import HostRecord
 from harness.site.html_option import LIMIT_BYTES, step_summary
 from tests.support.factories import closed_load
 from tests.support.nightly_runs import STEADY, ended, entries, entry, load, nightly_record, page_of, profiled, result_of
 from tests.support.paths import ROOT
+from tests.support.results import label_result
 
 
 def test_loads_run_in_rounds_until_their_repeats_are_done():
@@ -84,6 +87,26 @@ def test_a_slower_nightly_run_warns_and_a_second_fails():
     assert "- REGRESSED: tiny, 2 users: TOTAL average ms: 131 against 100 (+31.00 %, limit" in text
     assert "since 2026-11-20" in text
     assert "--since 2026-11-20 --plan tiny --users 2" in text
+
+
+def test_a_step_that_is_no_longer_sent_fails_and_leads_the_page_and_junit():
+    def without_pay(one):
+        labels = [label_result("Home", 50.0), *([] if one.series == 261121 else one.result.labels)]
+        return replace(one, result=replace(one.result, labels=tuple(labels)))
+
+    usual = [entry(f"2611{day:02}", source_hashes={"plan": "1"}) for day in range(12, 22)]
+    result = result_of(nightly_record(ended()), *map(without_pay, usual))
+    assert (result.verdict, result.exit_code_if(sure=False)) == ("REGRESSED", 1)
+    assert headline(result).startswith("REGRESSED: Pay: 10,000 samples → none. ")
+    text = page_of(result)
+    assert "- REGRESSED: tiny, 2 users: Pay; 10,000 samples → none; the nightly run of 2026-11-20 had it" in text
+    assert "- OTHER WORK: tiny, 2 users: of TOTAL only errors are judged: Pay: 10,000 samples → none\n" in text
+    assert "--since 2026-11-21 --plan tiny --users 2 --label Pay" in text
+    assert nightly_charts(result) == {0: []}
+    cases = {case.name: case for case in list(JUnitXml.fromstring(junit_xml(result).encode()))[1]}
+    assert [type(one) for one in cases["tiny, 2 users, local: Pay REGRESSED"].result] == [Failure]
+    assert [type(one) for one in cases["tiny, 2 users, local: TOTAL OTHER WORK"].result] == [Skipped]
+    assert "Pay; 10,000 samples" in nightly_message(result, "").lines[0]
 
 
 @pytest.mark.parametrize(
