@@ -19,7 +19,8 @@ from harness.base.log import spelled
 from harness.base.paths import shown
 from harness.base.units import parse_duration_s, plural
 from harness.cli.options import take, take_argument
-from harness.plan.checks.advice import AdviceSource, Checked, advice_for
+from harness.plan.checks.advice import AdviceSource, advice_for
+from harness.plan.checks.checked import Checked
 from harness.plan.checks.finding import Finding
 from harness.plan.checks.lint import lint, user_variables
 from harness.plan.jmx.tree import SAMPLER, enabled_nodes, plan_tree

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
+from harness.plan.checks.checked import Advice, Checked, sending_in
+from harness.plan.checks.jmeter_advice import JMETER_ADVICE
 from harness.plan.checks.lint import SCRIPT_CHECK
 from harness.plan.jmx.csv_data import KINDS, row_count
-from harness.plan.jmx.elements import Effect, effect_of
-from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, load_groups
+from harness.plan.jmx.tree import CODE, SIDE_GROUPS, Node
 from harness.plan.jmx.values import Values
 from harness.plan.load.groups import GroupLoad
-from harness.plan.load.model import PlanLoad
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _ID = re.compile(rf"\d{{3,}}|{_UUID}")
 _ID_VALUE = re.compile(rf"\d+|{_UUID}")
 _ID_NAME = re.compile(r"(?:.*[_.-])?(?:id|uuid)|.*[a-z]I[dD]")
 _SENDING = ("POST", "PUT", "PATCH")
-# Secrets of the environment are the same for all users.
-_SAME_FOR_ALL = re.compile(r"\$\{__(?:groovy\(System\.getenv\([^{}]*\)|env\([^{}]*\))\}")
 _LOGIN = re.compile(r"(?i)passw(or)?d|passwd|pwd")
 _DELAYS = re.compile(r"(?i)delay|range|duration|pause")
 _SCRIPT_PAUSE = re.compile(r"\bsleep\s*\(")
@@ -38,65 +35,6 @@ _DEFAULTS = {
     "HtmlExtractor": "HtmlExtractor.default",
 }
 _SET_COOKIE = re.compile(r"(?im)^set-cookie:")
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What advice is found in: the enabled elements of a plan, its values and load, and responses of one pass.
-
-    `answers` are the labels of the pass with their response headers.
-    """
-
-    nodes: Sequence[Node]
-    values: Values
-    load: PlanLoad
-    answers: Sequence[tuple[str, str]] = ()
-
-    @property
-    def groups(self) -> list[Node]:
-        """The thread groups of the load."""
-        return load_groups(self.nodes)
-
-    @property
-    def samplers(self) -> list[Node]:
-        """The samplers of the load that send something."""
-        return [node for group in self.groups for node in sending_in(group)]
-
-    @property
-    def has_several_users(self) -> bool:
-        """Whether the load has more than one user."""
-        return self.load.users > 1 or any(load.is_open for load in self.load.loads)
-
-    def load_of(self, group: Node | None) -> GroupLoad | None:
-        """Return the own load of a thread group; None when the plan has one load."""
-        return next((load for load in self.load.loads if group and load.thread_group == group.name), None)
-
-    def is_same_for_all(self, text: str) -> bool:
-        """Return whether every user sends the same text."""
-        return self.values.known(_SAME_FOR_ALL.sub("", self.without_secrets(text))) is not None
-
-    def without_secrets(self, text: str) -> str:
-        """Return a text without the User Defined Variables that read the environment."""
-        for name, values in self.values.variables.items():
-            if len(values) == 1 and _SAME_FOR_ALL.fullmatch(values[0]):
-                text = text.replace(f"${{{name}}}", "")
-        return text
-
-
-def sending_in(group: Node) -> list[Node]:
-    """Return the samplers of a thread group that send something."""
-    effects = (Effect.HTTP, Effect.CONNECTS)
-    return [node for node in group.walk() if SAMPLER.search(node.kind) and effect_of(node) in effects]
-
-
-class Advice(NamedTuple):
-    """An advice: its stable code, what was found, where (`found_in` yields that), why it matters, and what to do."""
-
-    code: str
-    what: str
-    found_in: Callable[[Checked], Iterable[str]]
-    why: str
-    how: str
 
 
 class AdviceSource(NamedTuple):
@@ -289,6 +227,7 @@ ADVICE = (
         "after a response without the value the next request sends an earlier one, and does not fail",
         "give it a default that no response contains, such as NOT_FOUND, unless the plan relies on the earlier value",
     ),
+    *JMETER_ADVICE,
 )  # fmt: skip
 _CODES = tuple(advice.code for advice in ADVICE)
 

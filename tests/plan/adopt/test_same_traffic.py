@@ -37,11 +37,11 @@ def answering(log: Log) -> Iterator[int]:
         yield port
 
 
-def jmeter(jmx: Path, properties: Mapping[str, str]) -> None:
-    """Run a JMX in its folder."""
+def jmeter(jmx: Path, properties: Mapping[str, str], rows: str = "") -> None:
+    """Run a JMX in its folder; `rows` names a JTL to write there."""
     command = [str(toolchain.ensure_jmeter() / "bin" / "jmeter"), "-n", "-t", jmx.name, "-j", "jmeter.log"]
     command += ["-Jjmeter.save.saveservice.autoflush=false", "-Jsummariser.name=none"]
-    command += [f"-J{name}={value}" for name, value in properties.items()]
+    command += [f"-J{name}={value}" for name, value in properties.items()] + (["-l", rows] if rows else [])
     done = subprocess.run(
         command, cwd=jmx.parent, env={**os.environ, "JVM_ARGS": _JVM, "HEAP": " "}, timeout=_LIMIT_S,
         capture_output=True, text=True, check=False,

@@ -32,8 +32,9 @@ SETUP = """<SetupThreadGroup testname="Before">
     <stringProp name="LoopController.loops">{loops}</stringProp>
   </elementProp>
 </SetupThreadGroup><hashTree/>"""
-READ = element("ResponseAssertion", "Thanks", text("Assertion.test_field", "Assertion.response_data"))
-CODE = element("ResponseAssertion", "Code", text("Assertion.test_field", "Assertion.response_code"))
+PATTERNS = '<collectionProp name="Asserion.test_strings"><stringProp name="1">x</stringProp></collectionProp>'
+READ = element("ResponseAssertion", "Thanks", text("Assertion.test_field", "Assertion.response_data"), PATTERNS)
+CODE = element("ResponseAssertion", "Code", text("Assertion.test_field", "Assertion.response_code"), PATTERNS)
 COOKIES = element("CookieManager", "Cookies")
 LOOP = element("LoopController", "For ever", text("LoopController.loops", "-1"))
 
@@ -52,21 +53,42 @@ def sent(**values: str) -> str:
     )  # fmt: skip
 
 
-def data(name: str, mode: str = "all") -> str:
+FILES = {"three.csv": "ann\nbob\ncid\n", "blank.csv": "ann\nbob\n\ncid\n", "end.csv": "ann\nbob\ncid\n\n"}
+
+
+def data(name: str, mode: str = "all", *more: str) -> str:
     properties = (text("filename", name), text("variableNames", "user"), text("shareMode", f"shareMode.{mode}"))
-    return element("CSVDataSet", "Accounts", *properties)
+    return element("CSVDataSet", "Accounts", *properties, *more)
+
+
+def transaction(below: str, *more: str, parent: bool = True) -> str:
+    is_parent = (flag("TransactionController.parent"),) if parent else ()
+    return element("TransactionController", "Order", *is_parent, *more, below=below)
+
+
+def asserting(field: str, *more: str, pattern: str = "Thanks") -> str:
+    """A Response Assertion on a field, with a pattern."""
+    patterns = f'<collectionProp name="Asserion.test_strings">{text("1", pattern) if pattern else ""}</collectionProp>'
+    return element("ResponseAssertion", "Says", text("Assertion.test_field", f"Assertion.{field}"), patterns, *more)
+
+
+def cache(*flags: str) -> str:
+    return element("CacheManager", "Cache", *map(flag, flags))
 
 
 @pytest.fixture
 def codes(tmp_path: Path):
     """Return the codes of the advice for a plan; without a flaw it has none."""
 
-    def found(inside: str = "", beside: str = "", more: str = "", cookie: str = "", **load: object) -> list[str]:
+    def found(
+        inside: str = "", beside: str = "", more: str = "", cookie: str = "", header: str = "", **load: object
+    ) -> list[str]:
         values = {"users": 3, "ramp": 1, "length": "duration_s = 60", "think_time": 1, **load}
         (tmp_path / "shop.jmx").write_text(GROUP.format(beside=beside, inside=inside or request(below=READ)))
         (tmp_path / "shop.toml").write_text(TOML.format(**values) + more)
-        (tmp_path / "three.csv").write_text("ann\nbob\n\ncid\n")
-        headers = f"HTTP/1.1 200 OK\nSet-Cookie: {cookie}" if cookie else "HTTP/1.1 200 OK"
+        for name, content in FILES.items():
+            (tmp_path / name).write_text(content)
+        headers = f"HTTP/1.1 200 OK\n{header}\nSet-Cookie: {cookie}" if cookie else f"HTTP/1.1 200 OK\n{header}"
         plan, answer = load_plan(tmp_path, "shop"), replace(ONE, response_headers=headers)
         return [given.advice.code for given in advice_of(plan, [answer], is_embedded=False)]
 
@@ -97,6 +119,18 @@ ALWAYS_SET = ("JSONPostProcessor", "JMESPathExtractor", "XPathExtractor", "XPath
 def extracting(kind: str, *props: str) -> str:
     return request(below=READ + element(kind, "Value", *props))
 
+
+def meeting(users: int, timeout_ms: int = 0) -> str:
+    return element("SyncTimer", "Meet", text("groupSize", str(users)), text("timeoutInMs", str(timeout_ms)))
+
+
+KEPT = {"inside": cache("useExpires") + get("/")}
+NO_PAUSES = '<boolProp name="TransactionController.includeTimers">false</boolProp>'
+UNTIMED = transaction(get("/"), NO_PAUSES, parent=False)
+FOREVER = '<boolProp name="LoopController.continue_forever">{}</boolProp>'
+INNER = element("LoopController", "Twice", FOREVER, text("LoopController.loops", "2"), below=get("/"))
+ONCE = element("OnceOnlyController", "Once", below=get("/"))
+DEFAULTS = element("ConfigTestElement", "Defaults", text("HTTPSampler.path", "/"))
 
 # By code: what a plan with the flaw has, and what a good one has.
 FLAWS = {
@@ -147,6 +181,63 @@ FLAWS = {
     ] + [
         ({"inside": extracting("RegexExtractor")}, {"inside": extracting("RegexExtractor", EMPTY)}),
         *(({"inside": extracting("RegexExtractor")}, {"inside": extracting(kind)}) for kind in ALWAYS_SET),
+    ],
+    "blank-row": [
+        ({"inside": data("blank.csv") + get("/")}, {"inside": data("blank.csv", "all", flag("quotedData")) + get("/")}),
+        ({"inside": data("end.csv", "all", flag("recycle")) + get("/")}, {"inside": data("end.csv") + get("/")}),
+    ],
+    "cached-label": [
+        ({"inside": cache("useExpires") + get("/"), "header": header}, {"inside": cache("useExpires") + get("/")})
+        for header in ("ETag: 1", "Cache-Control: private, max-age=60", "Last-Modified: Wed, 21 Oct 2015 07:28:00 GMT")
+    ] + [
+        ({**KEPT, "header": 'ETag: "1"'}, {**KEPT, "header": header})
+        for header in ("Cache-Control: no-cache\nETag: 1", "Expires: 0\nETag: 1", "Cache-Control: max-age=0\nETag: 1")
+    ] + [
+        ({**KEPT, "header": "ETag: 1"}, good) for good in (
+            {**KEPT, "header": "ETag: 1", "length": "loops = 1"},
+            {"inside": cache() + get("/"), "header": "ETag: 1"},
+            {"inside": cache("useExpires", "clearEachIteration") + get("/"), "header": "ETag: 1"},
+        )
+    ],
+    "untimed-transaction": [
+        ({"inside": transaction(UNTIMED + get("/"))}, {"inside": transaction(UNTIMED)}),
+        ({"inside": transaction(UNTIMED + get("/"))}, {"inside": transaction(UNTIMED + get("/"), parent=False)}),
+        ({"inside": transaction(UNTIMED + get("/"))}, {"inside": transaction(transaction(get("/")) + get("/"))}),
+        ({"inside": transaction(element("GenericController", "Part", below=UNTIMED) + get("/"))},
+         {"inside": transaction(transaction(get("/"), parent=False) + get("/"))}),
+    ],
+    "failing-transaction": [
+        ({"inside": transaction(get("/")), "beside": asserting("response_data")}, {"inside": transaction(get("/"))}),
+        ({"inside": transaction(get("/") + asserting("response_message"))},
+         {"inside": transaction(get("/") + asserting("response_code"))}),
+        ({"inside": transaction(get("/") + element("JSONPathAssertion", "Has id"))},
+         {"inside": transaction(get("/") + element("SizeAssertion", "Small"))}),
+        ({"inside": transaction(get("/") + asserting("response_headers"))},
+         {"inside": transaction(get("/") + asserting("response_headers", text("Assertion.test_type", "6")))}),
+        ({"inside": transaction(get("/") + asserting("response_data"))},
+         {"inside": transaction(get("/") + asserting("response_data", text("Assertion.scope", "variable")))}),
+        ({"inside": transaction(get("/") + asserting("response_data"))},
+         {"inside": transaction(get("/") + asserting("response_data"), parent=False)}),
+    ],
+    "empty-assertion": [({"inside": get("/") + asserting("response_data", pattern="")}, {"inside": get("/")})],
+    "loop-once": [
+        ({"inside": INNER.format("false")}, {"inside": INNER.format("true")}),
+        ({"inside": INNER.format("false")}, {"inside": INNER.format("false"), "length": "loops = 1"}),
+    ],
+    "repeated-once": [
+        ({"inside": element("LoopController", "Twice", text("LoopController.loops", "2"), below=ONCE)},
+         {"inside": ONCE}),
+    ],
+    "waiting-users": [
+        ({"inside": meeting(4) + get("/")}, {"inside": meeting(3) + get("/")}),
+        ({"inside": meeting(4) + get("/")}, {"inside": meeting(4, 500) + get("/")}),
+    ],
+    "unseen-settings": [
+        *(({"beside": COOKIES.replace("TestBeanGUI", gui)}, {"beside": COOKIES.replace("TestBeanGUI", good)})
+          for gui in ("", "LogicControllerGui") for good in ("CookiePanel", "org.apache.jmeter.CookiePanel")),
+        ({"beside": DEFAULTS.replace("TestBeanGUI", "")}, {"beside": DEFAULTS}),
+        ({"beside": DEFAULTS.replace("TestBeanGUI", "")},
+         {"beside": DEFAULTS.replace("TestBeanGUI", "").replace("HTTPSampler", "FTPSampler")}),
     ],
 }  # fmt: skip
 
