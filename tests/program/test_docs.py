@@ -59,8 +59,13 @@ def test_the_index_links_every_page() -> None:
 def test_readme_and_documentation_stay_short() -> None:
     """Count words: neither the bars and rules of tables nor other signs that stand alone."""
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
-    words = [word for page in DOCS for word in page.read_text(encoding="utf-8").split()]
-    assert sum(re.search(r"\w", word) is not None for word in words) <= WORDS_MOST
+    own = ROOT / "docs" / "what-jmeter-does.md"  # is generated from the advice, and has a limit of its own
+    assert sum(words_in(page) for page in DOCS if page != own) <= WORDS_MOST
+    assert words_in(own) <= 1_500
+
+
+def words_in(page: Path) -> int:
+    return sum(re.search(r"\w", word) is not None for word in page.read_text(encoding="utf-8").split())
 
 
 def test_the_changes_of_a_version_fit_on_two_screens() -> None:

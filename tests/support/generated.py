@@ -7,12 +7,13 @@ from pathlib import Path
 
 from harness.cli import completion
 from harness.report.schema import generate
-from tests.support import example_accounts, json_page, warning_pages
+from tests.support import example_accounts, jmeter_page, json_page, warning_pages
 from tests.support.paths import ROOT
 
 GENERATED: Mapping[Path, Callable[[], str]] = {
     generate.SCHEMA: generate.schema_text,
     json_page.PAGE: json_page.page,
+    jmeter_page.PAGE: jmeter_page.page,
     ROOT / "docs" / "reference.md": completion.markdown,
     warning_pages.DOUBTFUL: warning_pages.doubtful_page,
     warning_pages.FORMAT: warning_pages.format_page,
