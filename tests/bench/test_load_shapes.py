@@ -66,12 +66,14 @@ def test_counting_with_numpy_is_counting_row_by_row(load):
             assert found.back_ms == expected.back_ms
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_an_open_queue_takes_as_long_as_theory_says():
     # M/M/1 with 40 requests served per second: 1 / (40 - 20) s.
     assert mean_s(Load(exponential(0.025), rate_per_s=20, server_count=1)) == pytest.approx(0.05, rel=0.05)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_two_servers_take_as_long_as_theory_says():
     # M/M/2 at 80 %: service ÷ (1 - 0.8²).
@@ -84,6 +86,7 @@ def test_a_saturated_system_takes_as_long_as_users_divided_by_throughput(is_shar
     assert mean_s(load, 1000.0) == pytest.approx(40 * 0.05, rel=0.05)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_shared_processor_takes_as_long_as_theory_says():
     # M/G/1 with shared processor: the same mean as M/M/1, whatever the distribution of the work.

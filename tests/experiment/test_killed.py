@@ -184,7 +184,7 @@ def survives_all(kind: Kind, role: str, folder: Path, *, is_quick: bool = False,
     survives(Killed(kind, folder / "killed", is_quick=is_quick), role, acts)
 
 
-@pytest.mark.real
+@by_hand
 @pytest.mark.parametrize("kind", [AB, NIGHT], ids=lambda kind: kind.verb)
 def test_a_harness_killed_while_it_writes_its_record_is_resumed_with_all_its_runs(kind, tmp_path):
     survives_all(kind, "harness", tmp_path, is_quick=True, part=".json.new")

@@ -107,6 +107,7 @@ def recording() -> dict[str, Any]:
     return {"log": {"version": "1.2", "creator": tool, "browser": tool, "pages": [page], "entries": entries}}
 
 
+@pytest.mark.counterpart  # test_foreign_texts.py sends all at once in each make test
 def test_each_text_of_a_recording(tmp_path, bomb, made):
     whole, path, found = recording(), tmp_path / "visit.har", [*places(recording())]
     for place, is_key in found:
@@ -115,7 +116,7 @@ def test_each_text_of_a_recording(tmp_path, bomb, made):
     assert len(found) == 247
 
 
-@pytest.mark.counterpart  # test_foreign_texts.py sends all at once in each make test
+@pytest.mark.counterpart
 def test_each_text_of_an_openapi_file(tmp_path, bomb, made):
     whole, path, found = openapi(ORIGIN), tmp_path / "api.json", [*places(openapi(ORIGIN))]
     for place, is_key in found:
