@@ -1,4 +1,4 @@
-"""The page about what JMeter really does: docs/what-jmeter-does.md, from the advice of `lth check` and the list of findings."""
+"""docs/what-jmeter-does.md, the page about what JMeter really does: from the advice of the check and the findings."""
 
 from __future__ import annotations
 
