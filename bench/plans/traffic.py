@@ -47,7 +47,7 @@ from harness.plan.adopt.draft import Fix
 from harness.plan.checks.finding import Rule
 from harness.plan.jmx.data_files import file_names_of
 from harness.plan.jmx.thread_groups import LOOPS, LOOPS_ENDLESS
-from harness.plan.jmx.tree import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
+from harness.plan.jmx.tree import CODE, SIDE_GROUPS, VARIABLE_TABLES, enabled_nodes, parse, plan_tree, tree_of
 from harness.plan.jmx.values import UnknownValueError, Values
 from harness.plan.plan import load_plan
 from harness.run.jmeter.connections import agent_option
@@ -191,7 +191,18 @@ class Comparison:
         for prop, other in zip(ours, theirs, strict=True):
             if (other.text or "").startswith("data/"):
                 prop.text = str(self.fixed.parent / (other.text or ""))
+        self._share_files(tree.getroot())
         once.write_bytes(ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True))
+
+    def _share_files(self, original: ElementTree.Element) -> None:
+        """Let variables and scripts of the original name the data files that those of the fixed plan name."""
+        fixed = self.fixed.read_text(encoding="utf-8", errors="replace")
+        for path in re.findall(r"\bdata/[^<>\"'\n]*/([^<>\"'/\n]+)", fixed):
+            name = re.compile(rf"""(^|["'])[^"'\n]*[/\\]{re.escape(path)}($|["'])""")
+            file = next((self.fixed.parent / "data").rglob(path), None)
+            for node in tree_of(original, {}).walk_all() if file else ():
+                for prop in node.element.iter() if node.kind in VARIABLE_TABLES or CODE.match(node.kind) else ():
+                    prop.text = name.sub(rf"\g<1>{file}\g<2>", prop.text or "")
 
     def _plain(self) -> list[Request]:
         """Return what plain JMeter sends for the original."""

@@ -49,7 +49,7 @@ def location_place(document: OpenApiDocument, source: Operation, kind: str | Non
     segment = _SEGMENTS.get(kind or "string")
     if source.method != "POST" or source.codes()[:1] != ("201",) or _LOCATION not in headers or not segment:
         return None
-    return Place(header="Location", pattern=rf"(?i)\nLocation: *[^\r\n?#]*/({segment})/?(?=[\r\n?#])")
+    return Place(header="Location", pattern=rf"(?i)\nLocation: *[^\r\n?#]*/({segment})/? *(?=[\r\n?#])")
 
 
 def _leads_to(link: Mapping[str, Any], target: Operation) -> bool:
