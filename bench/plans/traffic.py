@@ -43,11 +43,12 @@ from bench.plans.traffic_difference import HOST, Difference, Request, difference
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
 from harness.base.install import toolchain
 from harness.base.project import SHIPPED
+from harness.plan.adopt.adopt import Adoption
 from harness.plan.adopt.draft import Fix
 from harness.plan.checks.finding import Rule
 from harness.plan.jmx.data_files import file_names_of
 from harness.plan.jmx.thread_groups import LOOPS, LOOPS_ENDLESS
-from harness.plan.jmx.tree import SIDE_GROUPS, enabled_nodes, parse, plan_tree, tree_of
+from harness.plan.jmx.tree import CODE, SIDE_GROUPS, VARIABLE_TABLES, enabled_nodes, parse, plan_tree, tree_of
 from harness.plan.jmx.values import UnknownValueError, Values
 from harness.plan.plan import load_plan
 from harness.run.jmeter.connections import agent_option
@@ -156,8 +157,7 @@ class Comparison:
 
     def run(self) -> Outcome:
         """Return the outcome."""
-        adoption, self.given = fixed_home(self.source, self.folder)
-        self._write_plain()
+        adoption = self.write()
         plain = self._plain()
         if not plain:
             return Outcome(self.plan, NOT_RUN, why=f"plain JMeter sent nothing: {_last(self.folder / 'plain.txt')}")
@@ -179,8 +179,9 @@ class Comparison:
         state = EQUAL if not found else NAMED if _is_named(found, named) else NOT_NAMED
         return Outcome(self.plan, state, len(plain), len(ours), why, shown, named)
 
-    def _write_plain(self) -> None:
-        """Write the original for one pass; it reads the data files of the fixed plan, which may be samples."""
+    def write(self) -> Adoption:
+        """Write the fixed plan, and the original for one pass, which reads the data files of the fixed plan."""
+        adoption, self.given = fixed_home(self.source, self.folder)
         once = self.source.with_name("plain.jmx")
         once.write_bytes(one_pass(self.source).jmx)
         tree = parse(once)
@@ -191,7 +192,19 @@ class Comparison:
         for prop, other in zip(ours, theirs, strict=True):
             if (other.text or "").startswith("data/"):
                 prop.text = str(self.fixed.parent / (other.text or ""))
+        self._share_files(tree.getroot())
         once.write_bytes(ElementTree.tostring(tree.getroot(), encoding="UTF-8", xml_declaration=True))
+        return adoption
+
+    def _share_files(self, original: ElementTree.Element) -> None:
+        """Let variables and scripts of the original name the data files that those of the fixed plan name."""
+        fixed = "\n".join(parse(self.fixed).getroot().itertext())
+        for path in re.findall(r"\bdata/[^\"'\n]*/([^\"'/\n]+)", fixed):
+            name = re.compile(rf"""(^|["'])[^"'\n]*[/\\]{re.escape(path)}($|["'])""")
+            file = next((self.fixed.parent / "data").rglob(path), None)
+            for node in tree_of(original, {}).walk_all() if file else ():
+                for prop in node.element.iter() if node.kind in VARIABLE_TABLES or CODE.match(node.kind) else ():
+                    prop.text = name.sub(rf"\g<1>{file}\g<2>", prop.text or "")
 
     def _plain(self) -> list[Request]:
         """Return what plain JMeter sends for the original."""

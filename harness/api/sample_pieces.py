@@ -24,7 +24,8 @@ from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.layout import TRUTHS, Layout
 from harness.jtl.ordinary import Lines, find_lines, unknown_lines
 from harness.jtl.readers import CSV, reader_of
-from harness.jtl.sample import ELAPSED_MAX_MS, START_MAX_MS, TRACE_COLUMN, Dropped, Sample
+from harness.jtl.sample import ELAPSED_MAX_MS, TRACE_COLUMN, Dropped, Sample
+from harness.jtl.times import HEAD_BYTES
 
 _Numbers: TypeAlias = NDArray[numpy.int64]
 
@@ -92,12 +93,12 @@ class CsvReader:
 
     def __init__(self, stream: BinaryIO, name: str, columns: Sequence[str] | None) -> None:
         self._stream = stream
-        self._rest = b""
+        self._rest = stream.read(HEAD_BYTES)
         self._line_count = 0
         self._delimiter = ""
         self._name = name
         self._dropped = Dropped()
-        self._rows = RowReader(name, self._dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
+        self._rows = RowReader.of(name, self._dropped, columns, self._rest)
 
     def read(self, line_limit: int) -> DataFrame | None:
         """Return the samples of the next lines, at most so many; None at the end of the file.
@@ -234,7 +235,9 @@ def _quick(text: bytes, numbers: _Numbers, layout: Layout, delimiter: str) -> Da
         raise ValueError("another number of lines")
     columns = {field: frame[index].to_numpy() for field, index in index_of.items()}
     codes, truths = pandas.factorize(columns[_SUCCESS])
-    is_impossible = (columns["elapsed_ms"] > ELAPSED_MAX_MS) | (columns["start_ms"] > START_MAX_MS)
+    starts_ms, times = columns["start_ms"], layout.times
+    is_impossible = (starts_ms < times.first_ms) | (starts_ms > times.last_ms)
+    is_impossible |= columns["elapsed_ms"] > ELAPSED_MAX_MS
     if not TRUTHS.keys() >= set(truths) or is_impossible.any():
         raise ValueError("a sample without a result, or with an impossible time")
     success = numpy.array([TRUTHS[text] for text in truths], dtype=bool)[codes]

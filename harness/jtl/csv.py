@@ -13,11 +13,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from typing import IO, NamedTuple
 
+from harness.base.errors import UsageError
 from harness.base.units import BYTES_PER_MB
 from harness.jtl.layout import Layout, assumed_layout, is_header, lacks_columns
 from harness.jtl.sample import FIRST_LINES_MOST, Dropped, Sample
+from harness.jtl.times import ALWAYS, HEAD_BYTES, BadTimeError, Times, times_near
 
 DELIMITERS = (",", "|", ";", "\t")
 # Bytes that are not UTF-8 become \\xe4 and so on, so that labels that differ only in them stay distinct and printable.
@@ -39,11 +42,29 @@ def parse(stream: IO[bytes], name: str, dropped: Dropped, columns: Sequence[str]
     Errors call the file `name`; `columns` are used for a file without a header line. UsageError when this is
     not a CSV JTL.
     """
-    rows = RowReader(name, dropped, Layout.of(columns, f"{name}: --columns") if columns else None)
-    records = Records(lines_of(stream), dropped, rows)
+    lines, head, size_bytes = lines_of(stream), list[bytes](), 0
+    while size_bytes < HEAD_BYTES and (line := next(lines, b"")):
+        head.append(line)
+        size_bytes += len(line)
+    rows = RowReader.of(name, dropped, columns, b"".join(head))
+    yield from _samples(Records(chain(head, lines), dropped, rows), rows)
+
+
+def _samples(records: Records, rows: RowReader) -> Iterator[Sample]:
     while (record := records.next()) is not None:
         if (sample := rows.sample(*record)) is not None:
             yield sample
+
+
+def _times_of(head: bytes, columns: Sequence[str] | None) -> Times:
+    """Return the possible time stamps of a CSV JTL whose first bytes are these."""
+    text = head[:HEAD_BYTES]
+    text = text[: text.rfind(b"\n") + 1]
+    try:
+        rows = RowReader("", Dropped(), Layout.of(columns, "") if columns else None)
+        return times_near(_samples(Records(lines_of(io.BytesIO(text)), Dropped(), rows), rows))
+    except UsageError:
+        return ALWAYS  # whoever reads on from there refuses it
 
 
 def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -52,7 +73,8 @@ def lines_of(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class GrowingCsv:
-    """Reads a CSV JTL chunk by chunk while JMeter writes it: the samples of all chunks are those of `parse`.
+    """Reads a CSV JTL chunk by chunk while JMeter writes it: the samples of all chunks are those of `parse`, and the
+    ones whose time stamps are impossible.
 
     Nearly all rows are plain: no quotes, no odd bytes, each field as JMeter writes it. Chunks of only such rows are
     read in half the time that `parse` takes.
@@ -252,14 +274,27 @@ def _split_quoted(text: str, delimiter: str) -> list[str] | None:
 
 
 class RowReader:
-    """Turns records into samples. Any header line, also a later one, sets the current columns."""
+    """Turns records into samples. Any header line, also a later one, sets the current columns.
 
-    def __init__(self, name: str, dropped: Dropped, layout: Layout | None = None) -> None:
+    `times` are the possible time stamps.
+    """
+
+    def __init__(self, name: str, dropped: Dropped, layout: Layout | None = None, times: Times = ALWAYS) -> None:
         self.layout = layout
+        self.times = times
         # Whether the record is the last one of its file, without the end of its line: a killed writer leaves it torn.
         self.is_last = False
         self._name = name
         self._dropped = dropped
+
+    @classmethod
+    def of(cls, name: str, dropped: Dropped, columns: Sequence[str] | None, head: bytes) -> RowReader:
+        """Return the reader of a file whose first HEAD_BYTES, or more, are `head`; errors call it `name`.
+
+        `columns` are those of a file without a header line.
+        """
+        times = _times_of(head, columns)
+        return cls(name, dropped, Layout.of(columns, f"{name}: --columns", times) if columns else None, times)
 
     def misfit(self, fields: Sequence[str]) -> str:
         """Return what is wrong with the number of fields; "" while the columns are unknown."""
@@ -281,10 +316,10 @@ class RowReader:
                 return None
             if line_number > 1 and self.layout is not None and len(self._dropped.header_lines) < FIRST_LINES_MOST:
                 self._dropped.header_lines.append(line_number)
-            self.layout = Layout.of(fields, f"{self._name}:{line_number}")
+            self.layout = Layout.of(fields, f"{self._name}:{line_number}", self.times)
             return None
         if self.layout is None:
-            self.layout = assumed_layout(fields, f"{self._name}:{line_number}")
+            self.layout = assumed_layout(fields, f"{self._name}:{line_number}", self.times)
         if len(fields) != self.layout.width:
             surplus = len(fields) - self.layout.width
             self._dropped.note(line_number, self.misfit(fields), surplus=surplus, is_torn_end=self.is_last)
@@ -292,5 +327,6 @@ class RowReader:
         try:
             return self.layout.checked_sample(fields)
         except ValueError as error:
-            self._dropped.note(line_number, str(error), is_torn_end=self.is_last)
+            is_bad_time = isinstance(error, BadTimeError)
+            self._dropped.note(line_number, str(error), is_torn_end=self.is_last, is_bad_time=is_bad_time)
             return None

@@ -14,13 +14,13 @@ from harness.jtl.sample import (
     ELAPSED_MAX_MS,
     HOST_COLUMN,
     LONG_MAX,
-    START_MAX_MS,
     TRACE_COLUMN,
     WHOLE,
     Sample,
     is_plain_number,
     whole_number,
 )
+from harness.jtl.times import ALWAYS, Times
 
 _NEEDED = ("timeStamp", "elapsed", "label", "success")
 # JMeter's default columns, for a file without a header line.
@@ -66,18 +66,19 @@ _SHOWN_MAX = 40
 
 @dataclass(frozen=True)
 class Layout:
-    """The current columns: the index of each field in a record."""
+    """The current columns: the index of each field in a record; and the possible time stamps of the file."""
 
     columns: tuple[str, ...]
+    times: Times = ALWAYS
 
     @classmethod
-    def of(cls, columns: Sequence[str], where: str) -> Layout:
+    def of(cls, columns: Sequence[str], where: str, times: Times = ALWAYS) -> Layout:
         """Return the layout of these columns. UsageError when a required column is missing or occurs twice."""
         if missing := [column for column in _NEEDED if column not in columns]:
             raise UsageError(f"{where}: no column {', '.join(missing)}", "save the JTL with JMeter's columns")
         if doubled := _doubled(columns):
             raise UsageError(f"{where}: {', '.join(doubled)} occurs twice", "name every column once")
-        return cls(tuple(columns))
+        return cls(tuple(columns), times)
 
     @property
     def width(self) -> int:
@@ -104,6 +105,7 @@ class Layout:
         ) = (self.index_of[name] for name in names)  # fmt: skip
         number_of, group_users = _Numbers(), self.index_of.get("grpThreads")
         traced, host = self.index_of.get(TRACE_COLUMN), self.index_of.get(HOST_COLUMN)
+        first_ms, last_ms = self.times
 
         def read(fields: list[str]) -> Sample | None:
             start_text = fields[start]
@@ -135,19 +137,18 @@ class Layout:
                 )
             except KeyError:
                 return None
-            return sample if elapsed_ms <= ELAPSED_MAX_MS and start_ms <= START_MAX_MS else None
+            return sample if elapsed_ms <= ELAPSED_MAX_MS and first_ms <= start_ms <= last_ms else None
 
         return read
 
     def checked_sample(self, fields: list[str]) -> Sample:
-        """Return the sample of any record. ValueError names a bad field."""
+        """Return the sample of any record. ValueError names a bad field, BadTimeError an impossible time stamp."""
         given = dict(zip(self.columns, fields, strict=True))
         elapsed_ms = _whole(given, "elapsed")
         if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
             raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
         start_ms = _instant_ms(given["timeStamp"])
-        if not 0 <= start_ms <= START_MAX_MS:
-            raise ValueError(f"timeStamp {_shown(given['timeStamp'])} is impossible")
+        self.times.check(start_ms, _shown(given["timeStamp"]))
         if (success := TRUTHS.get(given["success"])) is None:
             raise ValueError(f"success {_shown(given['success'])} is neither true nor false")
         sample_count = _whole(given, "SampleCount") if "SampleCount" in given else 1
@@ -183,11 +184,11 @@ class Layout:
         )
 
 
-def assumed_layout(fields: Sequence[str], where: str) -> Layout:
+def assumed_layout(fields: Sequence[str], where: str, times: Times) -> Layout:
     """Return JMeter's default layout for the first record of a file without a header line. UsageError for another."""
     names = _HEADERLESS.get(len(fields))
     if names is not None and WHOLE.fullmatch(fields[0]):
-        return Layout.of(names.split(","), where)
+        return Layout.of(names.split(","), where, times)
     if len(set(fields) & set(READ_COLUMNS)) >= len(_NEEDED):
         lacking = ", ".join(name for name in _NEEDED if name not in fields)
         raise UsageError(f"{where}: its header line has no column {lacking}", _HEADER_REMEDY)

@@ -101,8 +101,8 @@ class Dropped:
 
     `header_lines` are the line numbers of header lines after the beginning of a file. `unknown` lists what the file of
     another tool does not say. `torn_end_count` are those with which a file ends: a writer was killed. `cut_count` are
-    files that end early, each as one dropped record. `surplus` has the number of records by the number of fields
-    that they have too many.
+    files that end early, each as one dropped record. `surplus` has the number of records by the number of
+    fields that they have too many. `bad_time_count` are those with an impossible time stamp.
     """
 
     count: int = 0
@@ -112,14 +112,23 @@ class Dropped:
     torn_end_count: int = 0
     cut_count: int = 0
     surplus: dict[int, int] = field(default_factory=dict)
+    bad_time_count: int = 0
 
     def note(
-        self, line_number: int, reason: str, *, surplus: int = 0, is_torn_end: bool = False, is_cut: bool = False
+        self,
+        line_number: int,
+        reason: str,
+        *,
+        surplus: int = 0,
+        is_torn_end: bool = False,
+        is_cut: bool = False,
+        is_bad_time: bool = False,
     ) -> None:
         """Count a dropped record that began in `line_number`, and has `surplus` fields too many."""
         self.count += 1
         self.torn_end_count += is_torn_end
         self.cut_count += is_cut
+        self.bad_time_count += is_bad_time
         if surplus > 0:
             self.surplus[surplus] = self.surplus.get(surplus, 0) + 1
         if len(self.first) < FIRST_LINES_MOST:
@@ -130,6 +139,11 @@ class Dropped:
         """How many fields each dropped record has too many, of those that do not end a file; 0 where they differ."""
         fields, count = next(iter(self.surplus.items()), (0, 0))
         return fields if count and count >= self.unread_count else 0
+
+    @property
+    def has_only_bad_times(self) -> bool:
+        """Whether each dropped record that does not end a file has an impossible time stamp."""
+        return 0 < self.unread_count <= self.bad_time_count
 
     @property
     def unread_count(self) -> int:
@@ -150,6 +164,7 @@ class Dropped:
         del self.header_lines[FIRST_LINES_MOST:]
         self.torn_end_count += other.torn_end_count
         self.cut_count += other.cut_count
+        self.bad_time_count += other.bad_time_count
         for fields, count in other.surplus.items():
             self.surplus[fields] = self.surplus.get(fields, 0) + count
         self.unknown = list(dict.fromkeys((*self.unknown, *other.unknown)))

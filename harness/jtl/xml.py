@@ -11,11 +11,13 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO
 from xml.parsers import expat
 
 from harness.base.errors import UsageError
 from harness.jtl.sample import Dropped, Sample
+from harness.jtl.times import times_near
 from harness.jtl.xml_elements import ROOT_TAG, Elements, Open, TornHere
 
 # expat copies its input, and after a tear the rest of it again: larger chunks are not faster.
@@ -45,8 +47,12 @@ def parse_xml(stream: BinaryIO, name: str, dropped: Dropped) -> Iterator[Sample]
 
     Errors call the file `name`. UsageError when it is not an XML JTL.
     """
-    reader = _Reader(Elements(name, dropped))
-    for data in _utf8_chunks(stream, name):
+    chunks = _utf8_chunks(stream, name)
+    head = next(chunks)
+    first = _Reader(Elements(name, Dropped()))
+    first.feed(head)
+    reader = _Reader(Elements(name, dropped, times_near(first.take())))
+    for data in chain((head,), chunks):
         reader.feed(data)
         yield from reader.take()
     reader.feed(b"", final=True)

@@ -18,12 +18,12 @@ from harness.jtl.layout import TRUTHS
 from harness.jtl.sample import (
     ELAPSED_MAX_MS,
     LONG_MAX,
-    START_MAX_MS,
     TRANSACTION_MESSAGE,
     Dropped,
     Sample,
     whole_number,
 )
+from harness.jtl.times import ALWAYS, BadTimeError, Times
 
 ROOT_TAG = "testResults"
 SAMPLE_TAGS = frozenset(("sample", "httpSample"))
@@ -63,7 +63,7 @@ class TornHere(Exception):  # noqa: N818 - not an error: it takes the word from 
 class Elements:
     """The samples that have ended, those that are open, and the dropped ones."""
 
-    def __init__(self, name: str, dropped: Dropped) -> None:
+    def __init__(self, name: str, dropped: Dropped, times: Times = ALWAYS) -> None:
         self.samples: list[Sample] = []
         self.open: list[Open] = []
         self.dropped = dropped
@@ -72,6 +72,7 @@ class Elements:
         self.is_one_line = False  # then indentation is no evidence
         self.has_root = False
         self._name = name
+        self._times = times
         self._root_line = 0
         self._is_indented: bool | None = None  # as JMeter writes it; None: unknown so far
         self._is_between_text = False
@@ -159,9 +160,9 @@ class Elements:
             ended = self.open.pop()
             if ended.counts:
                 try:
-                    self.samples.append(_sample(ended.attributes, ended.failure))
+                    self.samples.append(_sample(ended.attributes, ended.failure, self._times))
                 except ValueError as error:
-                    self.dropped.note(ended.line, str(error))
+                    self.dropped.note(ended.line, str(error), is_bad_time=isinstance(error, BadTimeError))
             if not self.open:
                 self._parser.CharacterDataHandler = self._between
         elif self._in_assertion:
@@ -191,8 +192,8 @@ class Elements:
         )
 
 
-def _sample(attributes: dict[str, str], failure: str) -> Sample:
-    """Return the sample of an element's attributes. ValueError names a bad one."""
+def _sample(attributes: dict[str, str], failure: str, times: Times) -> Sample:
+    """Return the sample of an element's attributes. ValueError names a bad one, BadTimeError its time stamp."""
     get = attributes.get
     try:
         elapsed_ms, success = whole_number(attributes["t"]), TRUTHS[attributes["s"]]
@@ -226,8 +227,7 @@ def _sample(attributes: dict[str, str], failure: str) -> Sample:
         raise ValueError(_complaint(attributes)) from None
     if not 0 <= elapsed_ms <= ELAPSED_MAX_MS:
         raise ValueError(f"elapsed {elapsed_ms} ms is impossible")
-    if not 0 <= sample.start_ms <= START_MAX_MS:
-        raise ValueError(f"timeStamp {sample.start_ms} is impossible")
+    times.check(sample.start_ms, str(sample.start_ms))
     for column in ("received_bytes", "sent_bytes", "all_threads", "group_threads", "latency_ms", "connect_ms"):
         if not 0 <= (getattr(sample, column) or 0) <= LONG_MAX:
             raise ValueError(f"{column} {getattr(sample, column)} is impossible")

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from harness.jtl.csv import LINE_BYTES_MAX, Records, RowReader
-from harness.jtl.layout import READ_COLUMNS, Layout
+from harness.jtl.layout import READ_COLUMNS
 from harness.jtl.sample import JOB_MARK, Sample, thread_group_of
+from harness.jtl.times import HEAD_BYTES, Times
 from harness.metrics.batches import BatchCounts
 from harness.metrics.counter_process import CounterError, Frames, Program, counter, current
 from harness.metrics.figures import LabelCounts, cause_of, group_of
@@ -79,7 +80,7 @@ def count_file(
     plain.read(0, 0)
     with counter(program, file.size_bytes) as process:
         try:
-            process.order(_task(file, scope, part_bytes))
+            process.order(_task(file, scope, part_bytes, plain.times))
             while True:
                 process.order(plain.order())
                 if shared := current():
@@ -94,7 +95,7 @@ def count_file(
             raise CounterError(process.why_ended()) from None
 
 
-def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
+def _task(file: CsvFile, scope: Scope, part_bytes: int, times: Times) -> str:
     window_ms = scope.window_ms or _NO_WINDOW
     values = (
         bytes(file.path).hex(),
@@ -107,6 +108,7 @@ def _task(file: CsvFile, scope: Scope, part_bytes: int) -> str:
         _words(scope.thread_groups),
         _slice_bytes(file, scope, part_bytes),
         _words(scope.cut_labels),
+        *times,
     )
     return " ".join(map(str, values))
 
@@ -158,7 +160,10 @@ class _PlainReader:
         self.row_count = 0
         self.back_ms = 0
         self._file = file
-        self._layout = Layout.of(columns, f"{file.name}: --columns") if columns else None
+        with file.path.open("rb") as stream:
+            head = stream.read(min(HEAD_BYTES, file.size_bytes))
+        rows = RowReader.of(file.name, self.tally.dropped, columns, head)
+        self.times, self._layout = rows.times, rows.layout
         self._delimiter = ""
         self._offset = 0
         self._line_count = 0
@@ -183,7 +188,7 @@ class _PlainReader:
         self.tally.orders.clear()  # the program needs only the ends of this chunk
         with self._file.path.open("rb") as stream:
             stream.seek(offset)
-            rows = RowReader(self._file.name, self.tally.dropped, self._layout)
+            rows = self._rows()
             lines = _lines(stream, self._file.size_bytes)
             records = Records(lines, self.tally.dropped, rows, self._delimiter, line_count)
             at = offset
@@ -196,9 +201,12 @@ class _PlainReader:
 
     def take(self, offset: int, line: int, row: bytes) -> None:
         """Read a single row that begins `line` lines after the first."""
-        rows = RowReader(self._file.name, self.tally.dropped, self._layout)
+        rows = self._rows()
         if record := Records(iter(io.BytesIO(row)), self.tally.dropped, rows, self._delimiter, line).next():
             self._add(rows, offset, *record)
+
+    def _rows(self) -> RowReader:
+        return RowReader(self._file.name, self.tally.dropped, self._layout, self.times)
 
     def _add(self, rows: RowReader, offset: int, line_number: int, fields: list[str]) -> None:
         if (sample := rows.sample(line_number, fields)) is not None:

@@ -123,6 +123,7 @@ class _Dropped:
     torn_end_count: int = 0
     cut_count: int = 0
     surplus: tuple[tuple[int, int], ...] = ()
+    bad_time_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,8 @@ class _Reader:
         content, tally, dropped = self._content, self._tally, self._content.dropped
         lists = (list(dropped.first), list(dropped.header_lines), list(dropped.unknown))
         ends = (_whole(dropped.torn_end_count, "torn_end_count"), _whole(dropped.cut_count, "cut_count"))
-        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus))
+        bad_times = _whole(dropped.bad_time_count, "bad_time_count")
+        tally.dropped = Dropped(_whole(dropped.count, "dropped"), *lists, *ends, dict(dropped.surplus), bad_times)
         tally.cut.update(dict(content.cut))
         tally.untimed.update(dict(content.untimed))
         tally.note_start(_whole(content.first_ms, "first_ms", START_MAX_MS))

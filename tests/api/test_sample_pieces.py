@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.api import UsageError, read_jtl, sample_pieces
 from harness.api.sample_pieces import CsvReader, of_samples
+from harness.jtl import csv
 from harness.jtl.csv import parse
 from harness.jtl.sample import Dropped
 
@@ -58,6 +59,8 @@ def tiny_parts():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample_pieces, "_FEW_LINES", 1)
         patch.setattr(sample_pieces, "_BLOCK_BYTES", 100)
+        patch.setattr(sample_pieces, "HEAD_BYTES", 400)
+        patch.setattr(csv, "HEAD_BYTES", 400)
         yield
 
 
@@ -66,7 +69,8 @@ FIELDS = st.sampled_from(
     [
         "Pay", "", '"Pay, now"', '"two\nlines"', '"two\r\nlines"', '"""x"""', '""', '"', 'a"b', '"a"b', " Pay",
         "true", "TRUE", "tRue", "1", "-1", "-0", "+1", " 1", "1 ", "1x1", "1_0", "1.0", "007", "٣", "NA", "nan",
-        "999999999999999999", "9999999999999999999", "timeStamp", "elapsed",
+        "0", "1700000000", "1430000000000", "4430000000000", "999999999999999999", "9999999999999999999",
+        "timeStamp", "elapsed",
         "\0", "\ufeff", "\r", "\t", "ü", "\udcff", "\udce2\udc82", "#", "\\",
     ]
 )  # fmt: skip

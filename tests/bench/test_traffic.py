@@ -10,7 +10,8 @@ from bench.plans.capture import Received, make_certificate
 from bench.plans.traffic import NAMED, Comparison, Outcome, table
 from bench.plans.traffic_difference import differences, request_of
 from harness.plan.checks.finding import Rule
-from tests.support.off_host import element, flag, jmx, request, text
+from harness.plan.jmx.tree import parse
+from tests.support.off_host import element, flag, jmx, request, text, variables
 
 
 def entries(kind: str, rows: str, *entry: str) -> str:
@@ -77,6 +78,22 @@ def test_credentials_cookies_redirects_and_bodies_are_sent_as_by_plain_jmeter(tm
     assert (moved["path"], cart["path"]) == ("/moved/cart", "/cart")
     assert sorted(order["header cookie"].split("; ")) == ["cart=7", "lang=de"]
     assert (order["method"], order["query"], order["body"]) == ("POST", "a=1&b=2", '{"item": 7}')
+
+
+def test_variables_and_scripts_of_the_original_name_the_data_files_of_the_fixed_plan(tmp_path: Path) -> None:
+    (tmp_path / "repository").mkdir()
+    own = tmp_path / "repository" / "own.jmx"
+    script = element("JSR223PreProcessor", "Read", text("script", 'new File("/Users/bob/codes.csv").text // ids.csv'))
+    named = variables(path="/Users/bob/ids.csv", title="ids.csv of today")
+    own.write_text(jmx(named + request(name="Page", path="/a/ids.csv", below=script), domain=SHOP))
+    comparison = Comparison(own, "repository/own.jmx", tmp_path / "work", tmp_path / "key.pem")
+    comparison.write()
+    data = comparison.fixed.parent / "data" / "plan"
+    assert {file.name for file in data.iterdir()} == {"ids.csv", "codes.csv"}
+    texts = [one.text for one in parse(comparison.source.with_name("plain.jmx")).iter("stringProp")]
+    assert str(data / "ids.csv") in texts
+    assert f'new File("{data}/codes.csv").text // ids.csv' in texts
+    assert {"ids.csv of today", "/a/ids.csv"} <= set(texts)
 
 
 def sent(origin: str, target: str = "/", body: bytes = b"", **headers: str) -> Received:

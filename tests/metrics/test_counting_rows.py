@@ -25,6 +25,14 @@ ODD = {
     ),
     "a hole of zeros longer than a part": lambda: HEAD + lines_of(3000) + bytes(6_000_000) + lines_of(3000),
     "more errors than samples": lambda: HEAD + lines_of(3000) + b"5,7,Pay,500,T,false,1,3,2,3\n" + lines_of(3000),
+    "impossible time stamps": lambda: (
+        HEAD
+        + b"".join(
+            b"%d,7,Pay,200,T 1-1,true,10,3,1,0\n" % (start if number % 10 == 5 else 1_700_000_000_000 + number)
+            for start in (0, 5, 1_700_000_000, 1_430_000_000_000, 4_430_000_000_000, 999_999_999_999_999)
+            for number in range(1000)
+        )
+    ),
     "thousands of labels": lambda: HEAD + b"".join(lines_of(9, f"label {number}") for number in range(5000)),
     "numbers of 8, 9 and more digits": lambda: (
         HEAD
@@ -106,6 +114,7 @@ NEARLY_ALIKE = {
         {"users": "3 "}, {"users": " 3"}, {"received": "1.5"},
         *({name: text} for name in ("elapsed", "received", "users") for text in ("0", "-0", "00", "007", "0" * 8)),
         {"start": "0000000000005"}, {"start": "0700000000000"}, {"start": "00000005"}, {"start": "0"},
+        {"start": 1_430_000_000_000}, {"start": 4_430_000_000_000}, {"start": 1_700_000_000},
         {"elapsed": "7\t"}, {"url": "a\tb"}, {"url": "a\0b"},
     ],
     "errors": [

@@ -85,6 +85,9 @@ def _beside(evidence: Evidence) -> str:
 
 def _unread_text(evidence: Evidence, unread: int) -> str:
     rows = units.plural(evidence.row_count - evidence.dropped.cut_count, "row")
+    if evidence.dropped.has_only_bad_times:
+        verb = "has an impossible time stamp" if unread == 1 else "have impossible time stamps"
+        return f"{unread:,} of {rows} of the JTL {verb}"
     return f"{unread:,} of {rows} of the JTL could not be read"
 
 
@@ -98,6 +101,12 @@ def _unread_advice(evidence: Evidence) -> str:
             f"No number includes them. {why} First: {dropped.first_text}. Quote the fields, or use another delimiter."
         )
     more = " and more" if dropped.count > len(dropped.first) else ""
+    if dropped.has_only_bad_times:
+        first = replace(dropped, first=dropped.first[:1]).first_text
+        return (
+            f"No number includes them, not even the failures. First: {first}. JMeter writes 0 for a sample that never "
+            "started: read its message in the file. Split a file of several runs."
+        )
     return (
         f"No number includes them ({dropped.first_text}{more}). Look at these lines: a full disk or a killed JMeter "
         "leaves torn ones."

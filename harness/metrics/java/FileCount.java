@@ -62,7 +62,7 @@ final class FileCount implements Closeable {
     counted =
         new Samples(
             Long.parseLong(parts[2]), Long.parseLong(parts[3]), Integer.parseInt(parts[6]), names(parts[7]),
-            Integer.parseInt(parts[8]), names(parts[9]));
+            Integer.parseInt(parts[8]), names(parts[9]), Long.parseLong(parts[10]), Long.parseLong(parts[11]));
     slices = counted.isWindow() ? known.getOrDefault(version, new Slices()) : new Slices();
     whole = new Whole(counted, Boolean.parseBoolean(parts[5]), slices);
   }

@@ -42,6 +42,9 @@ final class Layout {
   final int missing;
   final long fromMs;
   final long toMs;
+  /** The first and the last possible time stamp. */
+  final long firstMs;
+  final long lastMs;
   final int batchCount;
   /** The thread groups whose samples are also counted apart. */
   final byte[][] threadGroups;
@@ -59,6 +62,8 @@ final class Layout {
     this.width = width;
     fromMs = counted.fromMs();
     toMs = counted.toMs();
+    firstMs = counted.firstMs();
+    lastMs = counted.lastMs();
     batchCount = counted.batchCount();
     threadGroups = counted.threadGroups();
     cutLabels = counted.cutLabels();

@@ -430,7 +430,8 @@ final class Part {
     row[Layout.CONNECT] = number(layout.connect, 0);
     long sampleCount = number(layout.samples, 1);
     long errorCount = number(layout.errors, -1);
-    if (isBad || elapsedMs > ELAPSED_MAX_MS || sampleCount == 0 || sampleCount > 1 && errorCount > sampleCount) {
+    boolean isImpossible = elapsedMs > ELAPSED_MAX_MS || startMs < layout.firstMs || startMs > layout.lastMs;
+    if (isBad || isImpossible || sampleCount == 0 || sampleCount > 1 && errorCount > sampleCount) {
       return odd(position, next);
     }
     if (sampleCount == 1 || errorCount < 0) {

@@ -127,6 +127,9 @@ final class Quick {
             return -1;
           }
           startMs = highMs + Part.value(low);
+          if (startMs < layout.firstMs || startMs > layout.lastMs) {
+            return -1;
+          }
           at += INSTANT_DIGITS;
         }
         case Steps.OTHER -> {

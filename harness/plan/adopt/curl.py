@@ -37,12 +37,14 @@ _PATTERN = re.compile(r"[{}\[\]]")
 class CurlExtractor(NamedTuple):
     """A variable that is a random one of the values at a JSON path of a response, or a default where there is none.
 
-    A path without [*] has one value.
+    A path without [*] has one value. With a `header` it is what the group of `pattern` matches in the headers.
     """
 
     variable: str
     json_path: str
     default: str
+    header: str = ""
+    pattern: str = ""
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,19 @@ def _parts_assertion(parts: Sequence[str]) -> ElementTree.Element:
 
 
 def _extractor(extractor: CurlExtractor) -> ElementTree.Element:
+    if extractor.header:
+        name = f"{extractor.variable}: header {extractor.header}"
+        element = new_element("RegexExtractor", "RegexExtractorGui", name)
+        for key, text in (
+            ("useHeaders", "true"),
+            ("refname", extractor.variable),
+            ("regex", extractor.pattern),
+            ("template", "$1$"),
+            ("default", extractor.default),
+            ("match_number", "1"),
+        ):
+            add_string(element, f"RegexExtractor.{key}", text)
+        return element
     random = "a random one of " if "[*]" in extractor.json_path else ""
     name = f"{extractor.variable}: {random}{extractor.json_path}"
     element = new_element("JSONPostProcessor", "JSONPostProcessorGui", name)

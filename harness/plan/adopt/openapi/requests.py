@@ -15,6 +15,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import CurlExtractor, OneRequest
 from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument, read_document
+from harness.plan.adopt.openapi.links import Place, linked_place, location_place
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, id_path, json_content, required_parts
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
@@ -82,7 +83,8 @@ class _Maker:
     plan_name: str
     left_out: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # by security scheme
-    extractors: dict[tuple[str, str], CurlExtractor] = field(default_factory=dict)  # by its source and parameter
+    # By its source, its parameter, and where the answer has it.
+    extractors: dict[tuple[str, str, Place], CurlExtractor] = field(default_factory=dict)
     fixed: dict[str, list[str]] = field(default_factory=dict)  # the operations by their parameter
     other_servers: dict[str, None] = field(default_factory=dict)
     made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
@@ -109,9 +111,10 @@ class _Maker:
 
     def lines(self) -> Iterator[str]:
         """Yield what was chosen and why, one line each."""
-        for (title, name), one in self.extractors.items():
-            random, none = ("a random ", "lists none") if "[*]" in one.json_path else ("", "answers none")
-            yield f"{title}/{{{name}}}: {name} is {random}{one.json_path} of {title}, {one.default} if it {none}"
+        for (title, name, place), one in self.extractors.items():
+            random, none = ("a random ", "lists none") if "[*]" in place.json_path else ("", "answers none")
+            what = f"in the header {place.header}" if place.header else f"{random}{place.json_path}"
+            yield f"{name} is {what} of {title}, {one.default} if it {none}"
         for name, titles in self.fixed.items():
             more = f" and {len(titles) - _OTHERS_SHOWN} more" if len(titles) > _OTHERS_SHOWN else ""
             shown = ", ".join(titles[:_OTHERS_SHOWN])
@@ -139,6 +142,8 @@ class _Maker:
             name, place = str(parameter["name"]), parameter["in"]
             if place == "path":
                 path = path.replace(literal(f"{{{name}}}"), self._in_path(operation, parameter))
+            elif place == "query" and (variable := self._linked(operation, parameter)):
+                query.append(f"{_quoted(name)}=${{{variable}}}")
             elif (pair := self._given(parameter)) is None or (place == "header" and name.lower() in _IGNORED_HEADERS):
                 continue
             elif place == "query":
@@ -211,6 +216,8 @@ class _Maker:
 
     def _in_path(self, operation: Operation, parameter: Mapping[str, Any]) -> str:
         """Return the text of a path parameter: a variable with an id that a list or POST answers, else a sample."""
+        if variable := self._linked(operation, parameter):
+            return f"${{{variable}}}"
         name = str(parameter["name"])
         schema, examples = self._described(parameter)
         value = self.samples.value(schema, examples, name)
@@ -218,22 +225,39 @@ class _Maker:
         # What is changed or removed is best one's own.
         methods = ("GET", "POST") if operation.method in ("GET", "HEAD") else ("POST", "GET")
         for title in [f"{method} {above}" for method in methods] if has_source else ():
-            source = next((one for one in self.choice.chosen if one.title == title and title in self.made), None)
-            if source and (title, name) not in self.extractors:
+            if source := next((one for one in self._before() if one.title == title), None):
                 kind = self.samples.flat(schema).get("type")
-                if json_path := id_path(self.samples, source, name, kind):
-                    parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", above))
-                    taken = [one.variable.upper() for one in self.extractors.values()]
-                    variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
-                    # JMeter splits defaults at semicolons.
-                    default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
-                    self.extractors[title, name] = CurlExtractor(variable, json_path, default)
-            if extractor := self.extractors.get((title, name)):
-                return f"${{{extractor.variable}}}"
+                path = id_path(self.samples, source, name, kind)
+                if place := Place(path) if path else location_place(self.document, source, kind):
+                    return f"${{{self._variable(title, operation, name, place, value)}}}"
         self.fixed.setdefault(name, []).append(operation.title)
         if parameter.get("style", "simple") != "simple":
             raise NotMadeError(f"the style {parameter['style']} of {name} is not supported")
         return _simple(parameter, value, _quoted)
+
+    def _before(self) -> list[Operation]:
+        return [one for one in self.choice.chosen if one.title in self.made]
+
+    def _linked(self, operation: Operation, parameter: Mapping[str, Any]) -> str:
+        """Return the variable of a parameter whose value an earlier response has by a link; empty without one."""
+        name = str(parameter["name"])
+        for source in self._before():
+            if place := linked_place(self.document, source, operation, parameter):
+                value = self.samples.value(*self._described(parameter), name)
+                return self._variable(source.title, operation, name, place, value)
+        return ""
+
+    def _variable(self, title: str, operation: Operation, name: str, place: Place, value: Any) -> str:
+        """Return the variable of a value in the answer of the operation `title`."""
+        key = (title, name, place)
+        if key not in self.extractors:
+            parts = re.findall(r"\w+", re.sub(r"\{.*?\}", "", operation.path.partition(f"/{{{name}}}")[0]))
+            taken = [one.variable.upper() for one in self.extractors.values()]
+            variable = secret_name(parts[-1] if parts else "api", name, taken).lower()
+            # JMeter splits defaults at semicolons.
+            default = _NO_DEFAULT if ";" in _scalar(value) else _scalar(value)
+            self.extractors[key] = CurlExtractor(variable, place.json_path, default, place.header, place.pattern)
+        return self.extractors[key].variable
 
     def _body(self, operation: Operation) -> OneRequest:
         """Return the body of an operation, its type and its form as a request."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.plan.adopt.curl import CurlExtractor
 from harness.plan.adopt.one_request import write_requests
 from harness.plan.adopt.openapi import requests
 from harness.plan.adopt.openapi.requests import ApiPlan, plan_of_openapi
@@ -40,15 +41,15 @@ def urls(plan: ApiPlan) -> dict[str, str]:
 
 def test_an_id_is_that_of_the_post_that_answers_it(tmp_path: Path) -> None:
     plan = made(tmp_path, orders(), "*")
-    assert plan.requests[0].extractors == (("orders_orderid", "$.id", "7"),)
+    assert plan.requests[0].extractors == (CurlExtractor("orders_orderid", "$.id", "7"),)
     assert {url for label, url in urls(plan).items() if "{" in label} == {"orders/${orders_orderid}"}
-    assert plan.lines[0] == "POST /orders/{orderId}: orderId is $.id of POST /orders, 7 if it answers none"
+    assert plan.lines[0] == "orderId is $.id of POST /orders, 7 if it answers none"
 
 
 def test_the_answer_may_have_the_object_within_it(tmp_path: Path) -> None:
     within = {"type": "object", "properties": {"order": ORDER, "count": {"type": "integer"}}}
     plan = made(tmp_path, orders(within), "*")
-    assert plan.requests[0].extractors == (("orders_orderid", "$.order.id", "7"),)
+    assert plan.requests[0].extractors == (CurlExtractor("orders_orderid", "$.order.id", "7"),)
 
 
 def test_what_is_read_is_listed_and_what_is_changed_is_ones_own(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli.verbs import main
+from harness.plan.adopt.curl import CurlExtractor
 from harness.plan.adopt.openapi.requests import ApiPlan, plan_of_openapi
 from harness.plan.checks.lint import lint
 from harness.plan.load.model import LoadArguments, parse_load, resolve_load
@@ -60,15 +61,15 @@ def test_only_names_methods_with_paths_paths_and_operation_ids() -> None:
 
 def test_ids_of_a_path_are_those_that_a_list_answers() -> None:
     requests = {one.label: one for one in made(BOOKS, "*").requests}
-    assert requests["listBooks"].extractors == (("books_bookid", "$.books[*].id", "1"),)
+    assert requests["listBooks"].extractors == (CurlExtractor("books_bookid", "$.books[*].id", "1"),)
     assert requests["getBook"].url == "http://127.0.0.1:8080/v2/books/${books_bookid}"
-    assert requests["GET /books/{bookId}/reviews"].extractors == (("reviews_reviewid", "$[*].id", "a/b c"),)
+    assert requests["GET /books/{bookId}/reviews"].extractors == (
+        CurlExtractor("reviews_reviewid", "$[*].id", "a/b c"),
+    )
     assert list(requests)[-1] == "DELETE /books/{bookId}"
     alone = made(BOOKS, "GET /books/{bookId}/reviews/*").requests[0]
     assert alone.url == "http://127.0.0.1:8080/v2/books/1/reviews/a%2Fb%20c?api%20key=$BOOKS_KEY"
-    assert (
-        "GET /books/{bookId}: bookId is a random $.books[*].id of GET /books, 1 if it lists none" in made(BOOKS).lines
-    )
+    assert "bookId is a random $.books[*].id of GET /books, 1 if it lists none" in made(BOOKS).lines
 
 
 def test_parameters_are_required_or_have_an_example_or_a_default() -> None:
