@@ -20,6 +20,7 @@ from harness.base.log import print_page, spelled
 from harness.base.project import AGGREGATE, SCRIPTS
 from harness.cli.help_text import HelpFormatter, names_of_project
 from harness.cli.unknown_options import OneLineParser, refuse_jmeters
+from harness.report.junit_files import JUnitFile
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 GROUPS = {
@@ -165,7 +166,8 @@ class _Parsed(NamedTuple):
         """Run the command and return its exit code."""
         if getattr(self.options, "yes", False):
             os.environ.setdefault("LTH_TRUST", "yes")  # for the processes that it starts, too
-        return self.module.run(self.options)
+        with getattr(self.options, "junit", JUnitFile()) as junit:
+            return junit.end(self.module.run(self.options))
 
 
 class Call(NamedTuple):

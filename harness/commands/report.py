@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
-    take(parser, "merge into html plan/filter goal/results sure reports")
+    take(parser, "merge into html junit plan/filter goal/results sure reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -117,6 +117,7 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
         from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
 
         print_text(page_line(write_run_page(directory, ensure_charts())))
+    options.junit.add_report(directory.report)
     verdict = summary.verdict
     if options.goal is not None or (summary.run is None and verdict.goals):
         return verdict.exit_code_if(sure=options.sure)

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("input options")
     take(reading, "each window percentiles transactions columns strict")
     output = parser.add_argument_group("output options")
-    take(output, "layout format/table sort label only goal/results sure")
+    take(output, "layout format/table sort label only goal/results sure junit")
 
 
 # Printed for a run's own samples, because the report of the run starts with other values.
@@ -122,8 +122,9 @@ def run(options: argparse.Namespace) -> int:
                 view = replace(view, remarks=(*view.remarks, *differences(tools, summary), *_goals(options, summary)))
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
-                if options.sure or options.goal:
-                    code = code or summary.verdict.exit_code_if(sure=options.sure)
+                own = summary.verdict.exit_code_if(sure=options.sure) if options.sure or options.goal else EXIT_OK
+                options.junit.add_summary(view.source, summary, own)
+                code = code or own
                 if is_reader_gone():
                     return code
         except UsageError as error:
