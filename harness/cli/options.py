@@ -252,6 +252,7 @@ OPTIONS = {
     "window": Option("all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90", "W", default="all"),
     "percentiles": Option("percentiles to print besides p50 and p90, such as 95,99,99.9", "P,…"),
     "transactions": Option("count Transaction Controllers in TOTAL, too"),
+    "successful": Option("also the times of successful samples only, in a table of their own"),
     "columns": Option("column names of files without a header line", "A,B,…"),
     "strict": Option("treat an unusable record as an error"),
     "each": Option("print one table per file, with the file's name as title"),
