@@ -230,7 +230,10 @@ OPTIONS = {
         choices=("md", "markdown", "json"),
     ),
     "format/sweep": Option("print the result instead of writing a report", "F", choices=("markdown", "csv", "json")),
-    "format/history": Option("how to print it", "F", choices=("markdown", "csv", "json", "otava"), default="markdown"),
+    "format/history": Option(
+        "markdown (default; a terminal gets a short answer), csv, json, otava", "F",
+        choices=("markdown", "csv", "json", "otava"),
+    ),
     "format/export": Option(
         "csv (default), parquet or openmetrics", "F", choices=("csv", "parquet", "openmetrics"), default="csv"
     ),

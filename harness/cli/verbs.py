@@ -120,8 +120,8 @@ _GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--k
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
 _OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui", "history")
-# Through lth and make their result is a page beside the runs.
-_SAVING = ("compare", "history")
+# Through lth and make its result is a page beside the runs.
+_SAVING = ("compare",)
 _NOT_SAVED = ("--output", "--format", "-o")
 _EPILOG = """\
 examples:
