@@ -17,6 +17,7 @@ from harness.base.s3_address import parse_endpoint_url
 from harness.cli.option import Kind, Option
 from harness.metrics.metric import compared_metrics
 from harness.plan.goal import option_metrics
+from harness.report.junit_files import JUnitFile
 from harness.run.arguments import OptionScope
 from harness.run.kinds import LAST
 
@@ -25,6 +26,11 @@ _RUN = "a run's folder, its .json or .md, a name such as killbill-stripe/run-01_
 _SIDE = "settings (name=value), a profile, http://host:port, or a commit"
 _HIDDEN = argparse.SUPPRESS
 LOAD, RUN, KIND, SERIES, FOLLOW, PLACE = OptionScope
+
+
+def junit_file(text: str) -> JUnitFile:
+    """Return the file of --junit."""
+    return JUnitFile(Path(text))
 
 
 def folder(text: str) -> Path:
@@ -207,6 +213,10 @@ OPTIONS = {
         "folder of the results (reports/)", "DIR", type=folder, default=lambda: current_project().reports, of=PLACE,
     ),
     "html": Option("also write the report as one HTML file beside it: for mail; it loads nothing", of=FOLLOW),
+    "junit": Option(
+        "also write verdict, goals and runs as JUnit XML, for CI",
+        "FILE", type=junit_file, default=JUnitFile, of=FOLLOW,
+    ),
     "html/file": Option("also write everything to this HTML file", "FILE", type=Path, of=FOLLOW),
     "output": Option("write this file, and preserve its notes", "FILE", "o", type=Path, of=PLACE),
     "output/tally": Option("the file to write", "NAME.tally", "o", type=Path, is_required=True),
@@ -220,7 +230,10 @@ OPTIONS = {
         choices=("md", "markdown", "json"),
     ),
     "format/sweep": Option("print the result instead of writing a report", "F", choices=("markdown", "csv", "json")),
-    "format/history": Option("how to print it", "F", choices=("markdown", "csv", "json", "otava"), default="markdown"),
+    "format/history": Option(
+        "markdown (default; a terminal gets a short answer), csv, json, otava", "F",
+        choices=("markdown", "csv", "json", "otava"),
+    ),
     "format/export": Option(
         "csv (default), parquet or openmetrics", "F", choices=("csv", "parquet", "openmetrics"), default="csv"
     ),
@@ -242,6 +255,7 @@ OPTIONS = {
     "window": Option("all (default), steady, or FROM..TO such as 30s..2m, 10.., ..90", "W", default="all"),
     "percentiles": Option("percentiles to print besides p50 and p90, such as 95,99,99.9", "P,…"),
     "transactions": Option("count Transaction Controllers in TOTAL, too"),
+    "successful": Option("also the times of successful samples only, in a table of their own"),
     "columns": Option("column names of files without a header line", "A,B,…"),
     "strict": Option("treat an unusable record as an error"),
     "each": Option("print one table per file, with the file's name as title"),
@@ -287,6 +301,7 @@ OPTIONS = {
 }  # fmt: skip
 # Options of several verbs that belong together.
 FOLLOWED = "live metrics otlp"
+PUBLISHED = "html junit"
 LIMITS = " ".join(one.name for one in option_metrics())
 GOALS = f"goal {LIMITS}"
 FOLDERS = "yes reports home build"
@@ -311,7 +326,7 @@ def of_equal_runs() -> str:
 
 def of_sweeps() -> str:
     """Return the keys for sweeps, whose levels are numbers of users or values of --set."""
-    return f"{of_runs('set users rate curl part soak base')} set/levels warmup fresh max sure note html"
+    return f"{of_runs('set users rate curl part soak base')} set/levels warmup fresh max sure note {PUBLISHED}"
 
 
 # Arguments without a name; the variable of make is the name.

@@ -20,6 +20,7 @@ from harness.base.log import print_page, spelled
 from harness.base.project import AGGREGATE, SCRIPTS
 from harness.cli.help_text import HelpFormatter, names_of_project
 from harness.cli.unknown_options import OneLineParser, refuse_jmeters
+from harness.report.junit_files import JUnitFile
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
 GROUPS = {
@@ -119,8 +120,8 @@ _GONE_VERBS, _GONE_OPTIONS = ("generator", "generator-keys"), ("--remotes", "--k
 LOADS = ("run", "soak", "capacity", "check", *(kind.verb for kind in EXPERIMENTS))
 # Verbs whose plan is that of the project unless they get one.
 _OF_ONE_PLAN = (*(verb for verb in LOADS if verb != "nightly"), "gui", "history")
-# Through lth and make their result is a page beside the runs.
-_SAVING = ("compare", "history")
+# Through lth and make its result is a page beside the runs.
+_SAVING = ("compare",)
 _NOT_SAVED = ("--output", "--format", "-o")
 _EPILOG = """\
 examples:
@@ -165,7 +166,8 @@ class _Parsed(NamedTuple):
         """Run the command and return its exit code."""
         if getattr(self.options, "yes", False):
             os.environ.setdefault("LTH_TRUST", "yes")  # for the processes that it starts, too
-        return self.module.run(self.options)
+        with getattr(self.options, "junit", JUnitFile()) as junit:
+            return junit.end(self.module.run(self.options))
 
 
 class Call(NamedTuple):

@@ -19,7 +19,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.project import names_in
-from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, PUBLISHED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `lth ab`."""
     parser.description = "Report whether side B is worse than side A, from pairs of runs on this machine."
     parser.epilog = _EPILOG
-    take(parser, f"a b set {of_equal_runs()} pairs/ab max sure note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"a b set {of_equal_runs()} pairs/ab max sure note {PUBLISHED} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -223,7 +223,7 @@ def _close(runner: Runner[AbRecord, AbOutcome], recipients: Recipients | None, o
     if recipients:
         _notify(runner, files.report, recipients)
     log_end(runner.outcome.record, files, headline(runner.outcome))
-    publish(files.report, is_html=options.html)
+    publish(files.report, options)
     return runner.outcome.exit_code_if(sure=options.sure)
 
 

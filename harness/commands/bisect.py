@@ -12,7 +12,7 @@ from harness.base.guardian import Guardian
 from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
-from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, PUBLISHED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `lth bisect`."""
     parser.description = "Report which commit, version or value changed a metric, and how sure that is."
     parser.epilog = _EPILOG
-    take(parser, f"good bad set/bisect metric {of_equal_runs()} max note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"good bad set/bisect metric {of_equal_runs()} max note {PUBLISHED} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
                 lambda _, record: BuildingFirst(
                     children, own_arguments(options), builder=builder, candidates=record.candidates, good=good
                 ),
-                lambda runner: _close(runner, is_html=options.html),
+                lambda runner: _close(runner, options),
                 guess_s,
             ),
         )  # fmt: skip
@@ -196,11 +196,11 @@ def _record(
     )
 
 
-def _close(runner: Runner[BisectRecord, BisectOutcome], *, is_html: bool) -> int:
+def _close(runner: Runner[BisectRecord, BisectOutcome], options: argparse.Namespace) -> int:
     """Print the result, publish the report, and return the exit code."""
     outcome = runner.outcome
     log_end(outcome.record, runner.design.files, headline(outcome))
-    publish(runner.design.files.report, is_html=is_html)
+    publish(runner.design.files.report, options)
     return outcome.exit_code
 
 

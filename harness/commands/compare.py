@@ -58,7 +58,7 @@ from harness.run.directory import write_whole
 from harness.run.names import in_plan
 from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
-from harness.sweep.export import sweeps_json
+from harness.sweep.export import sweeps_data, sweeps_json
 from harness.sweep.labels import of_label
 from harness.sweep.level_verdicts import compare_levels
 from harness.sweep.pairs import SweepComparison, sentence
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judging = parser.add_argument_group("verdict options")
     take(judging, "anyway sure threshold alpha label")
     output = parser.add_argument_group("output options")
-    take(output, "format/compare output save html reports home")
+    take(output, "format/compare output save html junit reports home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -286,6 +286,7 @@ def _chart(baseline: Sequence[Found], contender: Sequence[Found], output: Path) 
 
 def _write(compared: Compared, options: argparse.Namespace, output: Path | None, charts: Sequence[Chart]) -> None:
     plain = rendered.to_json(compared, charts[0].name if charts and options.format == MARKDOWN else "")
+    options.junit.add(plain, _exit_code(compared.comparison.verdict, sure=options.sure))
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n")
@@ -326,6 +327,7 @@ def _compare_two_sweeps(options: argparse.Namespace, names: Sequence[str]) -> in
         )
     if output is None and options.html:
         raise UsageError(f"--html: no sweep is in {options.reports}", _NAME_A_FILE)
+    options.junit.add(sweeps_data([one.sweep for one in stored_sweeps], analyses, [comparison]))
     if options.format == JSON:
         emit(sweeps_json([one.sweep for one in stored_sweeps], analyses, [comparison]))
     elif output is None:

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of an experiment again and print its result. Notes are preserved."
     parser.epilog = _of_kind(kind) if kind else _EPILOG
     take_argument(parser, "run/experiment")
-    take(parser, "html sure reports home")
+    take(parser, "html junit sure reports home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
     written: Written = import_module(f"harness.commands.{kind.verb}").written(files, options)
     first, *lines = written.lines
     print_text("\n".join([f"{shown(files.report)}: {first}" if first else shown(files.report), *lines]))
+    options.junit.add_report(files.report)
     if options.html:
         write_html(files.report)
     return written.exit_code

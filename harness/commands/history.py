@@ -23,7 +23,7 @@ from harness.history.acceptance import ACCEPTED, read_acceptances
 from harness.history.catalogue import Entry, runs_of
 from harness.history.change_points import ChangePoint
 from harness.history.files import read_catalogue
-from harness.history.render import history_chart, history_report, host_text, result_of
+from harness.history.render import history_chart, history_report, history_screen, host_text, result_of
 from harness.history.series import History, HistoryLine, history, labels_of
 from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, compared_metrics, parse_metric
 from harness.report.charts.chart import Chart
@@ -48,8 +48,9 @@ examples:
   lth history reports/nightly --plan killbill-stripe --users 10                   the nightly runs
   lth history --plan killbill-stripe --save                     history-TOTAL-average.md in the plan's reports
 
-The report lists lasting changes with their size; record an intended one with lth accept. Runs with another
-load, profile or machine have a table of their own. Runs that are not VALID are listed but not used.
+A terminal gets the answer and the newest runs, a pipe the whole report. The report lists lasting changes with their
+size; record an intended one with lth accept. Runs with another load, profile or machine have a table of their own.
+Runs that are not VALID are listed but not used.
 
 exit codes: 0 success; 2 wrong use.
 """
@@ -88,20 +89,24 @@ def run(options: argparse.Namespace) -> int:
     )
     output = _output(options, metric)
     charts = _charts(plan_history, output.stem) if output else [None] * len(plan_history.lines)
-    if options.format == MARKDOWN:
+    form = options.format or MARKDOWN
+    if form == MARKDOWN:
         text = history_report(plan_history, charts, _runs_folder(options, output), _command(options))
-    elif options.format == CSV:
+    elif form == CSV:
         text = history_csv(plan_history)
-    elif options.format == OTAVA:
+    elif form == OTAVA:
         text = _for_otava(plan_history)
     else:
         text = json_text(history_json(plan_history, _command(options)))
+    if output is None and options.format is None and sys.stdout.isatty():
+        print_text(f"{history_screen(plan_history)}\n\nThe page with charts: {_command(options)} --save")
+        return EXIT_OK
     if output is None:
         emit(text)
         return EXIT_OK
     if not output.parent.is_dir():
         raise UsageError(f"{output}: its folder does not exist", "create it, or pass another path")
-    if options.format != MARKDOWN:
+    if form != MARKDOWN:
         write_whole(output, text)
     else:
         write_page(output, lambda _: text)
@@ -154,7 +159,7 @@ def _output(options: argparse.Namespace, metric: Metric) -> Path | None:
         output: Path | None = options.output
         return output
     label = _NOT_IN_NAMES.sub("_", options.label)
-    suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format, options.format)
+    suffix = {MARKDOWN: "md", OTAVA: "otava.csv"}.get(options.format or MARKDOWN, options.format)
     folder: Path = options.reports / options.plan
     return folder / f"{kinds.HISTORY.named(label)}-{metric.name}.{suffix}"
 

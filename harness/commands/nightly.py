@@ -17,7 +17,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log, print_text
 from harness.base.paths import shown
 from harness.base.s3_address import parse_location
-from harness.cli.options import FOLDERS, FOLLOWED, kinds_of_runs, of_runs, take
+from harness.cli.options import FOLDERS, FOLLOWED, PUBLISHED, kinds_of_runs, of_runs, take
 from harness.experiment.arguments import budget_of
 from harness.experiment.execute import InChildren
 from harness.experiment.files import FIRST_GUESS_S, ExperimentFiles, Experiments
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Run a suite of loads, compare them with earlier nightly runs, and write reports/nightly/<date>.md."
     )
     parser.epilog = _EPILOG
-    take(parser, f"suite sure dry-run max note s3/suite endpoint-url html {FOLLOWED} summary {FOLDERS}")
+    take(parser, f"suite sure dry-run max note s3/suite endpoint-url {PUBLISHED} {FOLLOWED} summary {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
 
 
@@ -139,13 +139,14 @@ def _close(
     """Notify the recipients, publish the report, print its headline, and return the exit code."""
     # Deferred: --dry-run needs neither the gate nor templates, which are slow to import.
     from harness.kinds.nightly.answer import headline
-    from harness.kinds.nightly.report_files import read_nightly_result
+    from harness.kinds.nightly.report_files import junit_suites, read_nightly_result
 
     files = runner.design.files
     result = read_nightly_result(files, options.home)
     if recipients:
         result = _notified(runner, result, recipients, options.home)
-    page = publish(files.report, is_html=options.html, summary_file=options.summary)
+    options.junit.take(junit_suites(result))
+    page = publish(files.report, options)
     log_end(result.record, files, headline(result), f" and {shown(page)}" if page else "")
     return EXIT_INTERRUPTED if result.record.state == RUNNING else result.exit_code_if(sure=options.sure)
 
@@ -251,9 +252,10 @@ def _print_plan(suite: Suite, loads: tuple[Load, ...], reports: Path) -> None:
 def written(files: ExperimentFiles, options: argparse.Namespace) -> Written:
     """Write the report of a stored experiment again, and return what is said about it."""
     from harness.kinds.nightly.answer import headline
-    from harness.kinds.nightly.report_files import read_nightly_result
+    from harness.kinds.nightly.report_files import junit_suites, read_nightly_result
     from harness.kinds.trust.known import known
 
     rewritten(NightlyRun(files, options, known), Experiments(NightlyRecord, options.reports), lambda *_: {})
     result = read_nightly_result(files, options.home)
+    options.junit.take(junit_suites(result))
     return Written((headline(result),), result.exit_code_if(sure=options.sure))

@@ -17,7 +17,7 @@ from harness.base.interrupts import Interrupts
 from harness.base.log import log
 from harness.base.open_files import allow_most_open_files
 from harness.base.project import DEFAULT_PROFILE
-from harness.cli.options import FOLDERS, FOLLOWED, LIMITS, of_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, LIMITS, PUBLISHED, of_runs, take, take_argument
 from harness.experiment.arguments import budget_of, new_fields, own_arguments
 from harness.experiment.execute import InChildren
 from harness.experiment.files import ExperimentFiles, Experiments
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "time-outs and recovery of each variant."
     )
     parser.epilog = _EPILOG
-    take(parser, f"{of_runs(_WITHOUT)} rate/full duration/level max note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"{of_runs(_WITHOUT)} rate/full duration/level max note {PUBLISHED} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -116,17 +116,17 @@ def run(options: argparse.Namespace) -> int:
             ExperimentParts(
                 lambda files, _: OverloadTest(files, requests, arguments, folders),
                 lambda *_: InChildren(children, own_arguments(options)),
-                lambda runner: _closed(runner, is_html=options.html), OVERHEAD_S, lambda *_: {}, prepare,
+                lambda runner: _closed(runner, options), OVERHEAD_S, lambda *_: {}, prepare,
             ),
         )  # fmt: skip
 
 
-def _closed(runner: Runner[OverloadRecord, OverloadRecord], *, is_html: bool) -> int:
+def _closed(runner: Runner[OverloadRecord, OverloadRecord], options: argparse.Namespace) -> int:
     """Print the result, publish the report and return the exit code."""
     record, files = runner.outcome, runner.design.files
     is_stored = files.record.is_file()
     if is_stored:
-        publish(files.report, is_html=is_html)
+        publish(files.report, options)
     log_end(record, files if is_stored else None, printed_overload(record) if is_stored else "")
     return record.exit_code
 

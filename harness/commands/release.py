@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `release`."""
     parser.description = "Write the page of a release: its sweeps and runs beside those of earlier releases."
     parser.epilog = _EPILOG
-    take(parser, "base/sweep contender/sweep long template anyway reports home")
+    take(parser, "base/sweep contender/sweep long template anyway junit reports home")
     take_argument(parser, "releases", nargs="*")
 
 
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the page, print its verdict and its files, and return the exit code."""
     contenders = [*options.releases, *(options.contender or ())]
     if published := published_in(contenders):
-        return _printed(write_published(published))
+        return _printed(options, write_published(published))
     if not contenders or not options.base:
         what = "the release" if not contenders else "an earlier release"
         raise UsageError(f"release: {what} is missing", "give sweeps or runs: lth release NEW --base OLD")
@@ -80,11 +80,12 @@ def run(options: argparse.Namespace) -> int:
     )
     written = write_release(release, _command(options, contenders), options.template)
     print_text(printed_release(release))
-    return _printed(written, *repeats(release))
+    return _printed(options, written, *repeats(release))
 
 
-def _printed(written: Written, *lines: str) -> int:
+def _printed(options: argparse.Namespace, written: Written, *lines: str) -> int:
     """Print the files of a page, and lines below them."""
+    options.junit.add_report(written.markdown)
     paths = (written.markdown, written.html, written.confluence)
     print_text("\n".join((*map(os.path.relpath, paths), *lines)))
     return EXIT_OK

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
     take_argument(parser, "run", "+")
-    take(parser, "merge into html plan/filter goal/results sure reports")
+    take(parser, "merge into html junit successful plan/filter goal/results sure reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         counted = count_run(directory)
         from harness.report.files import write_report
 
-        summary = write_report(directory, counted)
+        summary = write_report(directory, counted, successful=options.successful)
     from harness.judge.verdict import headline
 
     print_text(f"{os.path.relpath(directory.report)}: {headline(summary.verdict)}")
@@ -76,6 +76,7 @@ def _merge(options: argparse.Namespace) -> int:
     """Merge the runs, print the result and return the exit code."""
     from rich.console import Console  # deferred, as below: the report of one run prints a line
 
+    from harness.report.files import write_report
     from harness.report.merge_files import merge
     from harness.report.screen import show_closing
 
@@ -83,6 +84,8 @@ def _merge(options: argparse.Namespace) -> int:
         refuse_stored(name)
     goal = _goal_of(options)
     merged = merge(options.run, options.reports.resolve(), options.into, goal)
+    if options.successful:
+        merged = merged._replace(summary=write_report(merged.directory, successful=True))
     show_closing(Console(), merged.summary, os.path.relpath(merged.directory.report))
     return _ended(options, merged.directory, merged.summary)
 
@@ -117,6 +120,7 @@ def _ended(options: argparse.Namespace, directory: RunDirectory, summary: RunSum
         from harness.site.files import page_line, write_run_page  # deferred: a report in Markdown needs no site
 
         print_text(page_line(write_run_page(directory, ensure_charts())))
+    options.junit.add_report(directory.report)
     verdict = summary.verdict
     if options.goal is not None or (summary.run is None and verdict.goals):
         return verdict.exit_code_if(sure=options.sure)

@@ -22,7 +22,7 @@ from harness.base.log import Log, log
 from harness.base.open_files import allow_open_files
 from harness.base.paths import shown
 from harness.base.project import current_project
-from harness.cli.options import FOLDERS, FOLLOWED, of_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, PUBLISHED, of_runs, take, take_argument
 from harness.history.catalogue import Entry
 from harness.history.files import entries_of
 from harness.history.references import (
@@ -96,7 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `lth run`."""
     parser.description = "Run one load test with JMeter and write reports/<plan>/run-<series>_<n> with its report."
     parser.epilog = _EPILOG
-    take(parser, f"{of_runs()} max sure compare series note html start-at {FOLLOWED} s3 {FOLDERS} result overload")
+    take(
+        parser, f"{of_runs()} max sure compare series note {PUBLISHED} start-at {FOLLOWED} s3 {FOLDERS} result overload"
+    )
     take_argument(parser, "plan/address", "?")
 
 
@@ -193,6 +195,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
         to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
+        options.junit.add_report(directory.report)
         if options.html:
             _write_page(directory, context)
         watchers.end(summary, shown(directory.report))

@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     splits_set = not options.find and "," not in (options.users or "")
     requests = requests_of(options, is_split=splits_set)
     record = search_record(options, requests) if options.find else _record(options, requests)
-    pages = partial(publish, is_html=options.html)
+    pages = partial(publish, options=options)
     return run_sweep(options, record, requests, kind, followed.open, pages)
 
 

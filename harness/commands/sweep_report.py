@@ -20,7 +20,7 @@ from harness.plan.goal import Goal, option_metrics
 from harness.run import kinds
 from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
-from harness.sweep.export import sweeps_csv, sweeps_json
+from harness.sweep.export import sweeps_csv, sweeps_data, sweeps_json
 from harness.sweep.labels import of_label
 from harness.sweep.overlay import printed_sweeps_screen
 from harness.sweep.pairs import compare_sweeps
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Write the report of one sweep, or of several sweeps side by side."
     parser.epilog = _EPILOG
     take_argument(parser, "sweep", "+")
-    take(parser, f"pairs {LIMITS} label format/sweep html output reports")
+    take(parser, f"pairs {LIMITS} label format/sweep html junit output reports")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
     own = sweeps[0].record if len(sweeps) == 1 and options.label is None else None
     # The report of a sweep has the same bytes for all its names.
     command = _command(options, [own.id] if own else [_relative(name) for name in options.sweep])
+    options.junit.add(sweeps_data(sweeps, analyses, comparisons))
     if options.format == CSV:
         emit(sweeps_csv(sweeps))
     elif options.format == JSON:

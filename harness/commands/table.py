@@ -16,7 +16,7 @@ from harness.base.standard_streams import is_reader_gone
 from harness.cli.options import take, take_argument
 from harness.jtl.inputs import resolve
 from harness.jtl.tools.summary import NoSamplesError, ToolSummary
-from harness.metrics.figures import PERCENTILES
+from harness.metrics.figures import PERCENTILES, SUCCESSFUL
 from harness.metrics.window import parse_window
 from harness.report.account_table import account_line
 from harness.report.columns import (
@@ -73,9 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     take_argument(parser, "input", "+")
     take(parser, "endpoint-url")
     reading = parser.add_argument_group("input options")
-    take(reading, "each window percentiles transactions columns strict")
+    take(reading, "each window percentiles transactions successful columns strict")
     output = parser.add_argument_group("output options")
-    take(output, "layout format/table sort label only goal/results sure")
+    take(output, "layout format/table sort label only goal/results sure junit")
 
 
 # Printed for a run's own samples, because the report of the run starts with other values.
@@ -96,6 +96,7 @@ def run(options: argparse.Namespace) -> int:
         strict=options.strict,
         with_timeline=False,
         goal=_goal_of(options),
+        successful=options.successful,
     )
     selection = Selection(
         pattern=parse_pattern(options.label) if options.label is not None else None,
@@ -119,11 +120,13 @@ def run(options: argparse.Namespace) -> int:
                     )  # nobody judged what it is made of
                     continue
                 view = selection.view(summary, run[0].name if options.each else summary.source)
-                view = replace(view, remarks=(*view.remarks, *differences(tools, summary), *_goals(options, summary)))
+                own_remarks = (*_unsuccessful(options, summary), *_goals(options, summary))
+                view = replace(view, remarks=(*view.remarks, *differences(tools, summary), *own_remarks))
                 is_whole = record is not None and counting.window == WHOLE
                 printer.add(replace(view, remarks=(_OF_THE_WHOLE_RUN, *view.remarks)) if is_whole else view)
-                if options.sure or options.goal:
-                    code = code or summary.verdict.exit_code_if(sure=options.sure)
+                own = summary.verdict.exit_code_if(sure=options.sure) if options.sure or options.goal else EXIT_OK
+                options.junit.add_summary(view.source, summary, own)
+                code = code or own
                 if is_reader_gone():
                     return code
         except UsageError as error:
@@ -141,6 +144,12 @@ def _goal_of(options: argparse.Namespace) -> Goal | None:
     from harness.plan.goal_input import parse_goal  # deferred: few tables have a goal
 
     return parse_goal(options.goal, "--goal")
+
+
+def _unsuccessful(options: argparse.Namespace, summary: RunSummary) -> list[str]:
+    """Return why a table of successful samples, which was asked for, is missing."""
+    is_there = not options.successful or summary.group(SUCCESSFUL)
+    return [] if is_there else ["No sample of the load was successful."]
 
 
 def _goals(options: argparse.Namespace, summary: RunSummary) -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from harness.base import units
 from harness.base.errors import UsageError
-from harness.cli.options import FOLDERS, FOLLOWED, GOALS, of_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, GOALS, PUBLISHED, of_runs, take, take_argument
 from harness.experiment.arguments import LENGTH, default_users, new_fields
 from harness.experiment.files import ExperimentFiles, Experiments
 from harness.experiment.runner import Written, rewritten
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `lth trust`."""
     parser.description = "Report the smallest change that a benchmark sees, and the cheapest A/B test that sees it."
     parser.epilog = _EPILOG
-    take(parser, f"{of_runs(_WITHOUT)} detect max all/trust note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"{of_runs(_WITHOUT)} detect max all/trust note {PUBLISHED} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     followed = watcher_options(options, "the whole trust test")
     request = resolve_request(options)
     record = _record(options, request)
-    runs, pages = trust_runs(record, request), partial(publish, is_html=options.html)
+    runs, pages = trust_runs(record, request), partial(publish, options=options)
     if not options.resume:  # the stored test has its starts
         run_s = (runs.extremes[0].duration_s or 0.0) + Experiments(TrustRecord, options.reports).guess_s(record.plan)
         record = replace(record, starts=starts_within(record.budget_s, run_s, runs.warm_up.starting_s(request)))

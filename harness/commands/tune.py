@@ -14,7 +14,7 @@ from harness.base.guardian import Guardian
 from harness.base.install.before_setup import needs_set_up
 from harness.base.interrupts import Interrupts
 from harness.base.log import log
-from harness.cli.options import FOLDERS, FOLLOWED, of_equal_runs, take, take_argument
+from harness.cli.options import FOLDERS, FOLLOWED, PUBLISHED, of_equal_runs, take, take_argument
 from harness.experiment.arguments import (
     budget_of,
     equal_load,
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `lth tune`."""
     parser.description = "Report which settings matter and which values are best, from a designed experiment."
     parser.epilog = _EPILOG
-    take(parser, f"set/values metric target {of_equal_runs()} repeat max note html {FOLLOWED} {FOLDERS}")
+    take(parser, f"set/values metric target {of_equal_runs()} repeat max note {PUBLISHED} {FOLLOWED} {FOLDERS}")
     take(parser.add_mutually_exclusive_group(), "resume new")
     take_argument(parser, "plan", "?")
 
@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
             ExperimentParts(
                 lambda files, _: TuneExperiment(files, folders),
                 lambda *_: InChildren(children, own_arguments(options)),
-                lambda runner: _close(runner, is_html=options.html), guess_s, prepare=_with_rest_apart,
+                lambda runner: _close(runner, options), guess_s, prepare=_with_rest_apart,
             ),
         )  # fmt: skip
 
@@ -220,11 +220,11 @@ def _with_rest_apart(files: ExperimentFiles, record: TuneRecord) -> TuneRecord:
     return with_rest_apart(record, {one.run.step for one in counted})
 
 
-def _close(runner: Runner[TuneRecord, TuneOutcome], *, is_html: bool) -> int:
+def _close(runner: Runner[TuneRecord, TuneOutcome], options: argparse.Namespace) -> int:
     """Print the result, publish the report, and return the exit code."""
     outcome = runner.outcome
     log_end(outcome.record, runner.design.files, headline(outcome), is_open=bool(outcome.steps_left))
-    publish(runner.design.files.report, is_html=is_html)
+    publish(runner.design.files.report, options)
     return outcome.exit_code
 
 

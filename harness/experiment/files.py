@@ -221,6 +221,7 @@ class Experiments(Generic[R]):
         if files is None:
             files = self.reserve(new.plan_folder, new.started_at[:10])
             record = replace(new, name=files.name)
+            self._explain_number(record.id, files, before=len(self.of(new.plan_folder)))
         else:
             stored = self.read(files)
             record = self._resumed(stored, files, new)
@@ -236,6 +237,12 @@ class Experiments(Generic[R]):
         if not self.kind.folder:
             stack.enter_context(self.locked(files))
         return Begun(files, record)
+
+    def _explain_number(self, name: str, files: ExperimentFiles, before: int) -> None:
+        """Say why a name is not the next one of its kind: single runs and other kinds have series there, too."""
+        series = self.kind.series_of(files.name)
+        if self.kind.has_series and not self.kind.folder and int(series) != before + 1:
+            log(f"{name}: its runs are run-{series}_1 and following, so it has their number")
 
     def _resumed(self, stored: R, files: ExperimentFiles, new: R) -> R:
         """Return a record that is resumed: unfinished runs get their report, deleted ones are dropped."""

@@ -17,13 +17,18 @@ from harness.report.charts import svg
 from harness.report.charts.axes import Axis, value_axis
 from harness.report.charts.chart import Chart
 from harness.report.charts.svg import Plot
-from harness.report.first_screen import brief, first_screen
+from harness.report.first_screen import brief, first_screen, printed_screen
 from harness.report.setup import load_text
 from harness.report.tables import cell, table
 from harness.report.template import filled
 from harness.report.wide_tables import narrow_tables
+from harness.run.jmeter.progress_line import sparkline
+from harness.run.kinds import short_name
 
 _KEY_ROWS_MOST = 12
+# What a terminal shows; its first columns are aligned left.
+_SCREEN_ROWS = 8
+_SCREEN_LEFT = 3
 _MOST_TICKS = 9
 _TICK_GAP_PX = 16
 _DOT_PX = 3.5
@@ -66,6 +71,39 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
         ],
         left_out=[(cell(run), cell(why)) for run, why in history.left_out],
     )
+
+
+def history_screen(history: History) -> str:
+    """Return the history for a terminal: the answer, the newest runs with the newest run's load, and how they went."""
+    shown = next(iter(history.lines), None)
+    if shown is None:
+        return printed_screen(result_of(history), table="No run has this metric.")
+    metric, newest = history.metric, list(reversed(shown.points))[:_SCREEN_ROWS]
+    heads = ("run", "started UTC", "verdict", metric.title, f"change {metric.change_unit}")
+    rows = [
+        (
+            short_name(one.run),
+            start_text(one.started_at),
+            one.verdict,
+            metric.text(one.value),
+            change_text(one.change_ratio),
+        )
+        for one in newest
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in (heads, *rows)]
+    values = [one.value for one in shown.valid if one.value is not None]
+    if len(values) > 1:
+        ends = f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}"
+        lines += ["", f"{metric.name}, oldest first: {sparkline(values)}  {ends} in {len(values)} VALID runs"]
+    if others := len(history.lines) - 1:
+        lines.append(f"{units.plural(others, 'other load, profile or machine')}: see the page")
+    return printed_screen(result_of(history), table="\n".join(lines))
+
+
+def _padded(text: str, width: int, column: int) -> str:
+    blanks = " " * (width - len(text))
+    return text + blanks if column < _SCREEN_LEFT else blanks + text
 
 
 def result_of(history: History, first_chart: str = "") -> Result:

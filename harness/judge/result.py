@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-FOUND, NO_EFFECT = "FOUND", "NO EFFECT"
+FOUND, NO_EFFECT, GOAL_MISSED = "FOUND", "NO EFFECT", "GOAL MISSED"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ MARKS = {Tone.GOOD: "\u2705", Tone.DOUBT: "\u26a0\ufe0f", Tone.BAD: "\u274c", To
 TONES = {
     "VALID": Tone.GOOD, "OK": Tone.GOOD, "IMPROVED": Tone.GOOD, "GRACEFUL": Tone.GOOD, FOUND: Tone.GOOD,
     "DOUBTFUL": Tone.DOUBT, "CANNOT TELL": Tone.DOUBT, "INTERRUPTED": Tone.DOUBT,
-    NO_EFFECT: Tone.GOOD, "WARNED": Tone.DOUBT, "GOAL MISSED": Tone.BAD,
+    NO_EFFECT: Tone.GOOD, "WARNED": Tone.DOUBT, GOAL_MISSED: Tone.BAD,
     "INVALID": Tone.BAD, "REGRESSED": Tone.BAD, "CONGESTION COLLAPSE": Tone.BAD,
 }  # fmt: skip
 

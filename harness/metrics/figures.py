@@ -17,6 +17,8 @@ from harness.metrics.histogram import Histogram
 TOTAL = "TOTAL"
 LOAD, ONCE, SETUP, TEARDOWN, JOBS = "load", "once", "setUp", "tearDown", "jobs"
 GROUPS = (LOAD, ONCE, SETUP, TEARDOWN, JOBS)
+# The samples of the load that did not fail, a group beside it where it is asked for.
+SUCCESSFUL = f"{LOAD} successful"
 PERCENTILES = metric.percentiles()
 _CAUSE_LENGTH_MAX = 200
 _HTTP_STATUS = re.compile(r"[0-9]{3}")

@@ -26,7 +26,7 @@ from harness.metrics.window import Window, parse_window
 from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
-from harness.report.jtls import counted_tally, silences_of
+from harness.report.jtls import counted_tally, silences_of, with_successful
 from harness.report.key_figures import result_of
 from harness.report.markdown import report
 from harness.report.pages import write_page
@@ -103,12 +103,20 @@ def stored_exchanges(directory: RunDirectory) -> tuple[Exchange, ...]:
     return parse_exchanges(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ()
 
 
-def write_report(directory: RunDirectory, counted: CountedRun | None = None) -> RunSummary:
+def write_report(directory: RunDirectory, counted: CountedRun | None = None, *, successful: bool = False) -> RunSummary:
     """Write the run's JSON, charts and Markdown and return the summary; the same samples give the same bytes.
 
-    With `counted` its samples have been counted.
+    With `counted` its samples have been counted. With `successful` a table has the successful samples of the load.
     """
-    return write_summary(directory, summary_of_run(directory, counted, may_write=True))
+    counted = counted or count_run(directory)
+    summary = summary_of_run(directory, counted, may_write=True)
+    if successful:
+        if counted is None:
+            raise UsageError(
+                f"--successful: {directory.plan}/{directory.name} has no samples", "pull the run with them"
+            )
+        summary = with_successful(summary, counted.inputs, counted.tally, counted.scope)
+    return write_summary(directory, summary)
 
 
 def write_missing_report(directory: RunDirectory) -> None:

@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.jtl.inputs import Input
 from harness.metrics.batches import batch_count_of
 from harness.metrics.counter_process import shared_counter
-from harness.metrics.figures import GROUPS, PERCENTILES
+from harness.metrics.figures import GROUPS, LOAD, PERCENTILES, SUCCESSFUL
 from harness.metrics.files import each_sample, read_tally
 from harness.metrics.generators import short_names
 from harness.metrics.silences import Silences, may_be_pause
@@ -36,7 +36,7 @@ class Counting:
     """How bare JTLs are read and counted; `columns` are those of files without a header line.
 
     With `run` its once-per-user steps are a separate group, and the steady window is the one of its report. `goal` is
-    judged.
+    judged. With `successful` a group has the successful samples of the load.
     """
 
     window: WindowSpec = WHOLE
@@ -48,6 +48,7 @@ class Counting:
     run: RunRecord | None = None
     with_timeline: bool = True
     goal: Goal | None = None
+    successful: bool = False
 
 
 def run_of(inputs: Sequence[Input]) -> RunRecord | None:
@@ -71,7 +72,7 @@ def _load_summarise() -> None:
 def summary_of_jtls(inputs: Sequence[Input], counting: Counting | None = None) -> RunSummary:
     """Return the summary of bare JTLs as one run; UsageError when they have no samples."""
     counting = counting or Counting()
-    if counting.window == WHOLE or all(given.path is not None for given in inputs):
+    if (counting.window == WHOLE and not counting.successful) or all(given.path is not None for given in inputs):
         return _summary_of_jtls(inputs, counting)
     from harness.metrics.large_files import rereadable  # imported late: only standard input is stored
 
@@ -125,7 +126,40 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         silences=silences_of(inputs, tally, once_labels, counting.columns),
         goal=counting.goal,
     )
-    return summarise(tally, _name_of(tally), options=options)
+    summary = summarise(tally, _name_of(tally), options=options)
+    if not counting.successful:
+        return summary
+    form = (counting.percentiles, counting.with_transactions, counting.columns)
+    return with_successful(summary, inputs, tally, scope, *form)
+
+
+def with_successful(
+    summary: RunSummary,
+    inputs: Sequence[Input],
+    tally: SampleTally,
+    scope: Scope,
+    percentiles: Sequence[str] = PERCENTILES,
+    with_transactions: bool = False,
+    columns: Sequence[str] | None = None,
+) -> RunSummary:
+    """Return a summary with a group of the successful samples of the load in its window, from another reading.
+
+    A row of several samples of which some failed is left out. UsageError for a tally file, which has no samples.
+    """
+    from harness.judge.summarise import window_span_ms
+
+    if tally.stored:
+        raise UsageError("--successful: a tally has no single samples", "name the JTLs of which it was made")
+    whole = summary.window.length_s == summary.window.run_s
+    window_ms = None if whole else window_span_ms(tally, summary.window)
+    counted = replace(scope, window_ms=window_ms, thread_groups=(), with_timeline=False).tally()
+    for _, sample in each_sample(inputs, columns):
+        if not sample.error_count:
+            counted.add(sample)
+    found = counted.groups(percentiles, with_transactions)
+    return replace(
+        summary, groups=(*summary.groups, *(replace(one, name=SUCCESSFUL) for one in found if one.name == LOAD))
+    )
 
 
 def counted_tally(

@@ -11,7 +11,7 @@ from harness.base import units
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.plain_text import one_line
-from harness.metrics.figures import LOAD, TOTAL, Group, LabelFigures
+from harness.metrics.figures import LOAD, SUCCESSFUL, TOTAL, Group, LabelFigures
 from harness.metrics.window import ALL, describe
 from harness.report.columns import SortOrder
 from harness.report.tables import RATES_OF_LABELS, Rows, Shown, rates_add_up
@@ -75,7 +75,8 @@ class Selection:
             if groups and groups[0].total is None and self.pattern is not None:
                 what = f"--label {self.pattern.pattern} matches Transaction Controllers only"
                 raise UsageError(f"{source}: {what}, and TOTAL is of requests", "omit --only")
-            return tuple(replace(group, labels=()) for group in groups[:1])
+            shown = [*groups[:1], *(group for group in groups[1:] if group.name == SUCCESSFUL)]
+            return tuple(replace(group, labels=()) for group in shown)
         rows = [tuple(label for label in group.labels if label.label == self.only) for group in groups]
         chosen = [replace(group, labels=own, total=None) for group, own in zip(groups, rows, strict=True) if own]
         if groups and not chosen:

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from itertools import chain
 
 from harness.base.plain_text import one_line
-from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, TEARDOWN, Group, LabelFigures
+from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, SUCCESSFUL, TEARDOWN, Group, LabelFigures
 from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
 
-GROUP_TITLES = {LOAD: "Load", ONCE: "Once per user", SETUP: "setUp", TEARDOWN: "tearDown", JOBS: "Requests of jobs"}
+GROUP_TITLES = {
+    LOAD: "Load",
+    ONCE: "Once per user",
+    SETUP: "setUp",
+    TEARDOWN: "tearDown",
+    JOBS: "Requests of jobs",
+    SUCCESSFUL: "Load, successful samples only",
+}
 _TRANSACTIONS = "transactions"
 # The tables of transactions, by the name of their group and _TRANSACTIONS.
 TRANSACTION_TITLES = {
@@ -20,6 +27,7 @@ TRANSACTION_TITLES = {
     SETUP: "Transactions in setUp",
     TEARDOWN: "Transactions in tearDown",
     JOBS: "Durations of jobs",
+    SUCCESSFUL: "Transactions, successful ones only",
 }
 # The name of a table whose rows are the loads of a run with several.
 LOADS = "loads"

@@ -1,7 +1,8 @@
-"""What commands do with a report besides: the option --html writes it as one file, a workflow's summary links it."""
+"""What commands do with a report besides: --html writes it as one file, a workflow's summary links it."""
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,19 +26,20 @@ def write_html(report: Path) -> None:
     print_text(page_line(write_report_page(report)))
 
 
-def publish(report: Path, *, is_html: bool, summary_file: Path | None = None) -> Path | None:
-    """Write a report as one HTML file with `is_html`, and append it to the step summary of a workflow.
+def publish(report: Path, options: argparse.Namespace) -> Path | None:
+    """Write what --html and --junit ask for about a report, and append it to the step summary of a workflow.
 
-    That is `summary_file`, else the file of $GITHUB_STEP_SUMMARY. Return the HTML file, None without one. A failure is
+    That is the file of --summary, else of $GITHUB_STEP_SUMMARY. Return the HTML file, None without one. A failure is
     printed: the runs are measured, and their report is written.
     """
     page = None
-    if is_html:
+    options.junit.add_report(report)
+    if options.html:
         from harness.site.files import try_report_page  # deferred: only --html needs the site
 
         page = try_report_page(report, log)
     try:
-        append_report(report, page, os.environ, summary_file)
+        append_report(report, page, os.environ, getattr(options, "summary", None))
     except HarnessError as error:
         log(str(error))
     return page

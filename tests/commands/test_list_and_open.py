@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -9,7 +10,9 @@ import pytest
 
 from harness.base.project import current_project
 from tests.support.commands import command
+from tests.support.paths import ROOT
 from tests.support.report_folder import add_run
+from tests.support.terminals import in_terminal, screen
 
 LOADTEST = 'format_version = 1\nplan = "shop"\n'
 
@@ -109,7 +112,22 @@ def test_a_name_that_two_plans_have_is_that_of_the_projects_plan():
 
 @pytest.mark.usefixtures("project")
 def test_the_history_is_that_of_the_projects_plan():
-    assert printed("history").startswith("reports/shop/history-TOTAL-average.md: 3 runs")
+    before = sorted(current_project().folder.rglob("*"))
+    assert "# shop: TOTAL over time\n" in printed("history")
+    assert sorted(current_project().folder.rglob("*")) == before  # nothing is written unasked
+    assert printed("history", "--save").startswith("reports/shop/history-TOTAL-average.md: 3 runs")
+
+
+def test_a_terminal_gets_a_short_history_and_no_file(project):
+    before = sorted(project.rglob("*"))
+    command_line = (sys.executable, ROOT / "harness" / "__main__.py", "history")
+    lines = screen(in_terminal(100, command_line).text)
+    assert lines[0] == "3 runs; average: no lasting change."
+    assert lines[2].split() == ["run", "started", "UTC", "verdict", "average", "ms", "change", "%"]
+    assert [line.split()[0] for line in lines[3:6]] == ["run-01_2", "run-01_1", "run-02_1"]
+    assert [line for line in lines if "oldest" in line] == ["average, oldest first: ▃▅█  101 to 401 ms in 3 VALID runs"]
+    assert "The page with charts: lth history --plan shop --save" in lines
+    assert sorted(project.rglob("*")) == before
 
 
 def test_the_report_written_last_is_opened_and_its_path_printed_where_there_is_no_browser(project):

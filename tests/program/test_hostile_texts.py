@@ -26,7 +26,7 @@ from harness.jtl.sample import JOB_MARK
 from harness.judge.goals import GoalResult
 from harness.judge.verdict import VALID, Verdict
 from harness.kinds.nightly.outcome import nightly_result
-from harness.kinds.nightly.report_files import junit_xml
+from harness.kinds.nightly.report_files import nightly_xml
 from harness.live.otlp.messages import Export, Messages
 from harness.live.page_address import LiveAddress
 from harness.live.run_counts import RunCounts
@@ -322,7 +322,7 @@ def test_the_junit_file_of_a_night_has_a_case_per_text_and_no_control_character(
     )
     record = nightly_record(ended(99), *runs, title=" ".join(TEXTS), loads=(load(title=" ".join(TEXTS)),))
     found = entry(number=99, verdict=Verdict(VALID, (), (), (), goals))
-    text = junit_xml(nightly_result(replace(record, labels=TEXTS, storage_problems=TEXTS), [found], ()))
+    text = nightly_xml(nightly_result(replace(record, labels=TEXTS, storage_problems=TEXTS), [found], ()))
     check_plain(text)
     suites = {suite.name: list(suite) for suite in JUnitXml.fromstring(text.encode())}
     assert [len(suites[name]) for name in ("runs", "goals", "storage")] == [1 + len(TEXTS), len(TEXTS), 1]

@@ -21,7 +21,9 @@ from harness.report.run_result import RunResult
 from harness.report.tables import cell
 from harness.run.directory import RunDirectory, json_text
 from harness.site.files import write_report_page, write_run_page, write_site
+from tests.support.commands import command
 from tests.support.every_report import COMMANDS, EXPERIMENTS, make_reports, report_path
+from tests.support.junit_cases import cases_in
 from tests.support.report_folder import add_run
 
 VERDICTS = {
@@ -64,6 +66,23 @@ def test_the_json_of_every_report_has_the_result_that_its_markdown_shows(kind, m
     assert result.verdict == (VERDICTS[kind] if kind in VERDICTS else EXPERIMENTS[kind][1])
     assert result.key_figures
     assert_shown(result, report)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", EXPERIMENTS)
+def test_verdict_and_runs_of_every_experiment_are_cases_of_junit(kind, made, tmp_path):
+    name, verdict = EXPERIMENTS[kind]
+    given = name if kind == "nightly" else made / kind / f"{name}.json"
+    arguments = ("experiment", given, f"--reports={made / kind}", f"--junit={tmp_path / 'cases.xml'}")
+    assert command("lth", *arguments).returncode in (0, 1)
+    cases = cases_in(tmp_path / "cases.xml")
+    assert cases["runs"]
+    if kind == "nightly":  # it has its own cases
+        assert cases == cases_in(made / kind / f"{name}.xml")
+    else:
+        assert [*cases["verdict"].values()] == [
+            {"REGRESSED": "failed", "CANNOT TELL": "skipped"}.get(verdict, "passed")
+        ]
 
 
 @pytest.mark.real

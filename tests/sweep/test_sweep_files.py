@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from harness.experiment.files import ExperimentFiles, Experiments, last_unfinish
 from harness.experiment.record import FINISHED, RunTime, time_left_s
 from harness.experiment.warm_runner import copy_new_lines, log_ends
 from harness.run import kinds
+from harness.run.arguments import changed
 from harness.run.directory import RunDirectory, reserve
 from harness.sweep.files import sweeps_with
 from harness.sweep.record import SweepRecord
@@ -43,6 +45,22 @@ def test_a_sweep_gets_an_unused_series(tmp_path):
     reserve(tmp_path, "tiny", "07")
     assert sweeps(tmp_path).reserve("tiny").name == "sweep-08"
     assert sweeps(tmp_path).reserve("tiny").name == "sweep-09"
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"),
+    [((), ""), (("01",), "tiny/sweep-02: its runs are run-02_1 and following, so it has their number\n")],
+    ids=["first", "after a run"],
+)
+def test_a_sweep_whose_number_is_not_the_next_one_says_why(runs, said, tmp_path, capsys):
+    for series in runs:
+        reserve(tmp_path, "tiny", series)
+    with ExitStack() as stack:
+        files, record = sweeps(tmp_path).begun(NEW_SWEEP, changed(OPTIONS, new=True), stack)
+        assert record.series == f"{len(runs) + 1:02d}"  # `lth sweeps 'tiny/run-02_*'` and --resume 02 need it
+        files.write(record)
+    assert capsys.readouterr().out == said
+    assert sweeps(tmp_path).find(record.series).name == files.name
 
 
 def test_a_run_without_a_series_never_joins_a_sweep(tmp_path):

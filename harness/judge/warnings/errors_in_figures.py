@@ -25,7 +25,7 @@ WARNING = WarningKind(
     needs=("load",),
     is_of_answers=True,
     text="All metrics include {samples}: times of failures are not times of work. Read the errors before the "
-    "times; lth table --layout wide shows successful req/s.",
+    "times; --successful of lth table and lth report shows those of the others.",
     page=__doc__,
     found_in=found_in,
 )

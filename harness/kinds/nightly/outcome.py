@@ -16,6 +16,7 @@ from harness.history.acceptance import Acceptance
 from harness.history.catalogue import Entry
 from harness.history.nightly_series import NightlyRuns, date_of, nightly_runs_of
 from harness.judge.goals import GoalResult
+from harness.judge.result import GOAL_MISSED
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID
 from harness.kinds.nightly.gate import OK, REGRESSED, WARNED, Check, GateRules, judge
 from harness.kinds.nightly.record import Load, LoadRun, NightlyRecord
@@ -25,7 +26,7 @@ from harness.plan.load.model import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.report.run_result import RunResult
 
-GOAL_MISSED, FAILED, NOT_MEASURED = "GOAL MISSED", "FAILED", "NOT RUN"
+FAILED, NOT_MEASURED = "FAILED", "NOT RUN"
 # A nightly run can also be INVALID (not everything was measured or stored) or DOUBTFUL (a run's numbers may not
 # describe the system).
 # The list of commits shows this difference.

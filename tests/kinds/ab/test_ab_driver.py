@@ -2,6 +2,7 @@
 
 import json
 import re
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -18,9 +19,11 @@ from harness.judge.result import NextStep
 from harness.kinds.ab.outcome import headline, outcome_of
 from harness.kinds.ab.record import AbRecord, order_of
 from harness.kinds.ab.render import ab_report
+from harness.report.junit_files import JUnitFile
 from harness.site.html_option import publish
 from tests.support.ab_tests import SIDES, commit, git, page_of, record_of
 from tests.support.fake_runs import calls
+from tests.support.junit_cases import cases_in
 from tests.support.paths import FAKE_JMETER
 from tests.support.processes import interrupted_when, processes_of
 from tests.support.requests import options_of
@@ -79,7 +82,7 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
     about = {"STEP_SUMMARY": str(summary), "REPOSITORY": "owner/name", "RUN_ID": "12"}
     for name, value in {**about, "SERVER_URL": "https://github.example"}.items():
         monkeypatch.setenv(f"GITHUB_{name}", value)
-    assert ab("--a=delay_ms=20", "--b=delay_ms=0", "--html") == 0
+    assert ab("--a=delay_ms=20", "--b=delay_ms=0", "--html", f"--junit={tmp_path / 'cases.xml'}") == 0
     assert record_of(tmp_path)["verdict"] == "IMPROVED"
     verdict = record_of(tmp_path)["headline"]
     assert re.match(
@@ -89,9 +92,12 @@ def test_a_faster_side_is_improved_and_the_step_summary_of_a_workflow_links_the_
     assert verdict in summary.read_text()
     assert "(https://github.example/owner/name/actions/runs/12#artifacts): `ab-01.html` in the" in summary.read_text()
     assert verdict in (tmp_path / "ab" / "tiny" / "ab-01.html").read_text()
+    cases = cases_in(tmp_path / "cases.xml")
+    assert cases["verdict"] == {"tiny: A against B (ab-01)": "passed"}
+    assert [*cases["runs"].values()] == ["passed"] * 13  # the warm-up run and six pairs
     summary.unlink()
     summary.mkdir()
-    publish(tmp_path / "ab" / "tiny" / "ab-01.md", is_html=False)
+    publish(tmp_path / "ab" / "tiny" / "ab-01.md", Namespace(html=False, junit=JUnitFile()))
     assert "summary.md: the summary cannot be written (Is a directory); the report is" in capsys.readouterr().out
 
 

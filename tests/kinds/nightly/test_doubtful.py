@@ -7,7 +7,7 @@ from junitparser import JUnitXml, Skipped
 
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.kinds.nightly.answer import headline
-from harness.kinds.nightly.report_files import junit_xml
+from harness.kinds.nightly.report_files import nightly_xml
 from tests.support.nightly_runs import STEADY, ended, entries, entry, nightly_record, page_of, result_of
 
 NOT_STEADY = Verdict(DOUBTFUL, ("not steady",), (), ())
@@ -66,7 +66,7 @@ def test_a_doubtful_run_can_miss_a_goal():
 
 
 def test_junit_of_a_doubtful_run_is_neither_passed_nor_failed():
-    text = junit_xml(result_of(nightly_record(ended()), *entries(*STEADY), entry(verdict=NOT_STEADY)))
+    text = nightly_xml(result_of(nightly_record(ended()), *entries(*STEADY), entry(verdict=NOT_STEADY)))
     ran, gate = JUnitXml.fromstring(text.encode())
     assert (ran.tests, ran.failures, ran.errors, ran.skipped) == (1, 0, 0, 1)
     assert [case.result[0].message for case in ran] == ["DOUBTFUL: not steady"]

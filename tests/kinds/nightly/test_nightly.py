@@ -21,7 +21,7 @@ from harness.kinds.nightly.message import nightly_message
 from harness.kinds.nightly.outcome import nightly_result
 from harness.kinds.nightly.record import LoadRun, NightlyRecord, order_of
 from harness.kinds.nightly.render import nightly_charts
-from harness.kinds.nightly.report_files import junit_xml
+from harness.kinds.nightly.report_files import nightly_xml
 from harness.run.record import HostRecord
 from harness.site.html_option import LIMIT_BYTES, step_summary
 from tests.support.factories import closed_load
@@ -103,7 +103,7 @@ def test_a_step_that_is_no_longer_sent_fails_and_leads_the_page_and_junit():
     assert "- OTHER WORK: tiny, 2 users: of TOTAL only errors are judged: Pay: 10,000 samples → none\n" in text
     assert "--since 2026-11-21 --plan tiny --users 2 --label Pay" in text
     assert nightly_charts(result) == {0: []}
-    cases = {case.name: case for case in list(JUnitXml.fromstring(junit_xml(result).encode()))[1]}
+    cases = {case.name: case for case in list(JUnitXml.fromstring(nightly_xml(result).encode()))[1]}
     assert [type(one) for one in cases["tiny, 2 users, local: Pay REGRESSED"].result] == [Failure]
     assert [type(one) for one in cases["tiny, 2 users, local: TOTAL OTHER WORK"].result] == [Skipped]
     assert "Pay; 10,000 samples" in nightly_message(result, "").lines[0]
@@ -226,7 +226,7 @@ def test_junit_has_a_case_for_each_run_and_each_check(tmp_path):
     runs = [ended(), ended(2), ended(3, run=None, problem="no \x1b[31mlicence\x00"), ended(4, state=NOT_RUN, run=None)]
     found = [*entries(*STEADY, 130.0), entry("261121", 1, 131.0), entry("261121", 2, 131.0, verdict=missed)]
     path = tmp_path / "x.xml"
-    text = junit_xml(result_of(nightly_record(*runs), *found))
+    text = nightly_xml(result_of(nightly_record(*runs), *found))
     path.write_text(text, encoding="utf-8")
     ran, gate = JUnitXml.fromfile(str(path))
     assert [type(case.result[0]) if case.result else None for case in ran] == [None, Failure, Error, Skipped]
@@ -248,7 +248,7 @@ def test_each_goal_of_a_run_has_a_row_on_the_page_and_a_case_in_junit():
     assert "| [run-261121_1](tiny/run-261121_1.md) | tiny, 2 users | 1 | p90 ≤ 1000 ms | 900 ms | met |\n" in text
     assert "| 1 | Pay\\|x: errors ≤ 1 % | 30.00 % | **missed** |\n" in text
     assert text.index("<summary>Goals<") < text.index("<summary>Runs<")
-    met, missed = list(JUnitXml.fromstring(junit_xml(result).encode()))[2]
+    met, missed = list(JUnitXml.fromstring(nightly_xml(result).encode()))[2]
     assert (met.name, met.classname, met.system_out) == ("tiny, 2 users: p90 ≤ 1000 ms", "goals.tiny", "900 ms")
     assert [failure.message for failure in missed.result] == ["Pay|x: errors 30.00 %, goal 1.00 %"]
     assert "\nGoal missed: Pay|x: errors 30.00 %, goal 1.00 %.\n" in text.replace("\\", "")
@@ -256,12 +256,12 @@ def test_each_goal_of_a_run_has_a_row_on_the_page_and_a_case_in_junit():
 
 
 def test_a_warning_passes_in_junit_with_a_message_and_an_unjudged_check_is_skipped():
-    warned = junit_xml(result_of(nightly_record(ended()), *entries(*STEADY, 130.0)))
+    warned = nightly_xml(result_of(nightly_record(ended()), *entries(*STEADY, 130.0)))
     gate = list(JUnitXml.fromstring(warned.encode()))[1]
     (case,) = gate
     assert case.result == []
     assert case.system_out.startswith("WARNED: TOTAL average ms: 130 against 100 (+30.00 %")
-    first = junit_xml(result_of(nightly_record(ended()), *entries(100.0)))
+    first = nightly_xml(result_of(nightly_record(ended()), *entries(100.0)))
     (case,) = list(JUnitXml.fromstring(first.encode()))[1]
     assert "0 earlier nightly runs" in case.result[0].message
 
@@ -304,7 +304,7 @@ def test_a_judged_label_that_no_run_has_is_not_ok():
     result = result_of(nightly_record(ended(), labels=("TOTAL", "Pya")), *entries(*STEADY))
     assert (result.verdict, result.exit_code_if(sure=False)) == ("INVALID", 3)
     assert "- NO LABEL: Pya: the suite judges it, but no run has it\n" in page_of(result)
-    gate = list(JUnitXml.fromstring(junit_xml(result).encode()))[1]
+    gate = list(JUnitXml.fromstring(nightly_xml(result).encode()))[1]
     assert [(case.name, type(case.result[0])) for case in gate if case.result] == [("Pya", Error)]
     # It may be that of a plan that did not run.
     assert (

@@ -1,10 +1,12 @@
 """A report that is published after the runs: as one HTML file, and in the step summary of a workflow."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
 from harness.experiment.files import ExperimentFiles
+from harness.report.junit_files import JUnitFile
 from harness.site.html_option import publish
 from tests.support.commands import command
 from tests.support.nightly_runs import ended, nightly_record
@@ -21,7 +23,7 @@ def test_a_step_summary_that_cannot_be_written_is_reported(
     report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    publish(report, is_html=False)
+    publish(report, Namespace(html=False, junit=JUnitFile()))
     said = f"{tmp_path}: the summary cannot be written (Is a directory); the report is complete\n"
     assert capsys.readouterr().out == said
 
@@ -30,7 +32,7 @@ def test_without_an_address_nothing_is_written(
     report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    assert publish(report, is_html=False) is None
+    assert publish(report, Namespace(html=False, junit=JUnitFile())) is None
     assert capsys.readouterr().out == ""
     assert list(report.parent.iterdir()) == [report]
 
@@ -50,10 +52,10 @@ def test_the_step_summary_links_the_report_as_one_file_only_where_github_stores_
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
-    publish(report, is_html=True)
+    publish(report, Namespace(html=True, junit=JUnitFile()))
     link = "(https://github.example/owner/name/actions/runs/12#artifacts): `2026-11-21.html` in the artefacts"
     assert (link in summary.read_text()) is (not missing)
-    publish(report, is_html=False)
+    publish(report, Namespace(html=False, junit=JUnitFile()))
     assert summary.read_text().count(link) == (0 if missing else 1)
 
 
@@ -72,7 +74,7 @@ def test_an_html_file_that_cannot_be_written_is_reported_and_ends_nothing(
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     page = tmp_path / "2026-11-21.html"
     page.mkdir()
-    assert publish(report, is_html=True) is None
+    assert publish(report, Namespace(html=True, junit=JUnitFile())) is None
     assert "2026-11-21.html cannot be written (Is a directory)" in capsys.readouterr().out
     page.rmdir()
-    assert publish(report, is_html=True) == page
+    assert publish(report, Namespace(html=True, junit=JUnitFile())) == page
