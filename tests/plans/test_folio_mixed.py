@@ -68,6 +68,7 @@ def check(ended: EndedRun) -> list[dict]:
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_the_users_feel_the_import_and_each_tenant_has_its_rows(tmp_path: Path) -> None:
     ended = run(tmp_path, SMALL, "--duration", "20", "--set", "okapi.lookup_median_ms=20")
     jobs = check(ended)

@@ -84,6 +84,7 @@ def test_a_run_writes_outputs_and_the_step_summary(act: Act, service: Path, tmp_
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_missed_goal_fails_the_step_and_a_base_is_compared(act: Act) -> None:
     done, found = act(GOAL="p90<0.001")
     assert (done.returncode, found["result"]) == (1, "failed")

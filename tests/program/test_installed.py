@@ -66,8 +66,8 @@ def lth(tmp_path_factory):
     python = folder / "venv" / "bin" / "python"
     packages = next((folder / "venv").glob("lib/python*/site-packages"))
     (packages / "venv-of-the-checkout.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    command = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", str(source)]
-    subprocess.run(command, check=True)
+    options = ["--quiet", "--no-compile", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([python, "-m", "pip", "install", *options, str(source)], check=True)
     cache = folder / "cache" / "load-test-harness" / __version__
     cache.mkdir(parents=True)
     for name in ("jmeter", "connections", "counter", "sampler", "site-charts"):

@@ -76,6 +76,7 @@ def refusal(*arguments: object) -> str:
     return line
 
 
+@pytest.mark.counterpart
 def test_two_clones_with_runs_and_sweeps_merge_without_conflict(clones, measure, charts, tmp_path):
     mine, yours = clones
     own, others = measure(mine), measure(yours, "--series", "7")

@@ -88,6 +88,7 @@ def test_users_that_a_failed_sample_ends_one_by_one_are_missing_with_the_step_th
     assert "4 users were stopped on a failed sample (Buy)" in report
 
 
+@pytest.mark.counterpart
 def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_added(tmp_path):
     moved = request(flag("HTTPSampler.follow_redirects"), name="Moved", path="/old", below=pause(100))
     never = element("IfController", "If", text("IfController.condition", "false"), below=request(name="Sometimes"))

@@ -103,6 +103,7 @@ def used(tmp_path_factory):
     return folder, init, checked, ran
 
 
+@pytest.mark.counterpart
 def test_init_writes_the_schedule_of_each_group(used):
     folder, init, _, _ = used
     assert init.returncode == 0, init.stdout + init.stderr

@@ -80,6 +80,7 @@ def of_group(rows, name):
     return [row for row in rows if row["threadName"].rpartition(" ")[0] == name]
 
 
+@pytest.mark.counterpart
 def test_arrivals_that_fall_due_during_setup_do_not_come_as_a_burst(rows):
     starts = {}
     for row in of_group(rows, "Buy"):

@@ -138,6 +138,7 @@ def test_a_closed_terminal_is_one_interrupt_although_kernel_and_shell_each_send_
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_with_hup_ignored_sweep_and_capacity_continue_without_their_terminals(in_terminal, command, apart):
     search = ("--most", "2", "--duration", "1", "--warmup", "0")
     started = {}
@@ -202,6 +203,7 @@ def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(comm
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, apart):
     (home / "env" / "nightly.toml").write_text(SUITE)
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]

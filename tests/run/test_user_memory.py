@@ -17,6 +17,7 @@ _CONNECTION = "org.apache.http.impl.conn.LoggingManagedHttpClientConnection"
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_user_keeps_two_buffers_of_a_connection_and_none_of_the_log(tmp_path: Path) -> None:
     """Each user waits for a response when the byte arrays of the heap are counted, twice.
 

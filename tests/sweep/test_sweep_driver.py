@@ -175,6 +175,7 @@ def test_three_invalid_levels_in_a_row_stop_a_sweep_with_the_reason(finished, ta
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_repeats_are_measured_in_rounds_and_a_fresh_system_is_started_for_each(finished, tmp_path):
     command = ("sweep", "--users", "2,1", "--repeat", "2", "--duration", "1", "--warmup", "1", "--fresh")
     code, out = finished(*command)

@@ -256,6 +256,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Faulty:
     return Faulty(alone, answers, processes, logs, recordings, profile)
 
 
+@pytest.mark.counterpart
 def test_sequential_feeds_make_the_first_hits_wait_for_all_of_them(slow_feeds: SlowFeeds) -> None:
     assert {answer.status for answer in slow_feeds.first_hits} == {200}
     # Eight times 100 ms and 600 ms: the time-out is gone.

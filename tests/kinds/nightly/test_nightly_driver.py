@@ -281,6 +281,7 @@ def rendered(folder, home, name):
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_path):
     code, out = finished()
     assert code == 0, out

@@ -60,6 +60,7 @@ def nothing_is_left(tmp_path: Path) -> bool:
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_written(home, tmp_path, monkeypatch):
     # Levels of a second, which scripts/overload refuses as too short: the fake takes as long as its load.
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))

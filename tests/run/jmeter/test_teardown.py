@@ -62,9 +62,10 @@ def cleaned_up(tmp_path: Path) -> list[str]:
     ("load", "code"),
     [
         (("--duration", "auto", "--max", "5m"), 0),
-        (("--requests", "20"), 0),
+        pytest.param(("--requests", "20"), 0, marks=pytest.mark.counterpart),
         (("--stop", "throughput<1000/s for 1s"), 1),
-        (("--rate", "5", "--stop", "p90>1ms for 1s"), 1),  # an open load, which only another request stops
+        # An open load, which only another request stops.
+        pytest.param(("--rate", "5", "--stop", "p90>1ms for 1s"), 1, marks=pytest.mark.counterpart),
     ],
     ids=["--duration=auto", "--requests", "STOP", "STOP of an open load"],
 )

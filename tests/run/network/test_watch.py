@@ -308,6 +308,7 @@ process.stdin.close()
 
 
 @pytest.mark.parametrize("way", ["refuse", "list"])
+@pytest.mark.counterpart
 def test_watching_many_connections_takes_one_percent_of_a_core(way):
     begun, _, rest = WATCH.partition('if way == "list":')
     measured = begun + COST + rest.partition("process.stdin.close()\n")[2]

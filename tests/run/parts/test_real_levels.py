@@ -36,6 +36,7 @@ class Shop(BaseHTTPRequestHandler):
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_each_level_of_a_sweep_is_divided_among_parts_that_stay_up(tmp_path):
     """A level with one user has one part; each level sends each row of the data file once."""
     rows = element(

@@ -128,6 +128,7 @@ class Either(BaseHTTPRequestHandler):
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_two_extractors_of_which_one_suffices_are_both_kept(tmp_path, capsys):
     a, b = "9f3c01aa7be244d1", "0b77e2c9d1844f60"
     form = f'<title>Edit</title><form method="post" action="/go"><input type="hidden" name="a" value="{a}">'
