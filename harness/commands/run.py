@@ -159,8 +159,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             ensure_profiler()
         storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
-        interim = partial(show_interim, console)
-        context = RunContext(jmeter, interrupts, console, guardian, interim, watchers.watch)
+        context = RunContext(jmeter, interrupts, console, guardian, partial(show_interim, console), watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         arguments = _part_arguments(options, request)
         for left in fetched_runs(request, spec, options.reports / spec.plan.name, arguments, context):
@@ -193,8 +192,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         if spec.profile.cloudwatch:
             metrics_after(identity, [directory], context.log)
         baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
-        to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
-        show_closing(context.console, summary, shown(directory.report), to_compare)
+        then = compare_command(baseline, identity, options.reports) if baseline else ""
+        show_closing(context.console, summary, shown(directory.report), then)
         options.junit.add_report(directory.report)
         if options.html:
             _write_page(directory, context)

@@ -117,13 +117,9 @@ def _metric_cases(data: Mapping[str, Any], code: int) -> Iterator[JUnitCase]:
     for label in labels:
         for metric in label["metrics"] if label else ():
             kind, verdict = metric_of(metric["metric"]), metric["verdict"]
-            values = " → ".join("unknown" if one is None else kind.mean_text(one) for one in _both(metric))
+            values = " → ".join("unknown" if one is None else kind.mean_text(one) for one in (metric["base"], metric["new"]))
             text = f"{verdict}: {values} {kind.unit}" + (f" ({metric['reason']})" if metric["reason"] else "")
             yield _judged_case(f"{label['label']}: {kind.name}", verdict, text, code)
-
-
-def _both(metric: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    return metric["base"], metric["new"]
 
 
 def _judged_case(name: str, verdict: str, text: str, code: int) -> JUnitCase:
