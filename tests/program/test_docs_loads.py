@@ -36,6 +36,7 @@ _NEEDS = {
     "--set is missing": "a verb in a sentence",
     "give its --target": "a verb in a sentence",
     "the capacity is not known": "a stored experiment",
+    "--plan=static: unknown": "the plan of add-a-system, which test_add_a_system makes",
     "not like this run": "a stored experiment",
     "--resume": "a stored experiment",
     "the label Check-Out": "a label of Kill Bill's plan",
