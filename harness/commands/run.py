@@ -88,7 +88,6 @@ lifts that.
 
 exit codes: 0 success; 1 the run missed a goal or was stopped early; 2 wrong use, nothing was measured; 3 the run is
 INVALID, with --sure also DOUBTFUL, or could not be uploaded; 70 an error of the harness itself; 130 interrupted.
-make returns 2 for every failure: call lth run where the exit code matters.
 """
 
 

@@ -94,7 +94,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Everything that defines a run; `command` is the make command that repeats it, `port` 0 selects a free one.
+    """Everything that defines a run; `command` is the command that repeats it, `port` 0 selects a free one.
 
     `secrets` are environment variables for JMeter; no file of a run contains their values, or any of the `hidden` ones.
     `is_profiled` requests a profile of the system's JVMs, `is_traced` a traceparent in each HTTP request. `options` are

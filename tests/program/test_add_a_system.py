@@ -73,7 +73,8 @@ def test_the_page_adds_a_system_that_runs_and_passes_the_tests_unchanged(tmp_pat
     write_files(home)
     ours = ("MAKE", "MFLAGS", "PYTEST_")  # of the make and the pytest that this test may run in
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    environment |= {"JMETER_HOME": str(ensure_jmeter()), **share_bytecode(home)}
+    path = f"{home / 'scripts'}:{os.environ['PATH']}"  # lth is that of the clone
+    environment |= {"JMETER_HOME": str(ensure_jmeter()), "PATH": path, **share_bytecode(home)}
     for command in COMMANDS:
         done = subprocess.run(
             ["sh", "-ec", command], cwd=home, env=environment, capture_output=True, text=True, check=False, timeout=300

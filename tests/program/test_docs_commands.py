@@ -15,7 +15,7 @@ from tests.support.releases import save_release
 from tests.support.report_folder import add_run
 
 VERBS = {*cli.VERBS, *cli.ALIASES}
-# What they need instead, if they are only parsed here; other tests run each of these verbs.
+# What they need instead, if they are only parsed here; those with a load are started in test_docs_loads.py.
 NEEDS = {
     "a load": {*cli.LOADS, "capacity", "system", "gui", "record", "init"},
     "AWS, a forge, a chat or a download": {"push", "pull", "ls", "metrics", "comment", "notify", "setup", "mcp"},
