@@ -82,13 +82,13 @@ def history_screen(history: History) -> str:
     heads = ("run", "started UTC", "verdict", metric.title, f"change {metric.change_unit}")
     rows = [
         (
-            short_name(one.run),
-            start_text(one.started_at),
-            one.verdict,
-            metric.text(one.value),
-            change_text(one.change_ratio),
+            short_name(point.run),
+            start_text(point.started_at),
+            point.verdict,
+            metric.text(point.value),
+            change_text(point.change_ratio),
         )
-        for one in newest
+        for point in newest
     ]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in (heads, *rows)]

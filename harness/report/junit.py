@@ -60,12 +60,12 @@ def junit_xml(title: str, suites: Suites) -> str:
     for name, cases in suites.items():
         suite = TestSuite(name)
         for case in cases:
-            one = TestCase(_text(case.name), _text(case.group), case.took_s)
+            test_case = TestCase(_text(case.name), _text(case.group), case.took_s)
             if case.state in results:
-                one.result = [results[case.state](case)]
+                test_case.result = [results[case.state](case)]
             if case.printed:
-                one.system_out = _text(case.printed)
-            suite.add_testcase(one)
+                test_case.system_out = _text(case.printed)
+            suite.add_testcase(test_case)
         document.add_testsuite(suite)
     stream = io.BytesIO()
     document.write(stream, pretty=True)
@@ -117,7 +117,8 @@ def _metric_cases(data: Mapping[str, Any], code: int) -> Iterator[JUnitCase]:
     for label in labels:
         for metric in label["metrics"] if label else ():
             kind, verdict = metric_of(metric["metric"]), metric["verdict"]
-            values = " → ".join("unknown" if one is None else kind.mean_text(one) for one in (metric["base"], metric["new"]))
+            sides = (metric["base"], metric["new"])
+            values = " → ".join("unknown" if value is None else kind.mean_text(value) for value in sides)
             text = f"{verdict}: {values} {kind.unit}" + (f" ({metric['reason']})" if metric["reason"] else "")
             yield _judged_case(f"{label['label']}: {kind.name}", verdict, text, code)
 

@@ -73,12 +73,12 @@ class JUnitFile:
         return code
 
     def _write(self, code: int, why: str) -> None:
-        found = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
-        found = found if self._own is None else [self._own]
+        of_reports = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
+        written = of_reports if self._own is None else [self._own]
         together: dict[str, list[JUnitCase]] = {}
-        for name, cases in (pair for suites in found for pair in suites.items()):
+        for name, cases in (pair for suites in written for pair in suites.items()):
             together.setdefault(name, []).extend(cases)
-        if code != EXIT_OK and not is_failed(found):
+        if code != EXIT_OK and not is_failed(written):
             state = CaseState.FAILED if code == EXIT_REGRESSED else CaseState.ERROR
             together["command"] = [JUnitCase("exit code", "lth", state, why or f"the exit code is {code}", str(code))]
         assert self._path

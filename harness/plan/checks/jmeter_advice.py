@@ -56,11 +56,11 @@ def _cached_labels(checked: Checked) -> Iterator[str]:
 
 def _is_kept(headers: str) -> bool:
     """Return whether JMeter's cache keeps a response, for a year if it has nothing but an ETag."""
-    found = {name.lower(): value for name, value in _HEADER.findall(headers)}
-    control = found.get("cache-control", "")
-    if _NOT_KEPT.search(control) or found.get("expires", "").strip() in ("0", "-1"):
+    values = {name.lower(): value for name, value in _HEADER.findall(headers)}
+    control = values.get("cache-control", "")
+    if _NOT_KEPT.search(control) or values.get("expires", "").strip() in ("0", "-1"):
         return False
-    return bool(_MAX_AGE.search(control) or "etag" in found or "last-modified" in found)
+    return bool(_MAX_AGE.search(control) or "etag" in values or "last-modified" in values)
 
 
 def _keeps_users(node: Node, cache: Node) -> bool:

@@ -111,10 +111,10 @@ class _Maker:
 
     def lines(self) -> Iterator[str]:
         """Yield what was chosen and why, one line each."""
-        for (title, name, place), one in self.extractors.items():
+        for (title, name, place), extractor in self.extractors.items():
             random, none = ("a random ", "lists none") if "[*]" in place.json_path else ("", "answers none")
             what = f"in the header {place.header}" if place.header else f"{random}{place.json_path}"
-            yield f"{name} is {what} of {title}, {one.default} if it {none}"
+            yield f"{name} is {what} of {title}, {extractor.default} if it {none}"
         for name, titles in self.fixed.items():
             more = f" and {len(titles) - _OTHERS_SHOWN} more" if len(titles) > _OTHERS_SHOWN else ""
             shown = ", ".join(titles[:_OTHERS_SHOWN])
