@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSED, HarnessError, UsageError
 from harness.base.records import to_plain
-from harness.report.junit import CaseState, JUnitCase, Suites, is_failed, junit_xml, suites_of
 from harness.run.directory import read_object, write_whole
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
+    from harness.report.junit import Suites
 
 
 class JUnitFile:
@@ -73,6 +73,9 @@ class JUnitFile:
         return code
 
     def _write(self, code: int, why: str) -> None:
+        # Deferred: an option of a command is there before the packages are.
+        from harness.report.junit import CaseState, JUnitCase, is_failed, junit_xml, suites_of
+
         of_reports = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
         written = of_reports if self._own is None else [self._own]
         together: dict[str, list[JUnitCase]] = {}
