@@ -1,4 +1,7 @@
-"""Writes the JUnit XML of a command, also after an error."""
+"""Writes the JUnit XML of a command, also after an error.
+
+An option of a command is there before the packages are: what needs these is imported late.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSED, HarnessError, UsageError
 from harness.base.records import to_plain
-from harness.run.directory import read_object, write_whole
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
@@ -50,6 +52,8 @@ class JUnitFile:
     def add_report(self, report: Path) -> None:
         """Add the cases of a report that is written, by the JSON beside it."""
         if self._path:
+            from harness.run.directory import read_object
+
             self.add(read_object(report.with_suffix(".json")))
 
     def add(self, data: Mapping[str, Any], code: int | None = None) -> None:
@@ -73,8 +77,8 @@ class JUnitFile:
         return code
 
     def _write(self, code: int, why: str) -> None:
-        # Deferred: an option of a command is there before the packages are.
         from harness.report.junit import CaseState, JUnitCase, is_failed, junit_xml, suites_of
+        from harness.run.directory import write_whole
 
         of_reports = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
         written = of_reports if self._own is None else [self._own]
