@@ -7,7 +7,6 @@ machines without a clock begin in 1970. Such a row has no place in a run: its sp
 from __future__ import annotations
 
 from collections.abc import Iterable
-from statistics import median_low
 from typing import NamedTuple
 
 from harness.base import units
@@ -46,8 +45,8 @@ ALWAYS = Times()
 
 def times_near(samples: Iterable[Sample]) -> Times:
     """Return the possible time stamps of a file whose first rows are these; all without a real one among them."""
-    starts = [sample.start_ms for sample in samples if sample.start_ms >= _REAL_MS]
+    starts = sorted(sample.start_ms for sample in samples if sample.start_ms >= _REAL_MS)
     if not starts:
         return ALWAYS
-    usual_ms = median_low(starts)
+    usual_ms = starts[len(starts) // 2]
     return Times(max(0, usual_ms - _FAR_MS), min(START_MAX_MS, usual_ms + _FAR_MS))

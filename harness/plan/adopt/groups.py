@@ -9,7 +9,7 @@ from itertools import count
 
 from harness.base.units import MS_PER_S
 from harness.plan.adopt.draft import Fix
-from harness.plan.adopt.schedules import feedback_users, rate_per_s, seconds, stages_of
+from harness.plan.adopt.schedules import CONCURRENCY, feedback_users, rate_per_s, seconds, simple_kind, stages_of
 from harness.plan.adopt.think_time import fix_think_time, pauses_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.finding import Finding, Rule
@@ -22,6 +22,8 @@ _DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
 _LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
 _SERIAL = "TestPlan.serialize_threadgroups"
 _DEFAULT_DURATION_S = 60
+# Of a Flow Control Action: its target is its user, and it stops that one, or at once. Of a Result Status Action.
+_USER, _STOPS, _STOP_USER = ("", "0"), ("", "0", "2"), "1"
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         # [[load]] tables in the plan's TOML have their numbers, and each run writes them into the groups.
         for group, name in zip(groups, load_names(mapping, groups), strict=True):
             rename(mapping, group, name)
-        for group, size in zip(groups, sizes, strict=True):
-            yield from _new_users(group, size)
+        for group in groups:
+            yield from _replaced_users(mapping, group)
         if mapping.nodes[0].value(_SERIAL) == "true":
             what = "runs its thread groups one after the other"
             what += "; a run with several loads starts them together, setUp first"
@@ -120,14 +122,28 @@ def fix_groups(mapping: Variables, defaults: dict[str, str]) -> Iterator[Finding
         fix_think_time(mapping, group, defaults["think_time_ms"])
 
 
-def _new_users(group: Node, size: GroupSize) -> Iterator[Finding]:
-    """Yield that the users of a run are new ones where those of the group come back."""
-    if size.rate_per_s is not None:
-        once = [node.name for node in group.walk() if node.kind == "OnceOnlyController"]
-        what = "lets users come back with their variables, cookies and caches; in a run each arrival is a new user"
-        what += f", who does once more: {', '.join(once)}" if once else ""
-        todo = "write users = … in place of rate_per_s in its [[load]], and a throughput timer, to keep the users"
-        yield Finding.at(group, Rule.NEW_USERS, what, todo)
+def _replaced_users(mapping: Variables, group: Node) -> Iterator[Finding]:
+    """Yield that a Concurrency Thread Group replaces its users who end; those of a run are not replaced."""
+    if simple_kind(group) != CONCURRENCY:
+        return
+    ends = [node.name for node in mapping.nodes if node.thread_group in (None, group) and _ends_user(node)]
+    if group.value("Iterations").strip():
+        ends.append(f"Iterations = {group.value('Iterations').strip()}")
+    if ends:
+        what = f"replaces users who end ({', '.join(ends)}) by new ones; in a run each one repeats, or ends for good"
+        todo = "let its users continue, or start the next iteration"
+        yield Finding.at(group, Rule.ENDED_USERS, what, todo)
+
+
+def _ends_user(node: Node) -> bool:
+    """Return whether an element may end its user before the load ends."""
+    if node.is_thread_group:
+        return node.value("ThreadGroup.on_sample_error") == "stopthread"
+    if node.kind == "TestAction":
+        return node.value("ActionProcessor.target") in _USER and node.value("ActionProcessor.action") in _STOPS
+    if node.kind == "CSVDataSet":
+        return node.value("stopThread") == "true" and node.value("recycle") == "false"
+    return node.kind == "ResultAction" and node.value("OnError.action") == _STOP_USER
 
 
 def needs_tables(sizes: Sequence[GroupSize]) -> bool:

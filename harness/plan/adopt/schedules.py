@@ -12,6 +12,7 @@ from harness.plan.jmx.tree import Node, function_parameters
 from harness.plan.load.groups import Stage
 
 ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
+FREE_FORM = "FreeFormArrivalsThreadGroup"
 _FEEDBACK = re.compile(r"\$\{__tstFeedback\(")
 # The parameters of __tstFeedback: the timer's name, the first users, the most users, the spare ones.
 _MOST_USERS = 2
@@ -31,7 +32,9 @@ def seconds(mapping: Variables, group: Node, name: str) -> int:
 
 
 def rate_per_s(mapping: Variables, group: Node) -> float | None:
-    """Return the new users per second of an Arrivals Thread Group; None for other groups."""
+    """Return the greatest arrivals per second of a group whose users arrive; None for other groups."""
+    if simple_kind(group) == FREE_FORM:
+        return max((stage.rate_per_s or 0.0 for stage in _arrivals(mapping, group)), default=None)
     if simple_kind(group) != ARRIVALS:
         return None
     return max(1, mapping.number(group.value("TargetLevel"), 1)) / _unit_s(group)
@@ -50,19 +53,51 @@ def feedback_users(mapping: Variables, group: Node) -> int | None:
 
 
 def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
-    """Return the stages of an Ultimate Thread Group, or of a Concurrency Thread Group with steps; else none."""
+    """Return the stages of a thread group with a table of rows, or with steps; else none."""
     if simple_kind(group) == ULTIMATE:
         return ultimate_stages(_rows(mapping, group))
-    steps = mapping.number(group.value("Steps"), 0) if simple_kind(group) == CONCURRENCY else 0
+    if simple_kind(group) == FREE_FORM:
+        return _arrivals(mapping, group)
+    steps = mapping.number(group.value("Steps"), 0) if simple_kind(group) in (CONCURRENCY, ARRIVALS) else 0
     ramp_s = seconds(mapping, group, "RampUp")
     if not 1 < steps <= ramp_s:
         return ()
-    target = feedback_users(mapping, group) or max(1, mapping.number(group.value("TargetLevel"), 1))
+    users = feedback_users(mapping, group) or max(1, mapping.number(group.value("TargetLevel"), 1))
+    rate = rate_per_s(mapping, group)
     times = [round(ramp_s * number / steps) for number in range(steps + 1)]
-    levels = [max(1, round(target * number / steps)) for number in range(1, steps + 1)]
     times[-1] += seconds(mapping, group, "Hold")
-    intervals = zip(levels, pairwise(times), strict=True)
-    return tuple(Stage(level, None, 0.0, float(end_s - begin_s)) for level, (begin_s, end_s) in intervals)
+    shares = [number / steps for number in range(1, steps + 1)]
+    return tuple(
+        Stage(None, rate * share, 0.0, float(end_s - begin_s))
+        if rate
+        else Stage(max(1, round(users * share)), None, 0.0, float(end_s - begin_s))
+        for share, (begin_s, end_s) in zip(shares, pairwise(times), strict=True)
+    )
+
+
+def _arrivals(mapping: Variables, group: Node) -> tuple[Stage, ...]:
+    """Return the stages of a Free-Form Arrivals Thread Group, whose rows go from one rate to another."""
+    stages: list[Stage] = []
+    level = 0.0
+    for line in group.element.iterfind("collectionProp[@name='Schedule']/*"):
+        begin, end, length, *_ = [*(_decimal(mapping, cell.text or "") for cell in line), 0.0, 0.0, 0.0]
+        first, last, length_s = begin / _unit_s(group), end / _unit_s(group), float(round(length * _unit_s(group)))
+        if length_s > _JUMP_S and first not in (level, last):
+            stages.append(Stage(None, first, 0.0, float(_JUMP_S)))
+            length_s -= _JUMP_S
+        if length_s:
+            stages.append(Stage(None, last, 0.0, length_s) if first == last else Stage(None, last, length_s, 0.0))
+        level = last
+    return tuple(stages)
+
+
+def _decimal(mapping: Variables, raw: str) -> float:
+    """Return a number that is known before the run, at least 0; else 0."""
+    try:
+        value = float(mapping.known(raw) or "")
+    except ValueError:
+        return 0.0
+    return value if 0 < value < float("inf") else 0.0
 
 
 def _rows(mapping: Variables, group: Node) -> list[ScheduleRow]:

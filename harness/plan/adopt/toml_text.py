@@ -127,6 +127,8 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
             yield users if rate_per_s is None else f"rate_per_s = {units.number_text(rate_per_s)}"
             yield f"ramp_s = {min(size.ramp_s, duration_s // 2)}"
             yield f"duration_s = {duration_s}"
+        if size.rate_per_s is not None:
+            yield "users_return = true"
         yield from _remarks(size)
 
 
@@ -134,7 +136,10 @@ def _stage_text(stage: Stage) -> str:
     """Return a stage as an inline table: {users = 10, over = 30, for = 60}."""
     times = [("over", stage.over_s), ("for", stage.for_s)]
     parts = [f"{name} = {units.number_text(time_s)}" for name, time_s in times if time_s]
-    return f"{{{', '.join([f'users = {min(USERS_MAX, stage.users or 0)}', *parts])}}}"
+    level = f"users = {min(USERS_MAX, stage.users or 0)}"
+    if stage.rate_per_s is not None:
+        level = f"rate_per_s = {units.number_text(min(RATE_MAX_PER_S, round(stage.rate_per_s, 6)))}"
+    return f"{{{', '.join([level, *parts])}}}"
 
 
 def _remarks(size: GroupSize) -> Iterator[str]:
@@ -144,8 +149,6 @@ def _remarks(size: GroupSize) -> Iterator[str]:
         yield "# a Throughput Shaping Timer set how many of these users run; here all run, and the timer paces them"
     elif size.stages or kind in (CONCURRENCY, ARRIVALS):
         yield f"# the schedule of its {kind}, which a run replaces by this one"
-        if kind == ARRIVALS:
-            yield "# each arrival is a new user; in the JMX earlier users come back, and do not log in again"
     elif kind != "ThreadGroup":
         yield f"# replaces the schedule of its {kind}; stages = […] can rebuild it"
     elif size.loops:

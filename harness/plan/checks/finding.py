@@ -29,7 +29,7 @@ class Rule(Enum):
     PLACEHOLDER = "placeholder", "JMeter would send it as it is"
     NO_SAMPLER = "no-sampler", "a run of it has no sample"
     SECRET = "secret", "everyone who can read the test plan knows the secret"
-    NEW_USERS = "new-users", "what a user does once, such as a log-in, is sent more often than in the JMX"
+    ENDED_USERS = "ended-users", "from then on a run has fewer users than the JMX, or other ones"
     NAME_READ = "name-read", "requests that depend on it are not those of the JMX"
     # Requests would reach a system other than the target.
     FIXED_HOST = "fixed-host", "its requests go there and not to the target of the run"

@@ -52,6 +52,9 @@ AFTER_SETUP = Expression("pause(${__jexl3(${__time(,)} - ${__P(TESTSTART.MS,${__
 ROWS = "ultimatethreadgroupdata"
 _ULTIMATE = "kg.apc.jmeter.threads.UltimateThreadGroup"
 _CONCURRENCY = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
+_ARRIVALS = "com.blazemeter.jmeter.threads.arrivals.FreeFormArrivalsThreadGroup"
+# Its users, if they do not end sooner.
+_ARRIVING_MOST = "1000000"
 _SHAPING_TIMER = "kg.apc.jmeter.timers.VariableThroughputTimer"
 _SAME_USER = "ThreadGroup.same_user_on_next_iteration"
 _PRESERVED = ("TestPlan.comments", "ThreadGroup.on_sample_error", _SAME_USER)
@@ -135,8 +138,9 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
 
     A closed load becomes a Thread Group, or with stages the Ultimate Thread Group of jmeter-plugins, and with stages of
     requests per second its Concurrency Thread Group with a Throughput Shaping Timer; an open load becomes the Open
-    Model Thread Group. A load of 0 users disables its group. Elements in a group that read the property think_time_ms
-    have the load's think time; if there is none, a Constant Timer is added.
+    Model Thread Group, or where its users return the Free-Form Arrivals Thread Group of jmeter-plugins. A load of 0
+    users disables its group. Elements in a group that read the property think_time_ms have the load's think time; if
+    there is none, a Constant Timer is added.
     """
     tree = parse(jmx)
     copy_for_tenants(tree, loads)
@@ -150,7 +154,9 @@ def tree_with_loads(jmx: Path, loads: Sequence[GroupLoad]) -> ElementTree.Elemen
         if not load.level:
             set_attribute(group.element, "enabled", "false")
             continue
-        if load.is_open:
+        if load.users_return:
+            _drive_returning(group.element, load.stages)
+        elif load.is_open:
             _drive_open(group.element, schedule(load.stages))
         elif load.is_shaped:
             _drive_shaped(group.element, load)
@@ -333,6 +339,21 @@ def _drive_open(group: ElementTree.Element, text: str) -> None:
     _add_controller(group, "OpenModelThreadGroupController")
     add_string(group, "OpenModelThreadGroup.schedule", text)
     add_string(group, "OpenModelThreadGroup.random_seed", "")
+
+
+def _drive_returning(group: ElementTree.Element, stages: Sequence[Stage]) -> None:
+    _renew(group, _ARRIVALS, f"{_ARRIVALS}Gui")
+    _add_controller(group, "com.blazemeter.jmeter.control.VirtualUserController")
+    table, level = child(group, "collectionProp", name="Schedule"), 0.0
+    for stage in stages:
+        for begin, length_s in ((level, stage.over_s), (stage.level, stage.for_s)):
+            if round(length_s):  # the group knows whole seconds only
+                line = child(table, "collectionProp", name=f"row {len(table)}")
+                for name, number in (("begin", begin), ("end", stage.level), ("length", round(length_s))):
+                    add_string(line, name, units.number_text(number))
+        level = stage.level
+    for name, text in (("ConcurrencyLimit", _ARRIVING_MOST), ("LogFilename", ""), ("Iterations", ""), ("Unit", "S")):
+        add_string(group, name, text)
 
 
 def _renew(group: ElementTree.Element, kind: str, gui: str) -> None:

@@ -43,6 +43,8 @@ class GroupLoad:
     transaction; None for a pause per request. With `is_paced` a throughput timer of the JMX pauses them, too; None
     without one.
 
+    With `users_return` a user of an open load who is done does the next arrival, too; None if each one is a new user.
+
     A load with a `tenant` drives a copy of its thread group, named after both. `properties` are values that its group
     reads instead of the plan's.
     """
@@ -53,6 +55,7 @@ class GroupLoad:
     think_time_per: str | None = None
     loops: int | None = None
     is_paced: bool | None = None
+    users_return: bool | None = None
     tenant: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -73,8 +76,8 @@ class GroupLoad:
 
     @property
     def thread_names(self) -> str:
-        """The names of its threads up to their numbers: a Concurrency Thread Group (2.10) adds a suffix to its own."""
-        return f"{self.group}-ThreadStarter" if self.is_shaped else self.group
+        """The names of its threads up to their numbers: groups of jmeter-plugins (2.10) add a suffix to their own."""
+        return f"{self.group}-ThreadStarter" if self.is_shaped or self.users_return else self.group
 
     @property
     def fails_when_stopped(self) -> bool:
@@ -145,6 +148,8 @@ class GroupLoad:
             return f"{steps}; by {units.plural(self.users or 0, 'user')}, {length}"
         ramp = f", ramp {units.number_text(self.ramp_s)} s" if self.ramp_s else ""
         text = f"{_level_text(self.stages[0])}{ramp}, {length_text(self.duration_s, self.loops)}"
+        length = f"{length}, users return" if self.users_return else length
+        text = f"{text}, users return" if self.users_return else text
         text = f"{steps}; {length}" if self.is_staged else text
         per = f" per {self.think_time_per}" if self.think_time_per else ""
         return f"{text}, think time {units.number_text(self.think_time_s)} s{per}" if self.think_time_s else text

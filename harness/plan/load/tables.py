@@ -40,6 +40,7 @@ class _LoadTable:
     duration_s: float | None = toml_key(None, least=1, most=DURATION_MAX_S)
     think_time_s: float | None = toml_key(None, least=0, most=DURATION_MAX_S)
     think_time_per: str | None = None
+    users_return: bool | None = None
     tenant: str | None = None
     goal: str | Mapping[str, Any] | None = None
     properties: Mapping[str, float | str] = field(default_factory=dict)
@@ -126,6 +127,10 @@ def _longest_s(tables: Sequence[_LoadTable], where: str) -> float:
 def _load(table: _LoadTable, where: str, longest_s: float, own_s: Mapping[str, float]) -> GroupLoad:
     if any(isinstance(stage, dict) and "requests_per_s" in stage for stage in table.stages or ()):
         return _shaped_load(table, where)
+    returns = table.users_return or None
+    rates = (stage for stage in table.stages or () if isinstance(stage, dict) and "rate_per_s" in stage)
+    if returns and table.rate_per_s is None and not any(rates):
+        raise UsageError(f"{where}: users_return needs rate_per_s", "leave it out: the users of a closed load repeat")
     if len(table.given(*_SIZES)) != 1:
         raise UsageError(f"{where}: needs one of {', '.join(_SIZES)}", "give users, or rate_per_s for an open load")
     per = think_time_per(table.think_time_per or REQUEST, where)
@@ -134,19 +139,19 @@ def _load(table: _LoadTable, where: str, longest_s: float, own_s: Mapping[str, f
     if table.stages is not None:
         if wrong := table.given("ramp_s", "duration_s"):
             raise UsageError(f"{where}: has stages and {' and '.join(wrong)}", f"leave it out: {_EXAMPLE}")
-        return GroupLoad(table.group, _stages(table.stages, where), pause_s, per)
+        return GroupLoad(table.group, _stages(table.stages, where), pause_s, per, users_return=returns)
     duration_s = longest_s if table.duration_s is None else float(table.duration_s)
     ramp_s = float(table.ramp_s or 0)
     if ramp_s >= duration_s:
         what = f"{where}: ramp_s = {ramp_s:.12g} is not shorter than the load ({duration_s:.12g} s)"
         raise UsageError(what, "the ramp is part of the duration: give a longer duration_s or a shorter ramp_s")
     stage = Stage(table.users, _float(table.rate_per_s), ramp_s, duration_s - ramp_s)
-    return GroupLoad(table.group, (stage,), pause_s, per)
+    return GroupLoad(table.group, (stage,), pause_s, per, users_return=returns)
 
 
 def _shaped_load(table: _LoadTable, where: str) -> GroupLoad:
     """Return a load whose stages are requests per second, which its users send."""
-    if wrong := table.given("duration_s", "ramp_s", "rate_per_s", "think_time_per", "think_time_s"):
+    if wrong := table.given("duration_s", "ramp_s", "rate_per_s", "think_time_per", "think_time_s", "users_return"):
         what = f"{where}: has stages of requests_per_s and {' and '.join(wrong)}"
         raise UsageError(what, f"leave it out, a timer sets the pauses: {_SHAPED_EXAMPLE}")
     if table.users is None:

@@ -37,6 +37,7 @@ _CONSTANTS: Mapping[str, Mapping[str, Any]] = {
     "LoadRecord.is_auto": {"enum": [True, None]},
     "LoadRecord.is_paced": {"enum": [True, None]},
     "GroupLoad.is_paced": {"enum": [True, None]},
+    "GroupLoad.users_return": {"enum": [True, None]},
     "LoadRecord.think_time_per": {"enum": [TRANSACTION, None]},
     "GroupLoad.think_time_per": {"enum": [TRANSACTION, None]},
     "Resource.kind": {"enum": _KINDS},

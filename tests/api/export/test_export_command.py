@@ -78,7 +78,7 @@ def test_a_run_without_samples_is_refused(reports):
 
 def test_samples_of_a_clock_that_was_set_are_refused(reports):
     path = reports / "shop" / "run-01_1" / "samples.jtl"
-    path.write_text(path.read_text().replace(f"\n{START_MS},", "\n1000,"))
+    path.write_text(path.read_text().replace(f"\n{START_MS},", f"\n{START_MS - 40 * 24 * 3_600_000},"))
     done = exported(reports, "shop/run-01_1")
     assert done.returncode == 2
     assert "samples.jtl: its samples span" in done.stderr

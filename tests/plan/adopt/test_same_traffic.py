@@ -23,12 +23,14 @@ from harness.plan.properties import load_properties, target_properties
 from harness.plan.spec import Target
 from tests.support.generated_plans import GROUPS, PORT, GeneratedPlan, VariedAnswers, by_user
 from tests.support.local_server import serving
+from tests.support.off_host import collection, element, host, request, text
 
 Log = dict[str, list[tuple[str, ...]]]
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m -Xmx256m"
 _LIMIT_S = 60
 # Their length is a time, and not a number of loops: one of the runs may have gone further.
-_TIMED = ("Concurrency", "Ultimate", "Several")
+_ARRIVING = ("Arrivals", "FreeForm")
+_TIMED = ("Concurrency", "Ultimate", "Several", *_ARRIVING)
 
 
 @contextmanager
@@ -82,18 +84,19 @@ def adopted(plan: GeneratedPlan, folder: Path) -> Adoption:
 
 def compare(plan: GeneratedPlan, folder: Path) -> None:
     adoption = adopted(plan, folder)
-    if plan.kind == "Arrivals":
-        assert Rule.NEW_USERS in {finding.rule for finding in adoption.left}
-        return
-    assert adoption.left == ()
+    named = {finding.rule for finding in adoption.left}
+    is_replaced = plan.kind == "Concurrency" and "stopthread" in plan.jmx
+    assert named <= ({Rule.ENDED_USERS} if is_replaced else set())
     with ThreadPoolExecutor(2) as both:
         original = both.submit(run_original, plan, folder / "original")
         fixed = both.submit(run_fixed, folder / "plans", "shop")
         before, after = original.result(), fixed.result()
-    assert before, "the original sends nothing"
+    assert bool(before) == bool(after)  # JMeter's Interleave Controller can call itself without end
     side = [user for user in before if user.startswith(("8-", "9-"))]
-    users = side if plan.kind == "FreeForm" else before  # which users come back depends on how long each one takes
-    assert set(users) <= set(after)
+    # How many users there are depends on how long each one takes.
+    users = [user for user in before if user in after or not (named or plan.kind in _ARRIVING)]
+    assert set(side) <= set(users) <= set(after)
+    assert len(users) > len(side) or len(before) == len(side)
     for user, requests in by_user({user: before[user] for user in users}):
         is_timed = plan.kind in _TIMED and user not in side
         count = min(len(requests), len(after[user])) if is_timed else max(len(requests), len(after[user]))
@@ -112,3 +115,35 @@ def test_a_generated_plan_sends_what_it_sent_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(2, 26))
 def test_other_generated_plans_send_what_they_sent_before(tmp_path: Path, seed: int) -> None:
     compare(GeneratedPlan.of(seed, GROUPS[seed % len(GROUPS)]), tmp_path)
+
+
+RATE = (("TargetLevel", "5"), ("RampUp", "0"), ("Steps", ""), ("Hold", "4"), ("Unit", "S"))
+ROWS = f'<collectionProp name="Schedule">{collection("row", "5", "5", "4")}</collectionProp>{text("Unit", "S")}'
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("kind", "schedule"),
+    [
+        ("ArrivalsThreadGroup", "".join(text(name, value) for name, value in RATE)),
+        ("FreeFormArrivalsThreadGroup", ROWS),
+    ],
+)
+def test_users_of_arrivals_come_back_and_log_in_once(tmp_path: Path, kind: str, schedule: str) -> None:
+    here = (host("127.0.0.1"), text("HTTPSampler.port", PORT))
+    once = element("OnceOnlyController", "Once", below=request(*here, name="Log in", path="/login"))
+    controller = "com.blazemeter.jmeter.control.VirtualUserController"
+    group = element(
+        f"com.blazemeter.jmeter.threads.arrivals.{kind}", "Users",
+        f'<elementProp name="ThreadGroup.main_controller" elementType="{controller}"/>', schedule,
+        below=once + request(*here, name="Cart", path="/cart"),
+    )  # fmt: skip
+    jmx = f"""<?xml version="1.0" encoding="UTF-8"?><jmeterTestPlan version="1.2"><hashTree>
+<TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Shop"/>
+<hashTree>{group}</hashTree></hashTree></jmeterTestPlan>"""
+    plan = GeneratedPlan(0, kind, jmx=jmx)
+    assert adopted(plan, tmp_path).left == ()
+    for log in (run_original(plan, tmp_path / "original"), run_fixed(tmp_path / "plans", "shop")):
+        paths = Counter(request[1] for requests in log.values() for request in requests)
+        assert 15 <= paths["/cart"] <= 25
+        assert 1 <= paths["/login"] <= 5, paths

@@ -17,6 +17,7 @@ from harness.plan.checks.finding import Rule
 from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows, with_loads
 from harness.plan.jmx.tree import plan_tree
 from harness.plan.load.groups import GroupLoad, Stage
+from tests.support.off_host import collection
 from tests.support.several import group, sampler, several_jmx
 
 _CASUTG = "com.blazemeter.jmeter.threads"
@@ -59,21 +60,76 @@ def test_a_group_that_a_throughput_shaping_timer_feeds_has_its_most_users(tmp_pa
 def test_an_arrivals_thread_group_is_an_open_load(tmp_path: Path) -> None:
     kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
     loads, text = loads_of(tmp_path, kind, TargetLevel="90", RampUp="1", Hold="4", Unit="M")
-    assert loads == [{"group": "Größe \U0001f600", "rate_per_s": 1.5, "ramp_s": 60, "duration_s": 300}]
+    load = {"rate_per_s": 1.5, "ramp_s": 60, "duration_s": 300, "users_return": True}
+    assert loads == [{"group": "Größe \U0001f600", **load}]
     assert "1.5 new users/s, ramp-up 60 s, 300 s\n" in text
 
 
-def test_users_of_arrivals_who_come_back_are_named_with_what_they_do_once(tmp_path: Path) -> None:
-    once = "<OnceOnlyController testname='Log in'/><hashTree/>"
-    for kind, more, what in (
-        (f"{_CASUTG}.arrivals.ArrivalsThreadGroup", once, ", who does once more: Log in"),
-        (f"{_CASUTG}.arrivals.ArrivalsThreadGroup", "", ""),
-        (f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup", once, None),  # it becomes a load of users
-        (f"{_CASUTG}.concurrency.ConcurrencyThreadGroup", once, None),
-    ):
-        (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", more + sampler("Page", 1), kind)))
-        left = [one for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left if one.rule is Rule.NEW_USERS]
-        assert [one.what.partition("each arrival is a new user")[2] for one in left] == [what][: what is not None]
+def test_the_steps_of_an_arrivals_thread_group_are_stages(tmp_path: Path) -> None:
+    kind = f"{_CASUTG}.arrivals.ArrivalsThreadGroup"
+    (load,), _ = loads_of(tmp_path, kind, TargetLevel="9", RampUp="30", Steps="3", Hold="60", Unit="S")
+    assert load["stages"] == [{"rate_per_s": 3, "for": 10}, {"rate_per_s": 6, "for": 10}, {"rate_per_s": 9, "for": 70}]
+    assert load["users_return"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "rows", "stages"),
+    [
+        ("S", [(2, 2, 30)], [{"rate_per_s": 2, "for": 30}]),
+        ("M", [(0, 90, 2), (90, 90, 1)], [{"rate_per_s": 1.5, "over": 120}, {"rate_per_s": 1.5, "for": 60}]),
+        ("S", [(4, 8, 10)], [{"rate_per_s": 4, "for": 1}, {"rate_per_s": 8, "over": 9}]),
+        ("S", [(8, 8, 5), (0.5, 0.5, 5)], [{"rate_per_s": 8, "for": 5}, {"rate_per_s": 0.5, "for": 5}]),
+    ],
+)
+def test_the_rows_of_free_form_arrivals_are_stages(
+    tmp_path: Path, unit: str, rows: list[tuple[float, ...]], stages: list[dict[str, float]]
+) -> None:
+    lines = "".join(collection(f"row {number}", *map(str, row)) for number, row in enumerate(rows))
+    table = f'<collectionProp name="Schedule">{lines}</collectionProp>{props(Unit=unit)}'
+    kind = f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup"
+    (tmp_path / "foreign.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1), kind, table)))
+    adoption = adopt(tmp_path / "foreign.jmx", "shop", tmp_path)
+    (load,) = tomllib.loads(plan_toml(adoption.contents, "shop", "foreign.jmx"))["load"]
+    assert (load["stages"], load["users_return"], adoption.left) == (stages, True, ())
+
+
+def test_returning_users_arrive_at_the_rates_of_the_stages(tmp_path: Path) -> None:
+    (tmp_path / "own.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1))))
+    stages = (Stage(None, 2.0, 10.0, 20.0), Stage(None, 0.5, 0.0, 30.0))
+    (tmp_path / "run.jmx").write_bytes(with_loads(tmp_path / "own.jmx", [GroupLoad("Shop", stages, users_return=True)]))
+    (found,) = (node for node in plan_tree(tmp_path / "run.jmx").walk() if node.is_thread_group)
+    assert found.kind == f"{_CASUTG}.arrivals.FreeFormArrivalsThreadGroup"
+    rows = [[cell.text for cell in row] for row in found.element.iterfind("collectionProp[@name='Schedule']/*")]
+    assert rows == [["0", "2", "10"], ["2", "2", "20"], ["0.5", "0.5", "30"]]
+
+
+_STOPS = "<!-- an error ends a user -->"
+_ACTION = "<TestAction testname='Leave'><intProp name='ActionProcessor.action'>{}</intProp></TestAction><hashTree/>"
+_RESULT = "<ResultAction testname='Stop'><intProp name='OnError.action'>{}</intProp></ResultAction><hashTree/>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "below", "names"),
+    [
+        ("Concurrency", _STOPS, "", "Shop"),
+        ("Concurrency", "", _ACTION.format(0), "Leave"),
+        ("Concurrency", "", _RESULT.format(1), "Stop"),
+        ("Concurrency", props(Iterations="5"), "", "Iterations = 5"),
+        ("Concurrency", "", _ACTION.format(1) + _RESULT.format(4), None),
+        ("", _STOPS, _ACTION.format(0), None),
+    ],
+)
+def test_users_whom_a_concurrency_thread_group_replaces_are_named(
+    tmp_path: Path, kind: str, more: str, below: str, names: str | None
+) -> None:
+    of = f"{_CASUTG}.concurrency.ConcurrencyThreadGroup" if kind else "ThreadGroup"
+    groups = [group("Shop", below + sampler("Page", 1), of, more), group("Other", sampler("Page", 1))]
+    text = several_jmx(*groups)
+    (tmp_path / "foreign.jmx").write_text(
+        text.replace(">startnextloop<", ">stopthread<", 1) if more == _STOPS else text
+    )
+    left = [one for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left if one.rule is Rule.ENDED_USERS]
+    assert [one.what.partition("(")[2].partition(")")[0] for one in left] == [names][: names is not None]
 
 
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ _LOCATION = "location"
 _SEGMENTS = {"integer": r"-?\d+", "string": r"[\w.~-]+"}
 
 
-class IdPlace(NamedTuple):
+class ValuePlace(NamedTuple):
     """Where a response has a value: at a JSON path, or in a header, whose value a group of `pattern` matches."""
 
     json_path: str = ""
@@ -28,7 +28,7 @@ class IdPlace(NamedTuple):
 
 def linked_place(
     document: OpenApiDocument, source: Operation, target: Operation, parameter: Mapping[str, Any]
-) -> IdPlace | None:
+) -> ValuePlace | None:
     """Return where the response of `source` has the value of a parameter of `target`, by a link; None without one."""
     for one in (source.success(document).get("links") or {}).values():
         link = document.resolved(one)
@@ -40,7 +40,7 @@ def linked_place(
     return None
 
 
-def location_place(document: OpenApiDocument, source: Operation, kind: str | None) -> IdPlace | None:
+def location_place(document: OpenApiDocument, source: Operation, kind: str | None) -> ValuePlace | None:
     """Return that the header Location of a POST that creates something ends with its id; None if it has none.
 
     `kind` is the type of the id.
@@ -49,7 +49,7 @@ def location_place(document: OpenApiDocument, source: Operation, kind: str | Non
     segment = _SEGMENTS.get(kind or "string")
     if source.method != "POST" or source.codes()[:1] != ("201",) or _LOCATION not in headers or not segment:
         return None
-    return IdPlace(header="Location", pattern=rf"(?i)\nLocation: *[^\r\n?#]*/({segment})/? *(?=[\r\n?#])")
+    return ValuePlace(header="Location", pattern=rf"(?i)\nLocation: *[^\r\n?#]*/({segment})/? *(?=[\r\n?#])")
 
 
 def _leads_to(link: Mapping[str, Any], target: Operation) -> bool:
@@ -59,10 +59,10 @@ def _leads_to(link: Mapping[str, Any], target: Operation) -> bool:
     return (method.upper(), unquote(path).replace("~1", "/").replace("~0", "~")) == (target.method, target.path)
 
 
-def _place(expression: str) -> IdPlace | None:
+def _place(expression: str) -> ValuePlace | None:
     """Return the place that a runtime expression of OpenAPI names; None for one that is not of the response."""
     if body := _BODY.fullmatch(expression):
-        return IdPlace(json_path([int(key) if key.isdigit() else key for key in body[1].split("/")[1:]]))
+        return ValuePlace(json_path([int(key) if key.isdigit() else key for key in body[1].split("/")[1:]]))
     if header := _HEADER.fullmatch(expression):
-        return IdPlace(header=header[1], pattern=rf"(?i)\n{header[1]}: *([^\r\n]+)")
+        return ValuePlace(header=header[1], pattern=rf"(?i)\n{header[1]}: *([^\r\n]+)")
     return None

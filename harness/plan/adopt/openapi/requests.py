@@ -15,7 +15,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import secret_name
 from harness.plan.adopt.curl import CurlExtractor, OneRequest
 from harness.plan.adopt.openapi.document import NotMadeError, OpenApiDocument, read_document
-from harness.plan.adopt.openapi.links import IdPlace, linked_place, location_place
+from harness.plan.adopt.openapi.links import ValuePlace, linked_place, location_place
 from harness.plan.adopt.openapi.operations import Choice, Operation, choose, id_path, json_content, required_parts
 from harness.plan.adopt.openapi.samples import Samples
 from harness.plan.adopt.project_files import plan_name_of
@@ -84,7 +84,7 @@ class _Maker:
     left_out: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)  # by security scheme
     # By its source, its parameter, and where the answer has it.
-    extractors: dict[tuple[str, str, IdPlace], CurlExtractor] = field(default_factory=dict)
+    extractors: dict[tuple[str, str, ValuePlace], CurlExtractor] = field(default_factory=dict)
     fixed: dict[str, list[str]] = field(default_factory=dict)  # the operations by their parameter
     other_servers: dict[str, None] = field(default_factory=dict)
     made: dict[str, OneRequest] = field(default_factory=dict)  # by method and path
@@ -228,7 +228,7 @@ class _Maker:
             if source := next((one for one in self._before() if one.title == title), None):
                 kind = self.samples.flat(schema).get("type")
                 path = id_path(self.samples, source, name, kind)
-                if place := IdPlace(path) if path else location_place(self.document, source, kind):
+                if place := ValuePlace(path) if path else location_place(self.document, source, kind):
                     return f"${{{self._variable(title, operation, name, place, value)}}}"
         self.fixed.setdefault(name, []).append(operation.title)
         if parameter.get("style", "simple") != "simple":
@@ -247,7 +247,7 @@ class _Maker:
                 return self._variable(source.title, operation, name, place, value)
         return ""
 
-    def _variable(self, title: str, operation: Operation, name: str, place: IdPlace, value: Any) -> str:
+    def _variable(self, title: str, operation: Operation, name: str, place: ValuePlace, value: Any) -> str:
         """Return the variable of a value in the answer of the operation `title`."""
         key = (title, name, place)
         if key not in self.extractors:
