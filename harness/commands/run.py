@@ -194,9 +194,7 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
         to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
         show_closing(context.console, summary, shown(directory.report), to_compare)
-        options.junit.add_report(directory.report)
-        if options.html:
-            _write_page(directory, context)
+        _write_besides(options, directory, context)
         watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
@@ -305,10 +303,13 @@ def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: 
     measure_with_system(spec, request, directory, context)
 
 
-def _write_page(directory: RunDirectory, context: RunContext) -> None:
-    from harness.site.files import try_report_page  # deferred: only --html needs the site
+def _write_besides(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
+    """Write what --junit and --html ask for."""
+    options.junit.add_report(directory.report)
+    if options.html:
+        from harness.site.files import try_report_page  # deferred: only --html needs the site
 
-    try_report_page(directory.report, context.log)
+        try_report_page(directory.report, context.log)
 
 
 def _previous(directory: RunDirectory, context: RunContext) -> Entry | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from urllib.parse import quote
 
-from rich.cells import cell_len
-
 from harness.base import units
 from harness.base.command import Command
 from harness.compare.conditions import Conditions
@@ -84,17 +82,17 @@ def history_screen(history: History) -> str:
     heads = ("run", "started UTC", "verdict", metric.title, f"change {metric.change_unit}")
     rows = [
         (
-            short_name(one.run),
-            start_text(one.started_at),
-            one.verdict,
-            metric.text(one.value),
-            change_text(one.change_ratio),
+            short_name(point.run),
+            start_text(point.started_at),
+            point.verdict,
+            metric.text(point.value),
+            change_text(point.change_ratio),
         )
-        for one in newest
+        for point in newest
     ]
-    widths = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in (heads, *rows)]
-    values = [one.value for one in shown.valid if one.value is not None]
+    values = [point.value for point in shown.valid if point.value is not None]
     if len(values) > 1:
         ends = f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}"
         lines += ["", f"{metric.name}, oldest first: {sparkline(values)}  {ends} in {len(values)} VALID runs"]
@@ -104,8 +102,7 @@ def history_screen(history: History) -> str:
 
 
 def _padded(text: str, width: int, column: int) -> str:
-    blanks = " " * (width - cell_len(text))
-    return text + blanks if column < _SCREEN_LEFT else blanks + text
+    return text.ljust(width) if column < _SCREEN_LEFT else text.rjust(width)
 
 
 def result_of(history: History, first_chart: str = "") -> Result:

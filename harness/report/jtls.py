@@ -127,10 +127,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         goal=counting.goal,
     )
     summary = summarise(tally, _name_of(tally), options=options)
-    if not counting.successful:
-        return summary
-    form = (counting.percentiles, counting.with_transactions, counting.columns)
-    return with_successful(summary, inputs, tally, scope, *form)
+    return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary
 
 
 def with_successful(
@@ -138,9 +135,7 @@ def with_successful(
     inputs: Sequence[Input],
     tally: SampleTally,
     scope: Scope,
-    percentiles: Sequence[str] = PERCENTILES,
-    with_transactions: bool = False,
-    columns: Sequence[str] | None = None,
+    counting: Counting | None = None,
 ) -> RunSummary:
     """Return a summary with a group of the successful samples of the load in its window, from another reading.
 
@@ -150,16 +145,16 @@ def with_successful(
 
     if tally.stored:
         raise UsageError("--successful: a tally has no single samples", "name the JTLs of which it was made")
+    counting = counting or Counting()
     whole = summary.window.length_s == summary.window.run_s
     window_ms = None if whole else window_span_ms(tally, summary.window)
     counted = replace(scope, window_ms=window_ms, thread_groups=(), with_timeline=False).tally()
-    for _, sample in each_sample(inputs, columns):
+    for _, sample in each_sample(inputs, counting.columns):
         if not sample.error_count:
             counted.add(sample)
-    found = counted.groups(percentiles, with_transactions)
-    return replace(
-        summary, groups=(*summary.groups, *(replace(one, name=SUCCESSFUL) for one in found if one.name == LOAD))
-    )
+    groups = counted.groups(counting.percentiles, counting.with_transactions)
+    own = (replace(group, name=SUCCESSFUL) for group in groups if group.name == LOAD)
+    return replace(summary, groups=(*summary.groups, *own))
 
 
 def counted_tally(
