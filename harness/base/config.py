@@ -57,6 +57,17 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}? " if near else ""
 
 
+def _refuse_no_plan(name: str) -> None:
+    """Raise a UsageError for what was given instead of the name of a plan, unless it may be a misspelt name."""
+    if re.fullmatch(r"\d+(,\d+)*", name):
+        raise UsageError(f"{name}: no plan has such a name", f"did you mean -u {name}?")
+    if match := re.match(r"(https?):?/*(?=[\w.-]+[.:/])", name):
+        raise UsageError(f"{name}: neither a plan nor an address", f"did you mean {match[1]}://{name[match.end() :]}?")
+    if Path(name).exists():
+        what = "neither a test plan (.jmx) nor the name of a plan"
+        raise UsageError(f"{name}: {what}", "name one; lth table reads files with samples")
+
+
 def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> dict[str, Any]:
     """Return the contents of the TOML file `path`. The UsageError lists the available files, or names the bad line.
 
@@ -75,6 +86,8 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
             beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
             near = did_you_mean(Path(name).name, [other.name for other in beside])
             raise UsageError(f"{name}: no such file", f"{near}give the path of a JMX or the name of a plan")
+        if what == "--plan":
+            _refuse_no_plan(name)
         raise UsageError(
             f"{what}={name}: unknown", f"{did_you_mean(name, there)}there are: {', '.join(there) or 'none'}"
         )

@@ -65,7 +65,9 @@ def _code_of(program: str, file: str, *, in_current_venv: bool) -> int:
             sys.modules["harness.base.install.class_data"].leave_wanted_class_data()
         return code
     except HarnessError as error:
-        print_page(f"{name}: {spelled(str(error))}", file=sys.stderr)
+        # What the user typed is said once.
+        text = spelled(str(error)).removeprefix(f"{arguments[0]}: " if caller in (LTH, MAKE) and arguments else "")
+        print_page(f"{name}: {text}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print_text(f"{name}: interrupted; nothing was measured", file=sys.stderr)

@@ -35,8 +35,18 @@ _OF_JMETER = {
     "-L": "write it into jvm_args of [generator] in a profile",
     "-o": "use --html: the report as one HTML file",
 }
+# Verbs of other tools, and words for what ours do.
+_VERBS = {
+    "runs": "list", "results": "list", "show": "open", "view": "open", "start": "run", "test": "run", "load": "run",
+    "version": "--version", "upload": "push", "download": "pull", "diff-runs": "compare", "validate": "check",
+    "dry-run": "check", "install": "setup", "clean": "doctor", "new": "init", "create": "init", "helpp": "help",
+    "graph": "history", "trend": "history", "stress": "sweep", "find": "capacity", "leak": "soak", "ci": "nightly",
+}  # fmt: skip
 _NAMES = {key.partition("/")[0] for key in OPTIONS}
 _PROPERTY = re.compile(r"-J(?P<name>[\w.-]+)=(?P<value>.*)", re.DOTALL)
+_CHOICE = re.compile(r"(?P<option>.+): invalid choice: '(?P<value>.*)' \(choose from (?P<choices>.*)\)", re.DOTALL)
+_NO_VALUE = re.compile(r"(?P<option>.+): ignored explicit argument (?P<value>.*)", re.DOTALL)
+_MISSING = "the following arguments are required: "
 _UNRECOGNIZED, _NAME = "unrecognized arguments: ", re.compile(r"--?(?P<name>[A-Za-z][\w-]*)")
 
 
@@ -48,14 +58,16 @@ class OneLineParser(argparse.ArgumentParser):
         shown = f"lth help {re.split('[ /]', self.prog)[-1]}"
         all_options = f"{shown} lists all"
         if not message.startswith(_UNRECOGNIZED):
-            raise UsageError(message.removeprefix("argument "), f"{shown} explains it")
+            raise UsageError(_plain(message), f"{shown} explains it")
         words = message.removeprefix(_UNRECOGNIZED).split()
         word = next((one for one in words if one.startswith("-")), "")
         if not word:
-            raise UsageError(f"{' '.join(words)}: too many arguments", all_options)
+            has_sides = {"--a", "--b"} <= self._option_string_actions.keys() and len(words) == 2
+            todo = f"give the sides as --a={words[0]} --b={words[1]}" if has_sides else all_options
+            raise UsageError(f"{' '.join(words)}: too many arguments", todo)
         option = word.partition("=")[0]
-        if todo := _OF_JMETER.get(option[:2] if option[1:2].isupper() else option):
-            raise UsageError(f"{option}: an option of JMeter", todo)
+        if ours := _OF_JMETER.get(option[:2] if option[1:2].isupper() else option):
+            raise UsageError(f"{option}: an option of JMeter", ours)
         raise UsageError(f"{option}: no such option", f"{self._meant(option)}{all_options}")
 
     def _meant(self, option: str) -> str:
@@ -66,6 +78,27 @@ class OneLineParser(argparse.ArgumentParser):
         if same in own:
             return f"did you mean {same}? "
         return "other verbs have it; " if option.removeprefix("--") in _NAMES else did_you_mean(option, own)
+
+
+def _plain(message: str) -> str:
+    """Return a message of argparse in our words."""
+    text = message.removeprefix("argument ")
+    if match := _CHOICE.fullmatch(text):
+        choices = re.findall("'([^']*)'", match["choices"])
+        near = did_you_mean(match["value"], choices)
+        return f"{match['option']}={match['value']}: no such value; {near}there are: {', '.join(choices)}"
+    if match := _NO_VALUE.fullmatch(text):
+        return f"{match['option']} takes no value, such as {match['value']}"
+    if text.startswith(_MISSING):
+        names = text.removeprefix(_MISSING).split(", ")
+        return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing"
+    return text
+
+
+def meant_verb(word: str, verbs: Sequence[str]) -> str:
+    """Return the verb that is meant, as a question; empty when none is similar."""
+    same = _VERBS.get(word.lower().lstrip("-"), "")
+    return f"did you mean {same}? " if same else did_you_mean(word, verbs)
 
 
 def refuse_jmeters(arguments: Sequence[str], own: str) -> None:

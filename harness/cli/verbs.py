@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from harness.base.command import LTH, MAKE
+from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.log import print_page, spelled
 from harness.base.project import AGGREGATE, SCRIPTS
 from harness.cli.help_text import HelpFormatter, names_of_project
-from harness.cli.unknown_options import OneLineParser, refuse_jmeters
+from harness.cli.unknown_options import OneLineParser, meant_verb, refuse_jmeters
 from harness.report.junit_files import JUnitFile
 from harness.run.kinds import EXPERIMENTS, LAST, SWEEP, kind_of
 
@@ -338,10 +339,7 @@ def _known(word: str, rest: Sequence[str], program: str) -> str:
         )
         more = " …" if verb == "compare" else ""
         raise UsageError(f"{word}: the verb is missing", f"do you mean: lth {verb} {word}{more}")
-    from harness.base.config import did_you_mean  # here, because no correct command needs it
-
-    names = [*VERBS, *ALIASES]
-    raise UsageError(f"{word}: no such verb", f"{did_you_mean(word, names)}lth help all lists them")
+    raise UsageError(f"{word}: no such verb", f"{meant_verb(word, [*VERBS, *ALIASES])}lth help all lists them")
 
 
 def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None:
@@ -372,7 +370,8 @@ def _print_help_or_version(word: str, rest: Sequence[str], program: str) -> None
         raise SystemExit(0)
     if word not in ("-h", "--help", "--version"):
         what = f"{word}: an option without a verb" if word else "the verb is missing"
-        raise UsageError(what, f"such as {program} run -h; {program} -h lists the verbs")
+        near = did_you_mean(word, ["--help", "--version"]) if word.startswith("--") else ""
+        raise UsageError(what, f"{near}such as {program} run -h; {program} -h lists the verbs")
     parser.parse_args([word])
 
 

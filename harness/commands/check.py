@@ -105,9 +105,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _limit_s(text: str) -> float:
-    limit_s = parse_duration_s(text, "--limit")
+    limit_s = parse_duration_s(text, "--max")
     if not limit_s:
-        raise UsageError(f"--limit {text}: must be more than 0", "give seconds or 90s, 2m, 1h30m")
+        raise UsageError(f"--max={text}: must be more than 0", "give seconds or 90s, 2m, 1h30m")
     return limit_s
 
 

@@ -158,7 +158,8 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
             ensure_profiler()
         storage = storage_for_run(options.s3, request.profile)
         console, guardian = Console(), stack.enter_context(Guardian())
-        context = RunContext(jmeter, interrupts, console, guardian, partial(show_interim, console), watchers.watch)
+        interim = partial(show_interim, console)
+        context = RunContext(jmeter, interrupts, console, guardian, interim, watchers.watch)
         warn_of(OtherRuns().new(), context.log)
         arguments = _part_arguments(options, request)
         for left in fetched_runs(request, spec, options.reports / spec.plan.name, arguments, context):
@@ -191,11 +192,9 @@ def _run(options: argparse.Namespace, result: ResultFile) -> int:
         if spec.profile.cloudwatch:
             metrics_after(identity, [directory], context.log)
         baseline = next((one.name for one in compared if one.link), previous.id if previous else "")
-        then = compare_command(baseline, identity, options.reports) if baseline else ""
-        show_closing(context.console, summary, shown(directory.report), then)
-        options.junit.add_report(directory.report)
-        if options.html:
-            _write_page(directory, context)
+        to_compare = compare_command(baseline, identity, options.reports) if baseline else ""
+        show_closing(context.console, summary, shown(directory.report), to_compare)
+        _write_besides(options, directory, context)
         watchers.end(summary, shown(directory.report))
         code = summary.verdict.exit_code_if(sure=options.sure)
         pushed = push_after_run(directory, storage, code, context.log) if storage else PushOutcome(code)
@@ -304,10 +303,13 @@ def _measure(spec: RunSpec, request: Request, directory: RunDirectory, context: 
     measure_with_system(spec, request, directory, context)
 
 
-def _write_page(directory: RunDirectory, context: RunContext) -> None:
-    from harness.site.files import try_report_page  # deferred: only --html needs the site
+def _write_besides(options: argparse.Namespace, directory: RunDirectory, context: RunContext) -> None:
+    """Write what --junit and --html ask for."""
+    options.junit.add_report(directory.report)
+    if options.html:
+        from harness.site.files import try_report_page  # deferred: only --html needs the site
 
-    try_report_page(directory.report, context.log)
+        try_report_page(directory.report, context.log)
 
 
 def _previous(directory: RunDirectory, context: RunContext) -> Entry | None:

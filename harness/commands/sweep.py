@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -75,6 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def parse_levels(text: str) -> tuple[int, ...]:
     """Return the numbers of users in a text such as 1,5,10. UsageError for an invalid or repeated number."""
     users: list[int] = []
+    if not re.fullmatch(r"[^,]+(,[^,]+)*", text) or re.fullmatch(r"\d+(\.\.|-|:| )\d+", text):
+        raise UsageError(f"--users={text}: not a list of levels", "give each, such as --users=1,5,10,25,50")
     for part in text.split(","):
         number = units.parse_whole_number(part, "--users", 1, USERS_MAX)
         if number in users:

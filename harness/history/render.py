@@ -92,7 +92,7 @@ def history_screen(history: History) -> str:
     ]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = ["  ".join(map(_padded, row, widths, range(len(row)))).rstrip() for row in (heads, *rows)]
-    values = [one.value for one in shown.valid if one.value is not None]
+    values = [point.value for point in shown.valid if point.value is not None]
     if len(values) > 1:
         ends = f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}"
         lines += ["", f"{metric.name}, oldest first: {sparkline(values)}  {ends} in {len(values)} VALID runs"]
@@ -102,8 +102,7 @@ def history_screen(history: History) -> str:
 
 
 def _padded(text: str, width: int, column: int) -> str:
-    blanks = " " * (width - len(text))
-    return text + blanks if column < _SCREEN_LEFT else blanks + text
+    return text.ljust(width) if column < _SCREEN_LEFT else text.rjust(width)
 
 
 def result_of(history: History, first_chart: str = "") -> Result:

@@ -75,6 +75,8 @@ class Thresholds:
         if key not in names:
             near = did_you_mean(key, names)
             raise UsageError(f"--threshold {text}: no such metric", f"{near}give one of: {', '.join(names)}")
+        if not value:
+            raise UsageError(f"--threshold {text}: no value", f"give one, such as {key}=20%")
         is_percent = value.endswith("%")
         number = parse_number(value.removesuffix("%"), f"--threshold {name}", 0.0, 100.0 if is_percent else 1.0)
         return self.changed({key: number / 100 if is_percent else number})

@@ -127,9 +127,7 @@ def _summary_of_jtls(inputs: Sequence[Input], counting: Counting) -> RunSummary:
         goal=counting.goal,
     )
     summary = summarise(tally, _name_of(tally), options=options)
-    if not counting.successful:
-        return summary
-    return with_successful(summary, inputs, tally, scope, counting)
+    return with_successful(summary, inputs, tally, scope, counting) if counting.successful else summary
 
 
 def with_successful(
@@ -154,10 +152,9 @@ def with_successful(
     for _, sample in each_sample(inputs, counting.columns):
         if not sample.error_count:
             counted.add(sample)
-    found = counted.groups(counting.percentiles, counting.with_transactions)
-    return replace(
-        summary, groups=(*summary.groups, *(replace(one, name=SUCCESSFUL) for one in found if one.name == LOAD))
-    )
+    groups = counted.groups(counting.percentiles, counting.with_transactions)
+    own = (replace(group, name=SUCCESSFUL) for group in groups if group.name == LOAD)
+    return replace(summary, groups=(*summary.groups, *own))
 
 
 def counted_tally(

@@ -60,12 +60,12 @@ def junit_xml(title: str, suites: Suites) -> str:
     for name, cases in suites.items():
         suite = TestSuite(name)
         for case in cases:
-            test_case = TestCase(_text(case.name), _text(case.group), case.took_s)
+            element = TestCase(_text(case.name), _text(case.group), case.took_s)
             if case.state in results:
-                test_case.result = [results[case.state](case)]
+                element.result = [results[case.state](case)]
             if case.printed:
-                test_case.system_out = _text(case.printed)
-            suite.add_testcase(test_case)
+                element.system_out = _text(case.printed)
+            suite.add_testcase(element)
         document.add_testsuite(suite)
     stream = io.BytesIO()
     document.write(stream, pretty=True)
@@ -118,7 +118,7 @@ def _metric_cases(data: Mapping[str, Any], code: int) -> Iterator[JUnitCase]:
         for metric in label["metrics"] if label else ():
             kind, verdict = metric_of(metric["metric"]), metric["verdict"]
             sides = (metric["base"], metric["new"])
-            values = " → ".join("unknown" if value is None else kind.mean_text(value) for value in sides)
+            values = " → ".join("unknown" if one is None else kind.mean_text(one) for one in sides)
             text = f"{verdict}: {values} {kind.unit}" + (f" ({metric['reason']})" if metric["reason"] else "")
             yield _judged_case(f"{label['label']}: {kind.name}", verdict, text, code)
 
@@ -145,10 +145,19 @@ def _run_case(run: Mapping[str, Any], result: Result, code: int) -> JUnitCase:
     return JUnitCase(name, result.kind, state, text, took_s=took_s)
 
 
-def is_failed(suites: Iterable[Suites]) -> bool:
-    """Return whether a case of some suites failed or is an error."""
-    wrong = (CaseState.FAILED, CaseState.ERROR)
-    return any(case.state in wrong for found in suites for cases in found.values() for case in cases)
+def junit_file_text(reports: Iterable[Suites], code: int, why: str) -> str:
+    """Return the XML of a command that found these suites; suites of one name become one.
+
+    With an exit code that no case explains the command is a case, with the reason `why` if it is known.
+    """
+    together: dict[str, list[JUnitCase]] = {}
+    for name, cases in (pair for suites in reports for pair in suites.items()):
+        together.setdefault(name, []).extend(cases)
+    states = {case.state for cases in together.values() for case in cases}
+    if code != EXIT_OK and not states & {CaseState.FAILED, CaseState.ERROR}:
+        state = CaseState.FAILED if code == EXIT_REGRESSED else CaseState.ERROR
+        together["command"] = [JUnitCase("exit code", "lth", state, why or f"the exit code is {code}", str(code))]
+    return junit_xml("lth", together)
 
 
 def _text(text: str) -> str:

@@ -1,7 +1,4 @@
-"""Writes the JUnit XML of a command, also after an error.
-
-An option of a command is there before the packages are: what needs these is imported late.
-"""
+"""Writes the JUnit XML of a command, also after an error. Every command loads this module, so it loads little."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSED, HarnessError, UsageError
-from harness.base.records import to_plain
+from harness.base.errors import EXIT_BUG, EXIT_INTERRUPTED, HarnessError, UsageError
 
 if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
@@ -52,7 +48,7 @@ class JUnitFile:
     def add_report(self, report: Path) -> None:
         """Add the cases of a report that is written, by the JSON beside it."""
         if self._path:
-            from harness.run.directory import read_object
+            from harness.run.directory import read_object  # here, as below, because few commands write XML
 
             self.add(read_object(report.with_suffix(".json")))
 
@@ -67,7 +63,7 @@ class JUnitFile:
     def add_summary(self, name: str, summary: RunSummary, code: int) -> None:
         """Add the cases of samples without a report."""
         if self._path:
-            from harness.report.key_figures import result_of  # deferred: few tables have cases
+            from harness.report.key_figures import result_of
 
             self.add({"result": replace(result_of(summary), title=name), "verdict": summary.verdict}, code)
 
@@ -77,16 +73,10 @@ class JUnitFile:
         return code
 
     def _write(self, code: int, why: str) -> None:
-        from harness.report.junit import CaseState, JUnitCase, is_failed, junit_xml, suites_of
+        from harness.base.records import to_plain
+        from harness.report.junit import junit_file_text, suites_of
         from harness.run.directory import write_whole
 
-        of_reports = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
-        written = of_reports if self._own is None else [self._own]
-        together: dict[str, list[JUnitCase]] = {}
-        for name, cases in (pair for suites in written for pair in suites.items()):
-            together.setdefault(name, []).extend(cases)
-        if code != EXIT_OK and not is_failed(written):
-            state = CaseState.FAILED if code == EXIT_REGRESSED else CaseState.ERROR
-            together["command"] = [JUnitCase("exit code", "lth", state, why or f"the exit code is {code}", str(code))]
         assert self._path
-        write_whole(self._path, junit_xml("lth", together))
+        suites = [suites_of(to_plain(data), code if own is None else own) for data, own in self._reports]
+        write_whole(self._path, junit_file_text([self._own] if self._own is not None else suites, code, why))

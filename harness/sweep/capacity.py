@@ -34,7 +34,7 @@ def search_record(options: argparse.Namespace, requests: Mapping[str, Request]) 
     request = next(iter(requests.values()))
     goal = resolve_goal(goal_arguments(options), request.plan.goal)
     if goal == Goal():
-        raise UsageError(f"--plan={options.plan} has no goal for the search", "give --p90=1000 or --average=500")
+        raise UsageError(f"--plan={options.plan} has no goal for the search", "give one, such as --goal='p95<1s'")
     first = units.parse_whole_number(getattr(options, "from") or str(_least(request)), "--from", 1, USERS_MAX)
     most = units.parse_whole_number(options.most or _MOST, "--most", 1, USERS_MAX)
     if first > most:

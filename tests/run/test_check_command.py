@@ -107,7 +107,7 @@ def test_a_pass_that_is_interrupted_shows_its_requests(home, target, tmp_path):
 def test_a_limit_that_is_no_time_is_refused(check, target, limit):
     done = check(jmx(request()), "--target", target, "--limit", limit)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"--limit {limit}: " in done.stderr.replace("=", " ")
+    assert f"--max={limit}: " in done.stderr
 
 
 @pytest.mark.real

@@ -257,7 +257,7 @@ def test_a_search_needs_a_goal(home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().partition("[goal]")[0])
     folders = ["--home", str(home), "--reports", str(tmp_path / "reports")]
-    with pytest.raises(UsageError, match="--plan=tiny has no goal for the search; give --p90=1000 or --average=500"):
+    with pytest.raises(UsageError, match="--plan=tiny has no goal for the search; give one, such as --goal='p95<1s'"):
         main(["--plan", "tiny", *folders], "scripts/capacity")
 
 

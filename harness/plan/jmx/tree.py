@@ -168,7 +168,7 @@ def parse(
             raise UsageError(f"{where}: is larger than {most}", "put large texts into files that the plan reads")
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
     except FileNotFoundError:
-        raise UsageError(f"{where}: there is no such file", "name a .jmx file that exists") from None
+        raise UsageError(f"{where}: there is no such file", "name a file that exists") from None
     except OSError as error:
         raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
     except _TooDeepError as error:

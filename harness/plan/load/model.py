@@ -194,6 +194,8 @@ def parse_load(arguments: LoadArguments) -> LoadRequest:
         duration_s = units.parse_duration_s(arguments.duration, "--duration")
         if not 1 <= duration_s <= DURATION_MAX_S:
             raise UsageError(f"--duration={arguments.duration}: must be from 1 s to 7 days")
+    if "," in (arguments.users or ""):
+        raise UsageError(f"--users={arguments.users}: a run has one number", "several are levels of lth sweep")
     return LoadRequest(
         users=_whole_number(arguments.users, "--users", USERS_MAX),
         ramp_s=units.parse_duration_s(arguments.ramp, "--ramp") if arguments.ramp else None,

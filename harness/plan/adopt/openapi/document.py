@@ -136,6 +136,8 @@ def _parsed(path: Path) -> Any:
     try:
         text = regular(path).read_text(encoding="utf-8-sig")
         return json.loads(text) if _JSON.match(text) else yaml.load(text, _Loader)
+    except FileNotFoundError:
+        raise UsageError(f"{path}: there is no such file", "name an OpenAPI file, YAML or JSON") from None
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark else getattr(error, "lineno", "")
