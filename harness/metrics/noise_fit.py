@@ -42,8 +42,9 @@ _LEVEL_LEAST_RATIO = 0.04
 _PROMISING_RATIO = 18.0
 # Before and after a step is at least this share of the series.
 _STEP_LEAST_RATIO = 0.1
-# A wave has so many half periods in the series.
+# A wave has so many half periods in the series, and is then fitted with so much more or less.
 _HALF_PERIODS = range(8, 29)
+_FRACTIONS = tuple(part / 10 for part in range(-9, 10))
 _ITERATIONS = 3
 
 
@@ -92,11 +93,9 @@ class _Level(NamedTuple):
 
 
 class _Wave(NamedTuple):
-    """A wave by the number of its half periods: factors of cosine and sine, and the amplitudes that are left."""
+    """A wave by the number of its half periods, and the amplitudes that are left."""
 
     half_periods: int
-    cosine: float
-    sine: float
     rest: list[float]
 
 
@@ -169,7 +168,8 @@ class NoiseFit:
 
     def __init__(self, values: Sequence[float]) -> None:
         count = len(values)
-        self._count, self._noises = count, _noises(count)
+        mean = sum(values) / count
+        self._count, self._noises, self._values = count, _noises(count), [value - mean for value in values]
         self._amplitudes = [sum(map(mul, values, cosine)) for cosine in _cosines(count)]
         self._least = _ROUNDING * count * sum(map(mul, values, values))
         powers = list(map(mul, self._amplitudes, self._amplitudes))
@@ -230,17 +230,32 @@ class NoiseFit:
 
     def wave(self) -> FoundWave:
         """Return the likeliest wave."""
-        found, number, count = FoundWave([], 0.0), self._alone.number, self._count
+        found, number, half_periods = FoundWave([], 0.0), self._alone.number, 0
         for _ in range(0 if self._is_constant else _ITERATIONS):
             wave = self._wave(number)
             best = self._best(wave.rest)
             if (ratio := self._ratio(best)) > found.ratio:
-                turns = [math.pi * wave.half_periods * (at + 0.5) / count for at in range(count)]
-                values = [wave.cosine * math.cos(turn) + wave.sine * math.sin(turn) for turn in turns]
-                found = FoundWave(values, ratio)
+                found, half_periods = FoundWave([], ratio), wave.half_periods
             if best.number == number:
                 break
             number = best.number
+        return FoundWave(self._values_of(half_periods), found.ratio) if found.ratio else found
+
+    def _values_of(self, half_periods: int) -> list[float]:
+        """Return the wave of about so many half periods that explains most of the values, by least squares."""
+        count, best, found = self._count, -1.0, [0.0] * self._count
+        for fraction in _FRACTIONS:
+            turns = [math.pi * (half_periods + fraction) * (at + 0.5) / count for at in range(count)]
+            sines, cosines = list(map(math.sin, turns)), list(map(math.cos, turns))
+            own, other, both = (sum(map(mul, *pair)) for pair in ((sines, sines), (cosines, cosines), (sines, cosines)))
+            sine, cosine = (sum(map(mul, self._values, wave)) for wave in (sines, cosines))
+            square = own * other - both * both
+            factors = ((other * sine - both * cosine) / square, (own * cosine - both * sine) / square)
+            if (gain := factors[0] * sine + factors[1] * cosine) > best:
+                best, found = (
+                    gain,
+                    [factors[0] * one + factors[1] * two for one, two in zip(sines, cosines, strict=True)],
+                )
         return found
 
     def _ratio(self, best: _Likely) -> float:
@@ -292,4 +307,4 @@ class NoiseFit:
             value - factor * part for value, part in zip(amplitudes, _sines(self._count)[half_periods], strict=True)
         ]
         rest[half_periods - 1] = 0.0
-        return _Wave(half_periods, 2 / self._count * amplitudes[half_periods - 1], factor, rest)
+        return _Wave(half_periods, rest)

@@ -41,9 +41,8 @@ _STEP_LIMIT, _LEVEL_LIMITS = 17.0, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
 # Averages of thirds must differ by PRACTICAL_RATIO, counts by this: they also vary by chance.
 _COUNTS_RATIO = 1.10
-# Regular waves are the state of a system while thirds of the series differ by less than the first ratio, and thirds of
-# the wave alone by less than the second one.
-_WAVE_LIMIT, _WAVE_RATIO, _WAVE_ALONE_RATIO = 25.0, 1.10, 1.07
+# Regular waves are the state of a system while their thirds differ by less than this ratio.
+_WAVE_LIMIT, _WAVE_RATIO = 25.0, 1.10
 # Thirds of a short series must differ by this ratio, and a step be clearer; it has so many values.
 _LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, 20.0, 10
 _NEIGHBOURS = 3
@@ -119,7 +118,7 @@ def find_change(
         are_levels
         or slow_ratio > _SLOW_LIMIT[are_counts]
         or fit.step_ratio() > factor * _STEP_LIMIT
-        or (parts.greatest > _WAVE_RATIO * parts.least and _is_wave(fit.wave()))
+        or (parts.greatest > _WAVE_RATIO * parts.least and _is_uneven(fit.wave()))
     ):
         return None
     if levels and levels[0].ratio >= slow_ratio:
@@ -128,12 +127,12 @@ def find_change(
     return WindowChange.of(parts)
 
 
-def _is_wave(wave: FoundWave) -> bool:
-    """Return whether a wave is clear, and its own thirds differ."""
+def _is_uneven(wave: FoundWave) -> bool:
+    """Return whether a wave is clear, and its thirds differ."""
     if wave.ratio <= _WAVE_LIMIT:
         return False
     parts = extremes(list(map(math.exp, wave.values)), [1.0] * len(wave.values))
-    return parts is not None and parts.greatest > _WAVE_ALONE_RATIO * parts.least
+    return parts is not None and parts.greatest > _WAVE_RATIO * parts.least
 
 
 def find_level(values: Sequence[float], series_count: int = 1) -> WindowChange | None:
