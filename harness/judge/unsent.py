@@ -76,15 +76,17 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
         return ()
     end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))
     users_count = 0 if load.model == OPEN else load.users or 0
-    found = []
-    for one in evidence.whole_labels:
-        first_s, last_s = (at / MS_PER_S - evidence.origin_s for at in (one.counts.first_ms or 0, one.counts.last_ms))
+    ended = []
+    for label in evidence.whole_labels:
+        first_s, last_s = (
+            at / MS_PER_S - evidence.origin_s for at in (label.counts.first_ms or 0, label.counts.last_ms)
+        )
         sent_s, silent_s = last_s - first_s, end_s - last_s
-        least_s = max(_SILENT_LEAST_S, _SILENT_LEAST_RATIO * end_s, sent_s * _MISSING_LEAST / one.sample_count)
-        turns_s = _TURNS_LEAST * sent_s * users_count / one.sample_count
-        if _plain(one.label) in must and last_s > _SENT_LEAST_RATIO * end_s and silent_s > max(least_s, turns_s):
-            found.append(_EndedStep(one.label, round(last_s)))
-    return tuple(found)
+        least_s = max(_SILENT_LEAST_S, _SILENT_LEAST_RATIO * end_s, sent_s * _MISSING_LEAST / label.sample_count)
+        turns_s = _TURNS_LEAST * sent_s * users_count / label.sample_count
+        if _plain(label.label) in must and last_s > _SENT_LEAST_RATIO * end_s and silent_s > max(least_s, turns_s):
+            ended.append(_EndedStep(label.label, round(last_s)))
+    return tuple(ended)
 
 
 def _lacks_rows(evidence: Evidence) -> bool:

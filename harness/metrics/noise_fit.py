@@ -230,33 +230,31 @@ class NoiseFit:
 
     def wave(self) -> FoundWave:
         """Return the likeliest wave."""
-        found, number, half_periods = FoundWave([], 0.0), self._alone.number, 0
+        ratio, number, half_periods = 0.0, self._alone.number, 0
         for _ in range(0 if self._is_constant else _ITERATIONS):
             wave = self._wave(number)
             best = self._best(wave.rest)
-            if (ratio := self._ratio(best)) > found.ratio:
-                found, half_periods = FoundWave([], ratio), wave.half_periods
+            if (new_ratio := self._ratio(best)) > ratio:
+                ratio, half_periods = new_ratio, wave.half_periods
             if best.number == number:
                 break
             number = best.number
-        return FoundWave(self._values_of(half_periods), found.ratio) if found.ratio else found
+        return FoundWave(self._values_of(half_periods) if ratio else [], ratio)
 
     def _values_of(self, half_periods: int) -> list[float]:
         """Return the wave of about so many half periods that explains most of the values, by least squares."""
-        count, best, found = self._count, -1.0, [0.0] * self._count
+        count, best, values = self._count, -1.0, [0.0] * self._count
         for fraction in _FRACTIONS:
             turns = [math.pi * (half_periods + fraction) * (at + 0.5) / count for at in range(count)]
             sines, cosines = list(map(math.sin, turns)), list(map(math.cos, turns))
             own, other, both = (sum(map(mul, *pair)) for pair in ((sines, sines), (cosines, cosines), (sines, cosines)))
             sine, cosine = (sum(map(mul, self._values, wave)) for wave in (sines, cosines))
             square = own * other - both * both
-            factors = ((other * sine - both * cosine) / square, (own * cosine - both * sine) / square)
-            if (gain := factors[0] * sine + factors[1] * cosine) > best:
-                best, found = (
-                    gain,
-                    [factors[0] * one + factors[1] * two for one, two in zip(sines, cosines, strict=True)],
-                )
-        return found
+            first, second = (other * sine - both * cosine) / square, (own * cosine - both * sine) / square
+            if (gain := first * sine + second * cosine) > best:
+                best = gain
+                values = [first * value + second * part for value, part in zip(sines, cosines, strict=True)]
+        return values
 
     def _ratio(self, best: _Likely) -> float:
         return max(0.0, best.likelihood - self._alone.likelihood)
@@ -296,13 +294,13 @@ class NoiseFit:
         A cosine is one amplitude, which the sine does not have: each of the two is fitted alone.
         """
         amplitudes, inverses = self._amplitudes, self._noises[number].inverses
-        weighted, best, found = list(map(mul, amplitudes, inverses)), -1.0, (0, 0.0)
+        weighted, best, fitted = list(map(mul, amplitudes, inverses)), -1.0, (0, 0.0)
         for half_periods, sine in _sines(self._count).items():
             top, square = sum(map(mul, weighted, sine)), sum(map(mul, map(mul, sine, sine), inverses))
             gain = amplitudes[half_periods - 1] * weighted[half_periods - 1] + top * top / square
             if gain > best:
-                best, found = gain, (half_periods, top / square)
-        half_periods, factor = found
+                best, fitted = gain, (half_periods, top / square)
+        half_periods, factor = fitted
         rest = [
             value - factor * part for value, part in zip(amplitudes, _sines(self._count)[half_periods], strict=True)
         ]
