@@ -36,7 +36,7 @@ _END_BEYOND = 2.0
 _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
 # Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
 # also vary because a few users wait for long.
-_SLOW_LIMIT = {False: 7.0, True: 12.0}
+_SLOW_LIMIT = {False: 7.0, True: 14.0}
 _STEP_LIMIT, _LEVEL_LIMITS = 17.0, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
 # Averages of thirds must differ by PRACTICAL_RATIO, counts by this: they also vary by chance.
@@ -46,7 +46,7 @@ _WAVE_LIMIT, _WAVE_RATIO = 25.0, 1.10
 # Thirds of a short series must differ by this ratio, and a step be clearer; it has so many values.
 _LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, 20.0, 10
 _NEIGHBOURS = 3
-_OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.03
+_OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.045
 _MAD_TO_DEVIATION = 1.4826
 _END_BLOCKS_LEAST = 4
 _END_SECONDS = (5, 10)
@@ -114,12 +114,9 @@ def find_change(
     slow_ratio, levels = fit.slow_ratio(), fit.levels()
     limits = [factor * limit for limit in _LEVEL_LIMITS]
     are_levels = any(level.ratio > limit for level, limit in zip(levels, limits, strict=False))
-    if not (
-        are_levels
-        or slow_ratio > _SLOW_LIMIT[are_counts]
-        or fit.step_ratio() > factor * _STEP_LIMIT
-        or (parts.greatest > _WAVE_RATIO * parts.least and _is_uneven(fit.wave()))
-    ):
+    is_other = are_levels or slow_ratio > _SLOW_LIMIT[are_counts]
+    # Of a few users one may wait for long: then a step of the throughput is none of the system.
+    if not is_other and (are_counts or not (fit.step_ratio() > _STEP_LIMIT or _is_uneven(fit.wave()))):
         return None
     if levels and levels[0].ratio >= slow_ratio:
         begins = [*(begin for begin, _ in known), len(values)]
