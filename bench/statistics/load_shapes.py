@@ -170,11 +170,8 @@ def _step(times: float, at_ratio: float) -> MakeFactor:
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     """Return work that grows to `times` as much, from a share of the run on: a leak."""
-
-    def factor(at: Array, length_s: float, _random: Random) -> Array:
-        return 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / (1 - from_ratio), 0, 1)
-
-    return of_time(factor)
+    rest = 1 - from_ratio
+    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / rest, 0, 1))
 
 
 def _plateau(times: float, until_ratio: float) -> MakeFactor:
@@ -279,11 +276,7 @@ def _hang(share: float, at_ratio: float) -> Callable[[Load], Case]:
 
 def _hill(times: float) -> MakeFactor:
     """Return work that grows to `times` as much until half of the run, and shrinks again."""
-
-    def factor(at: Array, length_s: float, _random: Random) -> Array:
-        return 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1))
-
-    return of_time(factor)
+    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1)))
 
 
 def _stalling(count: int, ratio: float) -> Callable[[Load], Case]:
