@@ -51,7 +51,8 @@ class Case:
     """A load, and what becomes of its rows. With `is_counted`, rows or users are missing: no chance is in it.
 
     `spread` is by how much the parts of the window differ without noise, None where the whole run's numbers say it.
-    With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none.
+    With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none. `became` is the load of
+    the state that differs most, all the time: its noise is a part of what may be chance.
     """
 
     load: Load
@@ -59,6 +60,7 @@ class Case:
     is_counted: bool = False
     spread: float | None = None
     is_of_parts: bool = False
+    became: Load | None = None
 
 
 _USERS = Load(lognormal(0.05), 20, 1.0)
@@ -168,11 +170,8 @@ def _step(times: float, at_ratio: float) -> MakeFactor:
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     """Return work that grows to `times` as much, from a share of the run on: a leak."""
-
-    def factor(at: Array, length_s: float, _random: Random) -> Array:
-        return 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / (1 - from_ratio), 0, 1)
-
-    return of_time(factor)
+    rest = 1 - from_ratio
+    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / rest, 0, 1))
 
 
 def _plateau(times: float, until_ratio: float) -> MakeFactor:
@@ -215,20 +214,25 @@ def _stalls(count: int, ratio: float) -> MakePauses:
     return pauses
 
 
-def _with(*factors: MakeFactor) -> Callable[[Load], Case]:
-    """Return what multiplies the work of a load by other factors."""
-    return lambda base: Case(replace(base, factors=(*base.factors, *factors)))
+def _with(factor: MakeFactor, most: float) -> Callable[[Load], Case]:
+    """Return what multiplies the work of a load by another factor, which is `most` in the state that differs most."""
+
+    def changed(base: Load) -> Case:
+        became = replace(base, factors=(*base.factors, _step(most, 0.0)))
+        return Case(replace(base, factors=(*base.factors, factor)), became=became)
+
+    return changed
 
 
-def _between_parts(*factors: MakeFactor) -> Callable[[Load], Case]:
+def _between_parts(factor: MakeFactor, most: float) -> Callable[[Load], Case]:
     """Return what multiplies the work; only runs whose parts differ are bad."""
-    changed = _with(*factors)
+    changed = _with(factor, most)
     return lambda base: replace(changed(base), is_of_parts=True)
 
 
 def _waving(size: float, ratio: float) -> Callable[[Load], Case]:
     """Return work in waves of a period that is this share of the run."""
-    return _between_parts(wave(size, lambda length_s: ratio * length_s))
+    return _between_parts(wave(size, lambda length_s: ratio * length_s), 1 + size)
 
 
 def _changed(change: ChangeRows, is_counted: bool = False, spread: float | None = None) -> Callable[[Load], Case]:
@@ -272,11 +276,7 @@ def _hang(share: float, at_ratio: float) -> Callable[[Load], Case]:
 
 def _hill(times: float) -> MakeFactor:
     """Return work that grows to `times` as much until half of the run, and shrinks again."""
-
-    def factor(at: Array, length_s: float, _random: Random) -> Array:
-        return 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1))
-
-    return of_time(factor)
+    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.sin(math.pi * numpy.clip(at / length_s, 0, 1)))
 
 
 def _stalling(count: int, ratio: float) -> Callable[[Load], Case]:
@@ -297,18 +297,24 @@ Sizes = Mapping[str, Callable[[Load], Case]]
 # often than a smaller one.
 BAD: Mapping[str, Sizes] = {
     **{
-        f"slower for {_percent(ratio)}": {f"× {times:g}": _with(_bump(times, ratio)) for times in (1.5, 2, 4, 10)}
+        f"slower for {_percent(ratio)}": {
+            f"× {times:g}": _with(_bump(times, ratio), times) for times in (1.5, 2, 4, 10)
+        }
         for ratio in (0.05, 0.1, 0.2, 0.3, 0.4)
     },
     **{
-        f"slower after {_percent(ratio)}": {f"× {times:g}": _with(_step(times, ratio)) for times in (1.2, 1.5, 2, 4)}
+        f"slower after {_percent(ratio)}": {
+            f"× {times:g}": _with(_step(times, ratio), times) for times in (1.2, 1.5, 2, 4)
+        }
         for ratio in (0.2, 0.4, 0.6, 0.8, 0.9)
     },
-    "slower and slower": {f"to × {times:g}": _with(_ramp(times)) for times in (1.2, 1.5, 2, 3)},
+    "slower and slower": {f"to × {times:g}": _with(_ramp(times), times) for times in (1.2, 1.5, 2, 3)},
     "slower and slower after 50 % of the run": {
-        f"to × {times:g}": _with(_ramp(times, 0.5)) for times in (1.2, 1.5, 2, 3)
+        f"to × {times:g}": _with(_ramp(times, 0.5), times) for times in (1.2, 1.5, 2, 3)
     },
-    "warm-up until 65 % of the run": {f"× {times:g}": _with(_late_warm_up(times, 0.65)) for times in (1.5, 2, 4)},
+    "warm-up until 65 % of the run": {
+        f"× {times:g}": _with(_late_warm_up(times, 0.65), times) for times in (1.5, 2, 4)
+    },
     "one stall": {_percent(ratio): _stalling(1, ratio) for ratio in (0.05, 0.1, 0.2)},
     "five stalls": {_percent(ratio): _stalling(5, ratio) for ratio in (0.1, 0.2, 0.4)},
     **{
@@ -317,9 +323,13 @@ BAD: Mapping[str, Sizes] = {
         }
         for period in (0.1, 0.3, 0.5, 0.9, 1.5, 2)
     },
-    "three bursts of a fifteenth": {f"× {times:g}": _between_parts(_bursts(times, 3, 8)) for times in (2, 4, 10)},
-    "faster after 60 % of the run": {f"÷ {times:g}": _with(_step(1 / times, 0.6)) for times in (1.2, 1.5, 2)},
-    "slower and then faster again, slowly": {f"× {times:g}": _with(_hill(times)) for times in (1.5, 2, 4)},
+    "three bursts of a fifteenth": {
+        f"× {times:g}": _between_parts(_bursts(times, 3, 8), times) for times in (2, 4, 10)
+    },
+    "faster after 60 % of the run": {
+        f"÷ {times:g}": _with(_step(1 / times, 0.6), 1 / times) for times in (1.2, 1.5, 2)
+    },
+    "slower and then faster again, slowly": {f"× {times:g}": _with(_hill(times), times) for times in (1.5, 2, 4)},
     "errors from 60 % of the run on": {
         f"{100 * share:g} %": _changed(errors_from(0.6, share), spread=share) for share in (0.02, 0.05, 0.2, 0.4)
     },
@@ -333,11 +343,15 @@ BAD: Mapping[str, Sizes] = {
     },
     "a tenth becomes four times slower from 60 % on": {"": _changed(slower_share_from(0.6, 0.1, 4), spread=1.0)},
     "slower until it stays so, at 40 % of the run": {
-        f"× {times:g}": _with(_plateau(times, 0.4)) for times in (1.5, 2, 4)
+        f"× {times:g}": _with(_plateau(times, 0.4), times) for times in (1.5, 2, 4)
     },
-    "slower ever faster": {f"to × {times:g}": _with(_accelerating(times)) for times in (1.5, 2, 4)},
-    "slower twice, for 15 % of the run": {f"× {times:g}": _between_parts(_twice(times, 0.15)) for times in (1.5, 2, 4)},
-    "a sawtooth, a third of the run": {f"to × {times:g}": _between_parts(_saw(times, 0.35)) for times in (1.5, 2, 4)},
+    "slower ever faster": {f"to × {times:g}": _with(_accelerating(times), times) for times in (1.5, 2, 4)},
+    "slower twice, for 15 % of the run": {
+        f"× {times:g}": _between_parts(_twice(times, 0.15), times) for times in (1.5, 2, 4)
+    },
+    "a sawtooth, a third of the run": {
+        f"to × {times:g}": _between_parts(_saw(times, 0.35), times) for times in (1.5, 2, 4)
+    },
     "one of five labels becomes slower from 50 % on": {
         f"× {times:g}": _changed(slower_label_from(0.5, 5, times), spread=(times - 1) / 5) for times in (2, 4)
     },

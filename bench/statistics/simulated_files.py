@@ -17,6 +17,7 @@ from harness.metrics.tally import ErrorKey, LabelKey, SampleTally, Scope
 from harness.metrics.timeline import Order, Source
 from harness.metrics.window import parse_window
 from harness.plan.goal import Goal
+from harness.plan.jmx.steps import PlanStep
 from harness.plan.load.model import OPEN, LoadRecord
 from harness.run.group_counts import GroupCounts
 from harness.run.record import FINISHED, HostRecord, RowsRecord, RunRecord
@@ -149,6 +150,7 @@ def _record(rows: Rows, load: LoadRecord) -> RunRecord:
         system_facts=(), properties={}, generator_heap_mb=1024, versions={},
         host=HostRecord("CPU", 2, 8 * 1024**3, "Linux", "3.11"), git_commit=None, git_changed=None,
         started_at="2023-11-14T22:13:20Z", took_s=took_s,
+        steps=tuple(PlanStep(label, may_be_skipped=False) for label in rows.labels),
         rows=RowsRecord(len(rows.end_s) + rows.unread_count, False, 0), groups=(_group(rows.made or rows, load),),
     )  # fmt: skip
 

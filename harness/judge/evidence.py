@@ -65,10 +65,10 @@ class Evidence:
     stopped; `gaps` leave these out. `outage` says since when all requests failed, empty where some succeeded later.
     `jobs` are those of the run. `origin_s` is the second (since 1970) in which the load began. `row_count` is how many
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
-    from `origin_s` on. `labels` are the labels of `load`, `sent` those of all rows. `cut` are the rows of
-    transactions that the end of their user cut, `untimed` those of transactions without a time, `closed` the requests
-    that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are goals for these
-    results, in place of the run's own.
+    from `origin_s` on. `labels` are the labels of `load`, `whole_labels` those of `whole`, `sent` those of all rows.
+    `cut` are the rows of transactions that the end of their user cut, `untimed` those of transactions without a time,
+    `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are
+    goals for these results, in place of the run's own.
     """
 
     run: RunRecord | None
@@ -100,6 +100,7 @@ class Evidence:
     untimed: Mapping[str, int] = field(default_factory=dict)
     closed: Mapping[str, int] = field(default_factory=dict)
     labels: tuple[LabelFigures, ...] = ()
+    whole_labels: tuple[LabelFigures, ...] = ()
     sent: frozenset[str] = frozenset()
     given_goal: Goal | None = None
 

@@ -246,6 +246,7 @@ def _evidence(
         untimed=tally.untimed,
         closed=tally.closed,
         labels=groups.load.counted if groups.load else (),
+        whole_labels=groups.whole.counted if groups.whole else (),
         given_goal=options.goal,
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )

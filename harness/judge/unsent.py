@@ -1,34 +1,99 @@
-"""Finds steps of the plan of which no sample is in the results."""
+"""Finds steps of the plan of which no sample is in the results, or none any more while users go on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from harness.base.units import MS_PER_S, plural
+from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
+from harness.plan.load.model import OPEN
 
 _NAMED_MOST = 3
+# A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
+# takes from one to the next, and for so long, s and as a share of the load.
+_MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0, 0.05
+# Steps that end earlier belong to the start of the load.
+_SENT_LEAST_RATIO = 0.2
+_UNSENT = (
+    "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
+    "before it and for a failure that ends each iteration."
+)
+_ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and for what fails before it from then on."
 
 
-class Unsent(NamedTuple):
+class _Unsent(NamedTuple):
     """Labels that were never sent: of steps that every user must send, and of steps that the plan's logic may skip."""
 
     certain: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
-def unsent_steps(evidence: Evidence) -> Unsent:
+class _EndedStep(NamedTuple):
+    """A step that was no longer sent after a second of the load."""
+
+    label: str
+    last_s: int
+
+
+def with_steps(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line of what was asked for with the steps of the plan that were never sent, or no longer."""
+    unsent = _unsent_steps(evidence)
+    if unsent.skipped:
+        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {_named(unsent.skipped)}")
+    brief, advice = "", _UNSENT
+    if unsent.certain:
+        brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({_named(unsent.certain)})"
+    elif ended := _ended_steps(evidence):
+        names = _named([f"{step.label}, after {step.last_s} s" for step in ended])
+        brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
+    return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
+
+
+def _unsent_steps(evidence: Evidence) -> _Unsent:
     """Return the steps that were never sent; none where rows are missing, or where something ended the load early."""
     run = evidence.run
-    if run is None or evidence.was_ended or evidence.missing_row_count or evidence.dropped.count:
-        return Unsent()
+    if run is None or _lacks_rows(evidence):
+        return _Unsent()
     sent = {_plain(label) for label in evidence.sent}
     unsent = [step for step in run.steps if _plain(step.label) not in sent]
     certain, skipped = (tuple(one.label for one in unsent if one.may_be_skipped is may) for may in (False, True))
-    return Unsent(certain, skipped)
+    return _Unsent(certain, skipped)
 
 
-def named(labels: Sequence[str]) -> str:
+def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
+    """Return the steps whose samples ended while users went on, although each user must send them.
+
+    A user sends a step once in an iteration. So silence is measured in such turns, and no chance is in it.
+    """
+    run = evidence.run
+    if run is None or evidence.origin_s is None or _lacks_rows(evidence):
+        return ()
+    load, must = run.load, {_plain(step.label) for step in run.steps if not step.may_be_skipped}
+    if load.loads or load.requests:
+        return ()
+    end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))
+    users_count = 0 if load.model == OPEN else load.users or 0
+    ended = []
+    for label in evidence.whole_labels:
+        first_s, last_s = (
+            at / MS_PER_S - evidence.origin_s for at in (label.counts.first_ms or 0, label.counts.last_ms)
+        )
+        sent_s, silent_s = last_s - first_s, end_s - last_s
+        least_s = max(_SILENT_LEAST_S, _SILENT_LEAST_RATIO * end_s, sent_s * _MISSING_LEAST / label.sample_count)
+        turns_s = _TURNS_LEAST * sent_s * users_count / label.sample_count
+        if _plain(label.label) in must and last_s > _SENT_LEAST_RATIO * end_s and silent_s > max(least_s, turns_s):
+            ended.append(_EndedStep(label.label, round(last_s)))
+    return tuple(ended)
+
+
+def _lacks_rows(evidence: Evidence) -> bool:
+    return bool(evidence.was_ended or evidence.missing_row_count or evidence.dropped.count)
+
+
+def _named(labels: Sequence[str]) -> str:
     """Return the first labels of several."""
     more = len(labels) - _NAMED_MOST
     return ", ".join(labels[:_NAMED_MOST]) + (f" and {more} more" if more > 0 else "")

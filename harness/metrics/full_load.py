@@ -34,24 +34,27 @@ class Drive(NamedTuple):
 
 def full_load_s(seconds: Sequence[SecondFigures], drive: Drive) -> Interval:
     """Return the interval without ramp and tail, in s after the first start of the load."""
-    by_users = _full_load_by_users(seconds, drive.user_count) if drive.users_are_driven else None
+    by_users = _full_load_by_users(seconds, drive) if drive.users_are_driven else None
     return by_users or _full_load_by_arrivals(seconds, drive.ramp_s, drive.duration_s)
 
 
-def _full_load_by_users(seconds: Sequence[SecondFigures], target_users: int | None) -> Interval | None:
+def _full_load_by_users(seconds: Sequence[SecondFigures], drive: Drive) -> Interval | None:
     """Return when the users are the target, or else the largest stable number of users; None if unknown.
 
-    Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail.
+    Full load lasts until the number of users falls for good: a system that stalls at the end is not a tail. It ends
+    with the planned duration: after it, users only wait for the last answers.
     """
     spells = [spell for spell in spells_of(seconds) if spell.value.active_users is not None]
     users = [(spell.value.active_users or 0, spell.length_s) for spell in spells]
     if (stable := _stable_users(users)) is None:
         return None
-    target = stable if target_users is None else min(stable, target_users)
+    target = stable if drive.user_count is None else min(stable, drive.user_count)
     full = [at for at, (count, _) in enumerate(users) if count >= target]
     # Users may already have left within the last full second: it is complete only if the next sample is later.
     left_s = spells[full[-1] + 1].from_s if full[-1] + 1 < len(spells) else len(seconds)
-    return Interval(spells[full[0]].from_s + 1, left_s - 1)
+    from_s = spells[full[0]].from_s + 1
+    planned_s = left_s if drive.duration_s is None else max(from_s, math.ceil(drive.duration_s))
+    return Interval(from_s, min(left_s - 1, planned_s))
 
 
 def _stable_users(seen: Sequence[tuple[int, int]]) -> int | None:

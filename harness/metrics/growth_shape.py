@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from harness.metrics.change_fit import centred, coefficient, dot, residuals, without
+from harness.metrics.series_fit import centred, coefficient, dot, residuals, without
 from harness.metrics.slope import Points
 
 # Time constants of what is filled once, as shares of the window. Beside a leak only what is filled early is seen.

@@ -3,10 +3,12 @@
 The series is transformed to cosines (DCT-II), which are independent in noise that stays the same. Noise resembles the
 value before (AR(1)), plus what samples scatter alone: its spectrum is known everywhere but for two numbers, which are
 those that explain the series best. A long memory beside scatter explains any slow change, so it must explain it better.
-Two likelihoods are compared with that of the noise alone:
+Four likelihoods are compared with that of the noise alone:
 
 - Its slow cosines are stronger, those of a line, and of waves with periods of more than a quarter of the series.
-- One to three intervals have another level; one that begins or ends with the series is a step.
+- One to three intervals have another level.
+- There is one step, which chance explains less often: a series has far fewer steps than intervals.
+- There is one wave, with a period of a fourteenth to a quarter of the series.
 
 So noise that resembles itself for long explains slow variation, and its numbers need not be known.
 
@@ -38,6 +40,11 @@ _ROUNDING = 1e-20
 _LEVEL_LEAST_RATIO = 0.04
 # Other levels are looked for while the best one has so much of this ratio: chance seldom has more.
 _PROMISING_RATIO = 18.0
+# Before and after a step is at least this share of the series.
+_STEP_LEAST_RATIO = 0.1
+# A wave has so many half periods in the series, and is then fitted with so much more or less.
+_HALF_PERIODS = range(8, 29)
+_FRACTIONS = tuple(part / 10 for part in range(-9, 10))
 _ITERATIONS = 3
 
 
@@ -46,6 +53,13 @@ class FoundLevel(NamedTuple):
 
     begin: int
     end: int
+    ratio: float
+
+
+class FoundWave(NamedTuple):
+    """The values of a wave, and twice the logarithm of its likelihood ratio."""
+
+    values: list[float]
     ratio: float
 
 
@@ -75,6 +89,13 @@ class _Level(NamedTuple):
 
     begin: int
     end: int
+    rest: list[float]
+
+
+class _Wave(NamedTuple):
+    """A wave by the number of its half periods, and the amplitudes that are left."""
+
+    half_periods: int
     rest: list[float]
 
 
@@ -116,6 +137,23 @@ def _noises(count: int) -> list[_Noise]:
     return noises
 
 
+@functools.lru_cache(maxsize=4)
+def _sines(count: int) -> dict[int, list[float]]:
+    """Return the amplitudes of sines, by the number of their half periods: of them only every other one is not 0."""
+
+    def amplitude(half_periods: int, index: int) -> float:
+        if (half_periods + index) % 2 == 0:
+            return 0.0
+        angles = (math.pi * (half_periods + index) / (2 * count), math.pi * (half_periods - index) / (2 * count))
+        return sum(0.5 / math.sin(angle) for angle in angles)
+
+    return {
+        half_periods: [amplitude(half_periods, index) for index in range(1, count)]
+        for half_periods in _HALF_PERIODS
+        if half_periods < count
+    }
+
+
 @functools.lru_cache(maxsize=64)
 def _norms(count: int, number: int) -> list[float]:
     """Return sums of cosines, by position, from which the square sum of any interval under this noise follows."""
@@ -130,7 +168,8 @@ class NoiseFit:
 
     def __init__(self, values: Sequence[float]) -> None:
         count = len(values)
-        self._count, self._noises = count, _noises(count)
+        mean = sum(values) / count
+        self._count, self._noises, self._values = count, _noises(count), [value - mean for value in values]
         self._amplitudes = [sum(map(mul, values, cosine)) for cosine in _cosines(count)]
         self._least = _ROUNDING * count * sum(map(mul, values, values))
         powers = list(map(mul, self._amplitudes, self._amplitudes))
@@ -161,19 +200,64 @@ class NoiseFit:
     def levels(self) -> list[FoundLevel]:
         """Return the levels that explain most, one after the other, each beside those before it."""
         levels: list[FoundLevel] = []
-        amplitudes, number = self._amplitudes, self._alone.number
+        amplitudes, number, count = self._amplitudes, self._alone.number, self._count
+        least = max(2, round(_LEVEL_LEAST_RATIO * count))
         while not self._is_constant and len(levels) < LEVELS_MOST:
             for _ in range(_ITERATIONS):
-                level = self._level(amplitudes, number)
+                level = self._level(amplitudes, number, range(count - least + 1), least)
                 best = self._best(level.rest)
                 if best.number == number:
                     break
                 number = best.number
-            levels.append(FoundLevel(level.begin, level.end, max(0.0, best.likelihood - self._alone.likelihood)))
+            levels.append(FoundLevel(level.begin, level.end, self._ratio(best)))
             amplitudes = level.rest
             if not _PROMISING_RATIO < levels[-1].ratio < math.inf:
                 break
         return levels
+
+    def step_ratio(self) -> float:
+        """Return twice the logarithm of the likelihood ratio of a step."""
+        if self._is_constant:
+            return 0.0
+        ratio, number, least = 0.0, self._alone.number, max(2, round(_STEP_LEAST_RATIO * self._count))
+        for _ in range(_ITERATIONS):
+            best = self._best(self._level(self._amplitudes, number, range(1), least).rest)
+            ratio = max(ratio, self._ratio(best))
+            if best.number == number:
+                break
+            number = best.number
+        return ratio
+
+    def wave(self) -> FoundWave:
+        """Return the likeliest wave."""
+        ratio, number, half_periods = 0.0, self._alone.number, 0
+        for _ in range(0 if self._is_constant else _ITERATIONS):
+            wave = self._wave(number)
+            best = self._best(wave.rest)
+            if (new_ratio := self._ratio(best)) > ratio:
+                ratio, half_periods = new_ratio, wave.half_periods
+            if best.number == number:
+                break
+            number = best.number
+        return FoundWave(self._values_of(half_periods) if ratio else [], ratio)
+
+    def _values_of(self, half_periods: int) -> list[float]:
+        """Return the wave of about so many half periods that explains most of the values, by least squares."""
+        count, best, values = self._count, -1.0, [0.0] * self._count
+        for fraction in _FRACTIONS:
+            turns = [math.pi * (half_periods + fraction) * (at + 0.5) / count for at in range(count)]
+            sines, cosines = list(map(math.sin, turns)), list(map(math.cos, turns))
+            own, other, both = (sum(map(mul, *pair)) for pair in ((sines, sines), (cosines, cosines), (sines, cosines)))
+            sine, cosine = (sum(map(mul, self._values, wave)) for wave in (sines, cosines))
+            square = own * other - both * both
+            first, second = (other * sine - both * cosine) / square, (own * cosine - both * sine) / square
+            if (gain := first * sine + second * cosine) > best:
+                best = gain
+                values = [first * value + second * part for value, part in zip(sines, cosines, strict=True)]
+        return values
+
+    def _ratio(self, best: _Likely) -> float:
+        return max(0.0, best.likelihood - self._alone.likelihood)
 
     def _best(self, amplitudes: Sequence[float]) -> _Likely:
         """Return the likeliest noise."""
@@ -185,14 +269,13 @@ class NoiseFit:
             for number, noise in enumerate(self._noises)
         )
 
-    def _level(self, amplitudes: Sequence[float], number: int) -> _Level:
+    def _level(self, amplitudes: Sequence[float], number: int, begins: range, least: int) -> _Level:
         """Return the interval whose level explains most under a noise, and the amplitudes that are left."""
         count, halves, sines = self._count, _halves(self._count), _waves(self._count).sines
         weighted = list(map(mul, map(mul, amplitudes, halves), self._noises[number].inverses))
         sums, norms = [sum(map(mul, weighted, sine)) for sine in sines], _norms(count, number)
-        least = max(2, round(_LEVEL_LEAST_RATIO * count))
         best, best_at = -1.0, (0, count)
-        for begin in range(count - least + 1):
+        for begin in begins:
             own, fixed = sums[begin], norms[0] - norms[2 * begin] / 2
             for end in range(begin + least, min(count, begin + count - least) + 1):
                 top = sums[end] - own
@@ -204,3 +287,22 @@ class NoiseFit:
         change = (sums[end] - sums[begin]) / square
         shape = [half * (last - first) for half, first, last in zip(halves, sines[begin], sines[end], strict=True)]
         return _Level(begin, end, [value - change * part for value, part in zip(amplitudes, shape, strict=True)])
+
+    def _wave(self, number: int) -> _Wave:
+        """Return the wave that explains most under a noise, and the amplitudes that are left.
+
+        A cosine is one amplitude, which the sine does not have: each of the two is fitted alone.
+        """
+        amplitudes, inverses = self._amplitudes, self._noises[number].inverses
+        weighted, best, fitted = list(map(mul, amplitudes, inverses)), -1.0, (0, 0.0)
+        for half_periods, sine in _sines(self._count).items():
+            top, square = sum(map(mul, weighted, sine)), sum(map(mul, map(mul, sine, sine), inverses))
+            gain = amplitudes[half_periods - 1] * weighted[half_periods - 1] + top * top / square
+            if gain > best:
+                best, fitted = gain, (half_periods, top / square)
+        half_periods, factor = fitted
+        rest = [
+            value - factor * part for value, part in zip(amplitudes, _sines(self._count)[half_periods], strict=True)
+        ]
+        rest[half_periods - 1] = 0.0
+        return _Wave(half_periods, rest)

@@ -162,7 +162,9 @@ def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> St
     """
     if total is None:
         return None
-    found = (find_difference(figure, is_open=True) for figure in _figures_of_batches(total, labels))
+    figures = list(_figures_of_batches(total, labels))
+    series_count = sum(not figure.is_share for figure in figures)
+    found = (find_difference(figure, is_open=True, series_count=series_count) for figure in figures)
     return next((one for one in found if one), None)
 
 
@@ -175,10 +177,15 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
     if len(p95_ms) == len(counts):
         yield WindowFigure("p95", list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
-    for label in often if len(labels) > 1 else ():
+    for label in often:
         own = [float(count) for count in labels[label].sample_count]
-        if sum(own) < sum(counts):
-            yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
+        if sum(own) == sum(counts):
+            continue
+        yield WindowFigure(f"share of {label}", own, counts, _share_text, is_share=True, least=MIX_LEAST)
+        averages_ms = [average_ms for average_ms in labels[label].average_ms if average_ms is not None]
+        if len(averages_ms) == len(counts):
+            ones = [1.0] * len(averages_ms)
+            yield WindowFigure(f"average of {label}", averages_ms, ones, _ms_text, is_batches=True)
         errors = [float(count) for count in labels[label].error_count]
         yield WindowFigure(
             f"share of errors of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST
@@ -209,10 +216,12 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
     )
 
 
-def find_difference(figure: WindowFigure, *, is_open: bool, memory_s: float = 0.0) -> StateChange | None:
+def find_difference(
+    figure: WindowFigure, *, is_open: bool, memory_s: float = 0.0, series_count: int = 1
+) -> StateChange | None:
     """Return the parts between which a number differs by more than the limit and more than chance; None without.
 
-    Requests that wait for each other resemble each other for `memory_s`.
+    Requests that wait for each other resemble each other for `memory_s`. So many series of batches are looked at.
     """
     if not sum(figure.weights):
         return None
@@ -222,7 +231,7 @@ def find_difference(figure: WindowFigure, *, is_open: bool, memory_s: float = 0.
         amount / weight if weight else None for amount, weight in zip(figure.amounts, figure.weights, strict=True)
     ]
     if figure.is_batches:
-        change = find_level([value for value in values if value is not None])
+        change = find_level([value for value in values if value is not None], series_count)
         return StateChange(figure, change) if change else None
     sample_count = sum(figure.amounts if figure.is_count else figure.weights)
     change = find_change(

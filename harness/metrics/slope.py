@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from harness.metrics.change_fit import centred, dot, residuals, without
 from harness.metrics.distributions import student_t_below, student_t_quantile
+from harness.metrics.series_fit import centred, dot, residuals, without
 from harness.metrics.shift import CONFIDENCE
 
 # (x, y) in order of x.

@@ -8,16 +8,11 @@ Change at the end: the median of the last 5 s, 10 s and tenth of the window is c
 intervals of the same length. A system that fails at the end is only a small part of the thirds above. Requests that
 arrive whatever the system does (an open load) build up queues by chance, so their end must be clearer.
 
-Short series of batches are fitted with steps and intervals by generalised least squares with AR(1) errors. The largest
-t must stay below a multiple of the 0.05 % value of Student's t with as many degrees of freedom as the series has
-independent values.
+Short series of batches are judged by the same likelihoods of a step and of an interval.
 
 `make bench BENCH=window` prints how often this finds changes and how often it is wrong.
 
-Sources: G. W. Cochrane, G. H. Orcutt, "Application of least squares regression to relationships containing
-auto-correlated error terms", JASA 44, 1949; F. H. C. Marriott, J. A. Pope, "Bias in the estimation of
-autocorrelations", Biometrika 41, 1954; F. R. Hampel, "The influence curve and its role in robust estimation", JASA 69,
-1974.
+Source: F. R. Hampel, "The influence curve and its role in robust estimation", JASA 69, 1974.
 """
 
 from __future__ import annotations
@@ -28,10 +23,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean, median, stdev
 
-from harness.metrics.change_fit import FitLevel, LevelFit, dot
 from harness.metrics.extremes import Extremes, extremes
 from harness.metrics.interval import Interval
-from harness.metrics.noise_fit import FoundLevel, NoiseFit
+from harness.metrics.noise_fit import FoundLevel, FoundWave, NoiseFit
 
 # Averages that differ by less than this are considered equal, as between two runs.
 PRACTICAL_RATIO = 1.05
@@ -40,25 +34,19 @@ _END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 2.0
 _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
-# Chance exceeds these likelihood ratios, of slow changes and of one to three levels, in one of 200 runs. Counts also
-# vary because a few users wait for long.
-_SLOW_LIMIT = {False: 7.0, True: 12.0}
-_LEVEL_LIMITS = (30.0, 49.0, 60.0)
+# Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
+# also vary because a few users wait for long.
+_SLOW_LIMIT = {False: 7.0, True: 14.0}
+_STEP_LIMIT, _LEVEL_LIMITS = 17.0, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
 # Averages of thirds must differ by PRACTICAL_RATIO, counts by this: they also vary by chance.
 _COUNTS_RATIO = 1.10
-# A level of a short series must differ by this ratio; it has so many values.
-_LEVEL_RATIO, _LEVEL_VALUES_LEAST = 1.1, 10
-# By these factors the largest t of its steps and intervals exceeds Student's by chance: there are more and more.
-_STEP_T, _INTERVAL_T = 1.45, 1.85
-_FIRST_CORRELATION = 0.3
-_ITERATIONS = 3
-_SAME_CORRELATION = 0.01
-_CORRELATION_MOST = 0.95
-_LATER = 5
-_SIGNIFICANT = 2.5
+# Regular waves are the state of a system while their thirds differ by less than this ratio.
+_WAVE_LIMIT, _WAVE_RATIO = 25.0, 1.10
+# Thirds of a short series must differ by this ratio, and a step be clearer; it has so many values.
+_LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, 20.0, 10
 _NEIGHBOURS = 3
-_OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.03
+_OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.045
 _MAD_TO_DEVIATION = 1.4826
 _END_BLOCKS_LEAST = 4
 _END_SECONDS = (5, 10)
@@ -126,7 +114,9 @@ def find_change(
     slow_ratio, levels = fit.slow_ratio(), fit.levels()
     limits = [factor * limit for limit in _LEVEL_LIMITS]
     are_levels = any(level.ratio > limit for level, limit in zip(levels, limits, strict=False))
-    if not are_levels and slow_ratio <= _SLOW_LIMIT[are_counts]:
+    is_other = are_levels or slow_ratio > _SLOW_LIMIT[are_counts]
+    # Of a few users one may wait for long: then a step of the throughput is none of the system.
+    if not is_other and (are_counts or not (fit.step_ratio() > _STEP_LIMIT or _is_uneven(fit.wave()))):
         return None
     if levels and levels[0].ratio >= slow_ratio:
         begins = [*(begin for begin, _ in known), len(values)]
@@ -134,21 +124,34 @@ def find_change(
     return WindowChange.of(parts)
 
 
-def find_level(values: Sequence[float]) -> WindowChange | None:
+def _is_uneven(wave: FoundWave) -> bool:
+    """Return whether a wave is clear, and its thirds differ."""
+    if wave.ratio <= _WAVE_LIMIT:
+        return False
+    parts = extremes(list(map(math.exp, wave.values)), [1.0] * len(wave.values))
+    return parts is not None and parts.greatest > _WAVE_RATIO * parts.least
+
+
+def find_level(values: Sequence[float], series_count: int = 1) -> WindowChange | None:
     """Return the clearest step or interval of another level of a short series without gaps; None without one.
 
-    The values are means of many samples. A level must be clear, and differ as much as averages of two runs may.
+    The values are means of many samples. A level must be clear, the more so the more series are looked at, and differ
+    as much as averages of two runs may.
     """
     if len(values) < _LEVEL_VALUES_LEAST or min(values) <= 0:
         return None
-    logs = [math.log(value) for value in values]
-    for is_interval, limit in ((False, _STEP_T), (True, _INTERVAL_T)):
-        level = _best_level(logs, is_interval=is_interval)
-        if level.t > limit and abs(level.slope) > math.log(_LEVEL_RATIO):
-            inside, outside = values[level.begin : level.end], [*values[: level.begin], *values[level.end :]]
-            until = level.end if is_interval else None
-            return WindowChange(level.begin, fmean(outside), fmean(inside), until_s=until)
-    return None
+    fit, more = NoiseFit(list(map(math.log, values))), 2 * math.log(series_count)
+    levels = fit.levels()
+    if not levels or (levels[0].ratio <= _LEVEL_LIMITS[0] + more and fit.step_ratio() <= _SHORT_STEP_LIMIT + more):
+        return None
+    parts = extremes(values, [1.0] * len(values))
+    if parts is None or parts.greatest < _LEVEL_RATIO * parts.least:
+        return None
+    begin, end, _ = levels[0]
+    inside, outside = fmean(values[begin:end]), fmean([*values[:begin], *values[end:]])
+    if begin == 0:
+        return WindowChange(end, inside, outside)
+    return WindowChange(begin, outside, inside, until_s=end if end < len(values) else None)
 
 
 def _of_level(values: Sequence[float | None], begins: Sequence[int], level: FoundLevel) -> WindowChange:
@@ -216,43 +219,3 @@ def _without_outliers(logs: Sequence[float]) -> list[float]:
     if most == 0 or sum(one > most for one in away) > _OUTLIERS_MOST_RATIO * len(logs):
         return list(logs)
     return [usual if one > most else value for value, usual, one in zip(logs, medians, away, strict=True)]
-
-
-def _best_level(logs: Sequence[float], *, is_interval: bool) -> FitLevel:
-    """Return the best step or interval, its t in units of the t that chance exceeds in 0.05 %.
-
-    The correlation is the one that is left beside it: the level itself would raise it. The best of many intervals
-    explains some of it, so one standard error is added.
-    """
-    fit, correlation = LevelFit(logs), _FIRST_CORRELATION
-    best = fit.best_interval if is_interval else fit.best_step
-    level = best(correlation)
-    for _ in range(_ITERATIONS):
-        if not level.t or not math.isfinite(level.t):
-            break
-        before, correlation = correlation, _correlation(fit.residuals(level))
-        if is_interval:
-            error = math.sqrt((1 - correlation * correlation) / len(logs))
-            correlation = min(correlation + error, _CORRELATION_MOST)
-        if abs(correlation - before) < _SAME_CORRELATION:
-            break
-        level = best(correlation)
-    return level._replace(t=level.t / _largest_t(len(logs), correlation))
-
-
-def _largest_t(count: int, correlation: float) -> float:
-    """Return the t that chance exceeds in 0.05 % of series of so many correlated values."""
-    return t_value(count * (1 - correlation) / (1 + correlation) - 2)
-
-
-def _correlation(residuals: Sequence[float]) -> float:
-    """Return the correlation of neighbours, corrected for the bias of two fitted coefficients."""
-    square = dot(residuals, residuals)
-    if square <= 0:
-        return 0.0
-    correlation = dot(residuals[1:], residuals[:-1]) / square
-    correlation += (2 + 4 * correlation) / len(residuals)
-    later = dot(residuals[_LATER:], residuals[:-_LATER]) / square
-    if later > _SIGNIFICANT / math.sqrt(len(residuals)):
-        correlation = max(correlation, later ** (1 / _LATER))
-    return min(max(correlation, 0.0), _CORRELATION_MOST)

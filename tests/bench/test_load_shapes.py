@@ -3,8 +3,9 @@
 import numpy
 import pytest
 
+from bench.statistics.known_noise import found_ratio
 from bench.statistics.load_factors import constant, exponential
-from bench.statistics.load_shapes import BAD, BASES, GOOD, OVERLOADED
+from bench.statistics.load_shapes import BAD, BASES, GOOD, OVERLOADED, Case
 from bench.statistics.row_changes import labels_in_turn
 from bench.statistics.simulated_files import START_MS, tally_of
 from bench.statistics.simulated_load import Load
@@ -147,3 +148,17 @@ def test_an_open_load_above_the_capacity_is_never_valid(size):
 def test_rows_that_cannot_be_read_make_a_run_invalid(base, size):
     case = BAD["rows that cannot be read"][size](BASES[base])
     assert [one.state for one in outcomes(f"{base}: {size}", case, RUNS)] == [INVALID] * RUNS
+
+
+def test_a_test_with_known_noise_finds_a_step_and_seldom_one_in_noise():
+    """Chance has 1 % at most: 2 of 60 would be 3 %."""
+    base, random = BASES["queue, half busy"], numpy.random.default_rng(7)
+    steps = BAD["slower after 60 % of the run"]
+    ratios = [found_ratio(steps[size](base), base, random, 60, 120.0) for size in ("× 1.2", "× 1.5", "× 2")]
+    assert ratios == sorted(ratios)
+    assert ratios[0] < 0.9
+    assert ratios[-1] == 1.0
+    assert found_ratio(Case(base), base, random, 60, 120.0) <= 0.04
+    # A busier system is noisier: what is certain for one that stays half busy is not for one that may be so always.
+    busier = steps["× 1.5"](base)
+    assert found_ratio(Case(busier.load), base, numpy.random.default_rng(8), 60, 120.0) >= ratios[1]

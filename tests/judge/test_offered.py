@@ -189,6 +189,42 @@ def test_a_step_that_was_never_sent_is_a_doubt_unless_the_plan_may_skip_it():
     assert found.right.endswith("; never sent, by the plan's logic: Return")
 
 
+def two_steps(is_sent):
+    """Return samples of 20 users, of whom each sends Pay and Ship it in turn, and Ship it only at some seconds."""
+    ships = [one._replace(label="Ship it", start_ms=one.start_ms + 100) for one in users_of()]
+    both = [*users_of(), *(one for one in ships if is_sent(one.start_ms / 1000 - START_S))]
+    return sorted(both, key=Sample.end_ms.fget)
+
+
+def test_a_step_that_is_no_longer_sent_while_users_go_on_is_a_doubt():
+    summary = a_run(two_steps(lambda second: second < 150), steps=STEPS_OF_PLAN)
+    found = line(summary, "asked-offered")
+    assert (found.balance, found.text) == (
+        Balance.DOUBT, "No longer sent: 1 step of the plan (Ship it, after 150 s)"
+    )  # fmt: skip
+    assert found.text in summary.verdict.reasons
+
+
+@pytest.mark.parametrize(
+    "is_sent",
+    [
+        # All users send it together, each minute; at the start only; and until seconds before the end.
+        lambda second: second % 60 < 1,
+        lambda second: second < 50,
+        lambda second: second < 287,
+    ],
+)
+def test_a_step_that_is_sent_in_turns_or_at_the_start_has_not_ended(is_sent):
+    found = line(a_run(two_steps(is_sent), steps=STEPS_OF_PLAN), "asked-offered")
+    assert found.balance is Balance.BALANCED
+
+
+def test_a_step_that_the_plan_may_skip_has_not_ended():
+    steps = (PlanStep("Pay", False), PlanStep("Ship it", True))
+    found = line(a_run(two_steps(lambda second: second < 150), steps=steps), "asked-offered")
+    assert found.balance is Balance.BALANCED
+
+
 def test_nothing_is_said_of_steps_where_rows_are_missing_or_the_load_was_ended():
     stopped = a_run(users_of(length_s=150), steps=STEPS_OF_PLAN, stopped_early="errors above 50 %")
     assert line(stopped, "asked-offered").balance is Balance.BALANCED

@@ -88,6 +88,42 @@ def test_a_larger_step_is_clearer():
     assert ratios == sorted(ratios)
 
 
+@pytest.mark.parametrize(("memory", "white"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.5)])
+def test_noise_seldom_looks_like_a_step_or_a_wave(memory, white):
+    """Of 100 series at most one exceeds the limits of 17 and 25."""
+    fits = [NoiseFit(list(noise(seed, 120, memory, white))) for seed in range(100)]
+    assert sum(fit.step_ratio() > 17 for fit in fits) <= 1
+    assert sum(fit.wave().ratio > 25 for fit in fits) == 0
+
+
+@pytest.mark.parametrize("at", [0.2, 0.6, 0.8])
+def test_a_step_is_found_that_is_no_clear_interval(at):
+    """Chance has a greater ratio for the best of all intervals than for the best step: 30 and 17."""
+    step = 1.8 * (numpy.arange(120) >= at * 120)
+    fits = [NoiseFit(list(noise(seed, 120, 0.2) + step)) for seed in range(20)]
+    assert sum(fit.step_ratio() > 17 for fit in fits) >= 17
+    assert sum(fit.levels()[0].ratio > 30 for fit in fits) <= 10
+
+
+def test_the_ratio_of_a_step_that_is_the_clearest_level_is_that_of_the_level():
+    values = noise(4, 60) + numpy.where(numpy.arange(60) < 25, 8.0, 0.0)
+    fit = NoiseFit(list(values))
+    assert fit.step_ratio() == pytest.approx(fit.levels()[0].ratio)
+
+
+@pytest.mark.parametrize("period", [5, 9, 13.4, 20])
+def test_a_short_wave_is_found_with_its_values(period):
+    at = numpy.arange(120)
+    for seed in range(5):
+        wave = 1.2 * numpy.sin(2 * math.pi * (at / period + seed / 10))
+        found = NoiseFit(list(noise(seed, 120, 0.3) + wave)).wave()
+        if period < 120 / 14:
+            assert found.ratio < 25
+        else:
+            assert found.ratio > 25
+            assert numpy.corrcoef(found.values, wave)[0, 1] > 0.9
+
+
 def test_three_bursts_are_three_levels():
     values = noise(3, 120)
     for begin in (20, 55, 95):
@@ -100,5 +136,6 @@ def test_three_bursts_are_three_levels():
 def test_a_constant_series_has_neither_and_a_slow_one_no_noise():
     constant = NoiseFit([1.0] * 60)
     assert (constant.slow_ratio(), constant.levels()) == (0.0, [])
+    assert (constant.step_ratio(), constant.wave()) == (0.0, ([], 0.0))
     assert NoiseFit([math.cos(math.pi * (at + 0.5) / 60) for at in range(60)]).slow_ratio() == math.inf
     assert NoiseFit([1.0] * 30 + [2.0] * 30).levels()[0].ratio == math.inf

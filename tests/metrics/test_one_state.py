@@ -6,12 +6,14 @@ from random import Random
 
 import pytest
 
+from harness.metrics.batches import Batches
 from harness.metrics.one_state import (
     StateChange,
     WindowFigure,
     _ms_text,
     _number_text,
     _rate_text,
+    batch_difference,
     figures_of,
     find_difference,
     window_difference,
@@ -117,3 +119,65 @@ def test_a_figure_without_samples_has_no_difference():
 def test_two_values_that_differ_are_never_printed_as_equal(text, before, after, sentence):
     figure = WindowFigure("number", [1.0], [1.0], text)
     assert StateChange(figure, WindowChange(39, before, after)).when() == sentence
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_short_waves_are_no_one_state_where_thirds_of_them_differ(seed):
+    def waves(period, size):
+        factors = (1 + size * math.sin(2 * math.pi * second / period + seed) for second in range(120))
+        return difference_of(seconds_of([one * factor for one, factor in zip(noisy(seed, 120), factors, strict=True)]))
+
+    assert "the average depends on when you look" in waves(12, 0.8)
+    assert waves(10, 0.5) == waves(5, 0.8) == waves(12, 0.2) == ""
+
+
+def batches(counts, averages_ms=None, sizes=None, p95_ms=None, errors=None):
+    count = len(counts)
+    return Batches(
+        length_s=6.0,
+        sample_count=tuple(counts),
+        error_count=tuple(errors or [0] * count),
+        average_ms=tuple(averages_ms or [100.0] * count),
+        percentiles_ms={"95": tuple(p95_ms or [200] * count)},
+        slower_count={},
+        received_bytes=tuple(sizes or [300 * one for one in counts]),
+    )
+
+
+def of_batches(total, labels):
+    found = batch_difference(total, labels)
+    return found.text(0, 6.0) if found else ""
+
+
+def test_a_label_that_becomes_slower_is_no_one_state_of_its_own():
+    random, total = Random(1), batches([200] * 20)
+    slow = [random.gauss(100, 8) * (2 if at >= 10 else 1) for at in range(20)]
+    same = [random.gauss(100, 8) for _ in range(20)]
+    assert of_batches(total, {"Buy": batches([100] * 20, same), "Pay": batches([100] * 20, same)}) == ""
+    text = of_batches(total, {"Buy": batches([100] * 20, same), "Pay": batches([100] * 20, slow)})
+    assert re.fullmatch(r"the average of Pay depends on when you look: \d+ ms before 60 s, \d+ ms after", text)
+
+
+def test_a_label_beside_ones_too_rare_for_batches_has_a_share_that_changes():
+    counts = [60] * 5 + [100] * 15
+    assert "the share of Buy depends" in of_batches(batches([100] * 20), {"Buy": batches(counts)})
+    assert of_batches(batches([100] * 20), {"Buy": batches([100] * 20)}) == ""
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.3, 0.6])
+def test_sizes_and_p95_of_batches_seldom_differ_by_chance(memory):
+    """Measured over 300 series: 0 to 0.3 %."""
+
+    def of_noise(seed):
+        values = noisy(seed, 20, 200, 0.2, memory)
+        return of_batches(batches([100] * 20, p95_ms=list(map(round, values))), {})
+
+    assert sum(bool(of_noise(seed)) for seed in range(100)) <= 2
+
+
+def test_sizes_that_become_a_fifth_larger_and_a_p95_that_doubles_are_no_one_state():
+    random = Random(2)
+    sizes = [round(100 * random.gauss(300, 10) * (1.2 if at >= 10 else 1)) for at in range(20)]
+    assert "the size of responses depends" in of_batches(batches([100] * 20, sizes=sizes), {})
+    p95_ms = [round(random.gauss(200, 20) * (2 if at >= 12 else 1)) for at in range(20)]
+    assert "the p95 depends" in of_batches(batches([100] * 20, p95_ms=p95_ms), {})

@@ -203,6 +203,15 @@ def test_a_stall_before_the_users_leave_is_counted_with_the_samples_that_waited(
     assert (window.to_s, window.tail_cut_s) == (33, 0)
 
 
+def test_a_user_who_waits_beyond_the_planned_end_does_not_lengthen_the_load():
+    # One of 10 users waits from 118 s to 131 s for an answer; that the others left at 120 s is seen only then.
+    waiting = SecondFigures(0, 0, 10, 0, 1)
+    seconds = [*run_of([100] * 120, per_second=20), *[waiting] * 10, SecondFigures(1, 13_000, 1)]
+    assert cuts(find_window(STEADY, seconds, Drive(10, duration_s=120.0)))[-1] == 11
+    assert find_window(STEADY, seconds, Drive(10, duration_s=120.0)).is_steady
+    assert not find_window(STEADY, seconds, Drive(10)).is_steady
+
+
 def test_an_open_load_that_drains_before_its_planned_end_has_no_tail():
     seconds = run_of([100] * 80, per_second=20) + run_of([100] * 20, per_second=2)
     window = find_window(STEADY, seconds, Drive(users_are_driven=False, duration_s=100.0))

@@ -1,18 +1,22 @@
-"""The reports of docs/examples: simulated runs of which one line of the account does not balance each, up to it."""
+"""The reports of docs/examples up to their account: simulated runs and a comparison, each with a line that is off."""
 
 from __future__ import annotations
 
 import heapq
+import io
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from harness.cli.verbs import main
 from harness.plan.load.model import CLOSED, LoadRecord
 from harness.report.files import write_report
+from harness.run.directory import RunDirectory
 from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts
 from harness.run.record import RowsRecord
 from tests.support.paths import ROOT
@@ -37,12 +41,13 @@ class _Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """A run: what happens to a request at a second, when its users end, how long its ramp is, what its writer does."""
+    """A run: what happens to a request at a second, when its users end, its ramp, what its writer does, its labels."""
 
     answer: Callable[[float, Random], _Answer] = lambda _at_s, _random: _Answer()
     ends_s: float = _LENGTH_S
     ramp_s: float = 0.0
     quotes: bool = True
+    labels: tuple[str, ...] = ("Home", "Search", "Pay")
 
 
 def _errors_in_the_ramp(at_s: float, random: Random) -> _Answer:
@@ -67,30 +72,59 @@ EXAMPLES: Mapping[str, Example] = {
 }
 
 
+# The line about both sides of a comparison: the contender no longer sends Pay.
+SAME_WORK = "same-work"
+_SIDES = {"shop/run-01_1": Example(), "shop/run-02_1": Example(labels=("Home", "Search"))}
+
+
 @cache
 def page(code: str) -> str:
     """Return the report of an example up to its account."""
-    example = EXAMPLES[code]
-    rows, paused_ms = _simulated(example, Random(code))
+    with tempfile.TemporaryDirectory() as folder:
+        directory = _written(Path(folder), "shop/run-01_1", EXAMPLES[code], Random(code))
+        report = directory.report.read_text(encoding="utf-8")
+    return _until_account(
+        report, f"A simulated run of which the line [{code}](../doubtful.md#{code}) does not balance."
+    )
+
+
+@cache
+def comparison_page() -> str:
+    """Return the comparison of two examples up to its accounts."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, example in _SIDES.items():
+            _written(Path(folder), name, example, Random(name))
+        output = Path(folder) / "comparison.md"
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            main(["compare", *_SIDES, "--output", str(output), "--reports", folder])
+        report = output.read_text(encoding="utf-8")
+    note = f"Two simulated runs. The line [{SAME_WORK}](../doubtful.md#{SAME_WORK}) about both sides does not balance."
+    return _until_account(report, note)
+
+
+def _written(reports: Path, name: str, example: Example, random: Random) -> RunDirectory:
+    """Write a run with its report."""
+    rows, paused_ms = _simulated(example, random)
     alive_ms = [_alive_ms(example, second) for second in range(_LENGTH_S)]
     groups = GroupCounts("Users", START_MS // 1000, 1, tuple(paused_ms), len(rows), tuple(alive_ms), None)
     if example.ends_s < _LENGTH_S:
         end = EarlyEnd(NO_DATA, "customers.csv", _USERS, round(START_MS + 1000 * example.ends_s))
         groups = replace(groups, ended_early=(end,))
-    with tempfile.TemporaryDirectory() as folder:
-        directory = run_folder(
-            Path(folder), "shop/run-01_1", command=f"lth run shop --users={_USERS} --duration=5m",
-            load=LoadRecord(CLOSED, _USERS, None, example.ramp_s, float(_LENGTH_S), None, 0.0),
-            groups=(groups,), rows=RowsRecord(len(rows), at_least=False, clock_step_ms=0), took_s=_LENGTH_S + 4.0,
-        )  # fmt: skip
-        directory.samples.write_text("\n".join([_HEAD, *rows, ""]), encoding="utf-8")
-        write_report(directory)
-        report = directory.report.read_text(encoding="utf-8")
+    directory = run_folder(
+        reports, name, command=f"lth run shop --users={_USERS} --duration=5m",
+        load=LoadRecord(CLOSED, _USERS, None, example.ramp_s, float(_LENGTH_S), None, 0.0),
+        groups=(groups,), rows=RowsRecord(len(rows), at_least=False, clock_step_ms=0), took_s=_LENGTH_S + 4.0,
+    )  # fmt: skip
+    directory.samples.write_text("\n".join([_HEAD, *rows, ""]), encoding="utf-8")
+    write_report(directory)
+    return directory
+
+
+def _until_account(report: str, note: str) -> str:
     head, _, rest = report.partition("## The account")
     head = "\n".join(line for line in head.splitlines() if not line.startswith(("<!--", "![")))
     head = head.replace("\n\n\n", "\n\n")
     account = rest.partition("\n## ")[0].strip()
-    note = f"A simulated run of which the line [{code}](../doubtful.md#{code}) does not balance."
     return f"<!-- generated by `make generated` -->\n{head.strip()}\n\n## The account\n\n{account}\n\n{note}\n"
 
 
@@ -103,7 +137,7 @@ def _simulated(example: Example, random: Random) -> tuple[list[str], list[int]]:
         start_s, user, step = heapq.heappop(due)
         if start_s >= example.ends_s:
             continue
-        label = list(_LABELS)[step % len(_LABELS)]
+        label = example.labels[step % len(example.labels)]
         answer = example.answer(start_s, random)
         elapsed_ms = _LABELS[label] * answer.factor * random.lognormvariate(0, 0.25)
         end_s = start_s + elapsed_ms / 1000
@@ -137,4 +171,7 @@ def _alive_ms(example: Example, second: int) -> int:
     return 1000 * started
 
 
-PAGES: Mapping[Path, Callable[[], str]] = {FOLDER / f"{code}.md": partial(page, code) for code in EXAMPLES}
+PAGES: Mapping[Path, Callable[[], str]] = {
+    **{FOLDER / f"{code}.md": partial(page, code) for code in EXAMPLES},
+    FOLDER / f"{SAME_WORK}.md": comparison_page,
+}

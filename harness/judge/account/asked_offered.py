@@ -1,7 +1,7 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
 Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), or a step was never
-sent.
+sent, or no longer.
 
 Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
@@ -22,7 +22,7 @@ from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
 from harness.judge.offered import LAST_REQUESTS, Shortfall, arrivals_missing, requests_missing, users_missing
-from harness.judge.unsent import named, unsent_steps
+from harness.judge.unsent import with_steps
 from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
@@ -54,10 +54,6 @@ _CAUSES_NAMED = 3
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
 # With other users the system is in another state, and the part without them is left out of the window.
 _FOLLOW = ("read-counted", "one-state")
-_UNSENT = (
-    "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
-    "before it and for a failure that ends each iteration."
-)
 
 
 class _Users(NamedTuple):
@@ -87,19 +83,7 @@ def measure(evidence: Evidence) -> Sides:
         sides = _of_arrivals(evidence)
     else:
         sides = _with_absent(evidence, _of_users(evidence))
-    return replace(sides, explains=_FOLLOW) if sides.is_off else _with_unsent(evidence, sides)
-
-
-def _with_unsent(evidence: Evidence, sides: Sides) -> Sides:
-    """Return the line with the steps of the plan that were never sent."""
-    unsent = unsent_steps(evidence)
-    if unsent.skipped:
-        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
-    if not unsent.certain:
-        return sides
-    count = len(unsent.certain)
-    brief = f"Never sent: {units.plural(count, 'step')} of the plan ({named(unsent.certain)})"
-    return replace(sides, balance=Balance.DOUBT, brief=brief, advice=_UNSENT)
+    return replace(sides, explains=_FOLLOW) if sides.is_off else with_steps(evidence, sides)
 
 
 def _of_users(evidence: Evidence) -> Sides:

@@ -17,10 +17,10 @@ from pathlib import Path
 from harness.base.errors import UsageError
 from harness.base.secrecy import masked
 from harness.plan.jmx.tree import Node, is_own_enabled, plan_tree, secrets_of_element
-from harness.plan.jmx.words import Property, noun_of, one_line, properties_of, title_of
+from harness.plan.jmx.words import Property, name_of, noun_of, one_line, properties_of, title_of
 
 _VALUES = ("Argument.value", "Header.value")
-ABSENT, EMPTY = "(absent)", "(empty)"
+ABSENT, EMPTY, _NO_NAME = "(absent)", "(empty)", "(no name)"
 _WIDTH = 60
 _WHOLE, _CALLED = attrgetter("whole"), attrgetter("called")
 # What decides which items of one parent are the same, the most certain first.
@@ -229,18 +229,22 @@ def _changes(new: _Item) -> Iterator[PlanChange]:
         if child.other is None:
             count = sum(item.other is None for item in child.walk()) - 1
             with_them = f" with {count} element{'s' if count > 1 else ''} below it" if count else ""
-            yield PlanChange(title_of(child.node), "removed", old=f"from *{one_line(new.node.name)}*{with_them}")
+            yield PlanChange(title_of(child.node), "removed", old=f"from {name_of(new.node)}{with_them}")
 
 
 def _own_changes(old: _Item, new: _Item) -> Iterator[PlanChange]:
     if old.node.name != new.node.name:
-        yield PlanChange(old.title, "renamed", new=f"to *{one_line(new.node.name)}*{_blanks(old, new)}")
+        yield PlanChange(old.title, "renamed", new=f"to {_new_name(new)}{_blanks(old, new)}")
     if old.is_on != new.is_on:
         yield PlanChange(new.title, "enabled" if new.is_on else "disabled")
     if old.parent and new.parent and old.parent.other is not new.parent:
-        yield PlanChange(title_of(new.node), "moved", f"from *{one_line(old.parent.node.name)}*", _to(new))
+        yield PlanChange(title_of(new.node), "moved", f"from {name_of(old.parent.node)}", _to(new))
     if old.own != new.own:
         yield from _property_changes(new.title, old.properties, new.properties)
+
+
+def _new_name(item: _Item) -> str:
+    return name_of(item.node) if one_line(item.node.name) else _NO_NAME
 
 
 def _blanks(old: _Item, new: _Item) -> str:
@@ -249,15 +253,15 @@ def _blanks(old: _Item, new: _Item) -> str:
 
 
 def _of(parent: _Item) -> str:
-    return f" of *{one_line(parent.node.name)}*"
+    return f" of {name_of(parent.node)}"
 
 
 def _to(item: _Item) -> str:
     """Return where an item is: `to *Users* after *Cart*`."""
     assert item.parent
-    place = f"to *{one_line(item.parent.node.name)}*"
+    place = f"to {name_of(item.parent.node)}"
     before = item.parent.children[item.place - 1].node if item.place else None
-    return f"{place} after *{one_line(before.name or before.kind)}*" if before else f"{place} at the beginning"
+    return f"{place} after {name_of(before)}" if before else f"{place} at the beginning"
 
 
 def _moved(items: Sequence[_Item]) -> list[_Item]:

@@ -79,7 +79,12 @@ def noun_of(node: Node) -> str:
 
 def title_of(node: Node) -> str:
     """Return what an element is, with its name: `request *Pay*`."""
-    return f"{noun_of(node)} *{one_line(node.name or node.kind)}*"
+    return f"{noun_of(node)} {name_of(node)}"
+
+
+def name_of(node: Node) -> str:
+    """Return the name of an element, of one without a name its kind: `*Pay*`, `*HTTPSamplerProxy*`."""
+    return f"*{one_line(node.name) or node.kind}*"
 
 
 def one_line(text: str) -> str:

@@ -84,6 +84,8 @@ def lines(old: Xml.Element, new: Xml.Element) -> list[str]:
         (">200<", ">201<", "assertion *Code* of *Login*: Patterns to Test 200 → 201"),
         (">200<", f">200</stringProp>{MORE}<", "assertion *Code* of *Login*: Patterns to Test 200 → 200, 304"),
         ('testname="Cart"', 'testname="Basket"', "request *Cart* renamed to *Basket*"),
+        ('testname="Cart"', 'testname=""', "request *Cart* renamed to (no name)"),
+        ('testname="Cart"', 'testname="  "', "request *Cart* renamed to (no name)"),
         ('testname="Cart"', 'testname="Cart" enabled="false"', "request *Cart* disabled"),
         (CART, "", "request *Cart* removed from *Users*"),
         (PAY, "", "request *Pay* removed from *Checkout*"),
@@ -100,6 +102,18 @@ def test_a_moved_request_is_named_with_both_places() -> None:
     moved = SHOP.replace(PAY, "").replace(CART, CART + PAY)
     expected = "request *Pay* moved from *Checkout* to *Users* after *Cart*"
     assert lines(Xml.fromstring(SHOP), Xml.fromstring(moved)) == [expected]
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_element_without_a_name_is_named_after_its_kind(name: str) -> None:
+    shop = SHOP.replace('testname="Checkout"', f'testname="{name}"').replace('testname="Pay"', f'testname="{name}"')
+    found = [
+        *lines(Xml.fromstring(shop), Xml.fromstring(shop.replace(CART, ""))),
+        *lines(Xml.fromstring(shop.replace(CART, "")), Xml.fromstring(shop)),
+        *lines(Xml.fromstring(SHOP), Xml.fromstring(shop)),
+        *lines(Xml.fromstring(shop), Xml.fromstring(SHOP)),
+    ]
+    assert found and not [line for line in found if "**" in line or "* *" in line], found
 
 
 def test_requests_that_are_put_into_a_new_controller_are_moved_not_removed() -> None:
