@@ -124,7 +124,7 @@ public final class Exchanges {
             Object result = (Object) Getters.RESULT.invokeExact(event);
             if (ALL) {
                 store(result, "", changes(event.getClass().getClassLoader()));
-            } else if (!isSuccessful(result)) {
+            } else if (!isSuccessful(result) && !WarmUp.isOn()) {
                 storeFailed(result);
             }
         } catch (VirtualMachineError error) {
