@@ -121,6 +121,15 @@ def test_a_warm_up_leaves_no_counter_seed_file_cookie_property_or_line_of_the_lo
 
 
 @pytest.mark.real
+def test_the_pass_of_a_check_is_not_warmed(tmp_path):
+    options = {"lean": f"{lean_option()} {_WARM} -Dharness.exchanges=all"}
+    (side,) = sides_of(tmp_path, plan_of(group_of("all", sampler_of(Request("one", "/simple")))), options)
+    assert len(side.results) == len(side.requests) == 1
+    assert len((tmp_path / "lean" / ".exchanges.jsonl").read_text().splitlines()) == 1
+    assert not (tmp_path / "lean" / ".warm-up.json").exists()
+
+
+@pytest.mark.real
 def test_a_plan_without_http_requests_is_not_warmed(tmp_path):
     options = {"cold": lean_option(), "lean": f"{lean_option()} {_WARM}"}
     cold, warm = sides_of(tmp_path, plan_of(group_of("all", _script("JSR223Sampler"))), options)

@@ -17,9 +17,9 @@ public final class WarmUp {
 
     private WarmUp() {}
 
-    /** Patches JMeter's engine when it is loaded; without a time it stays as it is. */
+    /** Patches JMeter's engine when it is loaded, unless there is no time or no load: all exchanges of one pass are stored. */
     static void install(Instrumentation instrumentation) {
-        if (MOST_S > 0) {
+        if (MOST_S > 0 && !Exchanges.ALL) {
             new MethodPatch("run", MethodPatch.THIS, false, "WarmUp", "before", "Ljava/lang/Object;")
                     .install(
                             instrumentation,
