@@ -49,6 +49,12 @@ def parse_duration_s(text: str, name: str) -> float:
     return total_s
 
 
+def checked_duration(text: str, name: str) -> str:
+    """Return the text of a duration as it is; UsageError for any other text."""
+    parse_duration_s(text, name)
+    return text
+
+
 def parse_whole_number(text: str, name: str, least: int, most: int) -> int:
     """Return the whole number in `text`. UsageError unless least <= number <= most."""
     if not re.fullmatch(r"[+-]?\d+", text.strip()) or not least <= int(text) <= most:

@@ -12,6 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from harness.base import units
 from harness.base.project import BUILD, current_project, site_folder
 from harness.base.s3_address import parse_endpoint_url
 from harness.cli.option import Kind, Option
@@ -177,6 +178,10 @@ OPTIONS = {
     "trace": Option("give each HTTP request a W3C traceparent; its id is in the JTL and the report", of=LOAD),
     "sampler": Option(
         "what sends HTTP requests: lean, or jmeter, JMeter's own (the profile's, else lean)", "NAME", of=LOAD,
+    ),
+    "warm": Option(
+        "warm JMeter's JVM before the load for at most this time: 0.5, 3s; 0: not at all (0.3s)", "TIME",
+        type=lambda text: units.checked_duration(text, "--warm"), of=RUN,
     ),
     "jfr": Option(
         "with --target: flight recording of its JVM, for heap, pauses and CPU", "FILE.jfr", type=Path, of=RUN,

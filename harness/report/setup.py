@@ -9,7 +9,15 @@ from harness.plan.load.groups import length_text
 from harness.plan.load.model import CLOSED, MIXED, OPEN, LoadRecord
 from harness.plan.spec import JMETERS, LEAN
 from harness.run.jmeter.process import SAMPLER
-from harness.run.record import AutoEndRecord, DeliveryRecord, GeneratorRecord, HostRecord, PackedSamples, RunRecord
+from harness.run.record import (
+    AutoEndRecord,
+    DeliveryRecord,
+    GeneratorRecord,
+    HostRecord,
+    PackedSamples,
+    RunRecord,
+    WarmUpRecord,
+)
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
 _PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the start"
@@ -42,6 +50,7 @@ def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
         ("soak", soak if run.is_soak else None),
         ("samples", _packed_text(run.packed_samples) if run.packed_samples else None),
         ("generator", _generator_text(run)),
+        ("warm-up", _warm_up_text(run.warm_up) if run.warm_up else None),
         *_hosts(run),
         ("other load tests", "; ".join(run.other_runs) if len(run.other_runs) > 2 else None),
         ("harness", _commit_text(run)),
@@ -132,6 +141,13 @@ def _generator_text(run: RunRecord) -> str:
     apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
     parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
     return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"
+
+
+def _warm_up_text(warm_up: WarmUpRecord) -> str:
+    if warm_up.problem:
+        return f"none, JMeter ran cold: {warm_up.problem}"
+    requests = units.plural(warm_up.requests, "request")
+    return f"{requests} like the plan's, within JMeter, in {units.number_text(warm_up.seconds)} s before the load"
 
 
 def _sampler_text(sampler: str, counts: Mapping[str, int]) -> str:

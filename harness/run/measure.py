@@ -37,7 +37,7 @@ from harness.run.packing import packing
 from harness.run.parts.drive import PartMachines, PartsEnd
 from harness.run.parts.share import starting_at
 from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
-from harness.run.record import FINISHED, RunRecord
+from harness.run.record import FINISHED, RunRecord, WarmUpRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.request import Request
 from harness.run.reserve import reserved
@@ -52,7 +52,7 @@ REMOVED = "the run's folder was removed while it ran"
 _FULL_BYTES = 64 * 1024
 _PART_BYTES = 1024 * 1024
 _TIME = slice(11, 19)  # of 2026-11-28T19:16:10Z
-_COUNTS_NAME = ".http-requests.json"
+_COUNTS_NAME, _WARM_UP_NAME = ".http-requests.json", ".warm-up.json"
 
 
 def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> RunRecord:
@@ -105,6 +105,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     # The system still writes its logs; they are masked after it stops.
     store_failures(directory, spec.hidden)
     http_requests = _taken_counts(directory)
+    warm_up = _taken_warm_up(directory)
     changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
     if changed:
         context.log(f"masked secrets in {', '.join(changed)}")
@@ -132,6 +133,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,
         http_requests=ended.http_requests if ended else http_requests,
+        warm_up=warm_up,
         other_addresses=other_addresses(directory),
     )
     directory.write_run(record)
@@ -149,13 +151,26 @@ def _reasons(run: PreparedRun, driven: _Driven, *, are_deaths_known: bool) -> tu
 
 def _taken_counts(directory: RunDirectory) -> Mapping[str, int]:
     """Return and remove the numbers that LeanSampler.java writes when JMeter ends; nothing without them."""
-    path = directory.path / _COUNTS_NAME
     try:
-        counts = json.loads(path.read_text())
-        path.unlink()
+        counts = _taken(directory, _COUNTS_NAME)
         return {name: int(counts[name]) for name in (LEAN, JMETERS)}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
+
+
+def _taken_warm_up(directory: RunDirectory) -> WarmUpRecord | None:
+    """Return and remove what WarmUp.java writes before the load; None without it."""
+    try:
+        return WarmUpRecord(**_taken(directory, _WARM_UP_NAME))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _taken(directory: RunDirectory, name: str) -> Any:
+    path = directory.path / name
+    data = json.loads(path.read_text())
+    path.unlink()
+    return data
 
 
 class _Driven(NamedTuple):

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import psutil
 
-from harness.base import git
+from harness.base import git, units
 from harness.base.java import jmeter_environment
 from harness.base.once import stamp_of
 from harness.base.project import CHECKOUT, PACKAGE, SHIPPED, current_project
@@ -63,6 +63,8 @@ from harness.system.system import Manifest
 
 # Java 9 and later read this variable; it allows quotes, so paths may contain blanks.
 JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
+# A warm-up that a run with --target does not notice (docs/benchmarks.md).
+_WARM_S = 0.3
 _HASH_DIGITS = 12
 _HEAP_NOT_READ_YET = "not known: the run did not finish"
 
@@ -149,6 +151,8 @@ def _command(
     if most := _users_most(spec):
         own += f" -Dharness.users_most={most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
+    if context.jmeter.sampler and (warm_s := _warm_s(spec)):
+        own += f" -Dharness.warm={warm_s}"
     own += f" {credentials}".rstrip()
     own += f" {environment_option(spec.secrets)}".rstrip()
     if spec.plan.allow.scripts:
@@ -172,6 +176,11 @@ def _command(
         connections=connections,
         group=group,
     )
+
+
+def _warm_s(spec: RunSpec) -> float:
+    text = "".join(spec.options.get("warm", ()))
+    return units.parse_duration_s(text, "--warm") if text else _WARM_S
 
 
 def _users_most(spec: RunSpec) -> int | None:

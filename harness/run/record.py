@@ -116,6 +116,15 @@ class DeathRecord:
 
 
 @dataclass(frozen=True)
+class WarmUpRecord:
+    """How JMeter's JVM was warmed before the load; `problem` is why it was not."""
+
+    requests: int = 0
+    seconds: float = 0.0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class RowsRecord:
     """What the agent in JMeter counted: the rows that JMeter wrote into its JTL, `at_least` where it was killed.
 
@@ -160,7 +169,7 @@ class RunRecord:
     `deaths` are threads that an Error or an exception ended. `rows` is what JMeter wrote; None when that is not known,
     as of older runs. `groups` are what the users of each thread group did; empty when that is not known, as of older
     runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name. `steps` are those of the plan's load; empty when
-    they are not known, as of older runs.
+    they are not known, as of older runs. `warm_up` is None when JMeter was not to be warmed, and on other machines.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
     none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
     load ran at the same time on the machine.
@@ -226,6 +235,7 @@ class RunRecord:
     groups: tuple[GroupCounts, ...] = ()
     heap_dumps: Mapping[str, int] = field(default_factory=dict)
     steps: tuple[PlanStep, ...] = ()
+    warm_up: WarmUpRecord | None = None
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

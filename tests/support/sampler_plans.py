@@ -238,8 +238,10 @@ def plan_of(groups: str) -> str:
     return f'<jmeterTestPlan version="1.2"><hashTree>{tree}</hashTree></jmeterTestPlan>'
 
 
-def run_jmeter(folder: Path, plan: str, ports: Mapping[str, int], sampler: str) -> None:
+def run_jmeter(folder: Path, plan: str, ports: Mapping[str, int], sampler: str, files: Mapping[str, str] = {}) -> None:
     folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
     (folder / "plan.jmx").write_text(plan, encoding="utf-8")
     command = [str(jmeter_home() / "bin" / "jmeter"), "-n", "-t", "plan.jmx", "-l", "results.xml", "-j", "jmeter.log"]
     saved = {**dict.fromkeys(_SAVED, "true"), "output_format": "xml"}
@@ -263,10 +265,10 @@ class _Side:
     console: str
 
 
-def _side(folder: Path, plan: str, certificate: Path | None, sampler: str) -> _Side:
+def _side(folder: Path, plan: str, certificate: Path | None, sampler: str, files: Mapping[str, str] = {}) -> _Side:
     with hostile_server() as plain, hostile_server(certificate) as tls:
         ports = {"port": plain.address[1], "tls_port": tls.address[1]}
-        run_jmeter(folder, plan, ports, sampler)
+        run_jmeter(folder, plan, ports, sampler, files)
         text = (folder / "results.xml").read_text(encoding="utf-8")
         sent = [*plain.requests, *tls.requests]
     for name, port in ports.items():
@@ -322,12 +324,21 @@ def bad_certificate(folder: Path) -> Path:
 
 def both_sides(folder: Path, plan: str, certificate: Path | None = None) -> tuple[_Side, _Side]:
     """Return what JMeter's sampler and the lean one send, and store."""
-    lean = sampler_option(toolchain.ensure_sampler(jmeter_home()))
+    own, lean = sides_of(folder, plan, {"own": "", "lean": lean_option()}, certificate)
+    return own, lean
+
+
+def lean_option() -> str:
+    return sampler_option(toolchain.ensure_sampler(jmeter_home()))
+
+
+def sides_of(
+    folder: Path, plan: str, options: Mapping[str, str], certificate: Path | None = None, files: Mapping[str, str] = {}
+) -> list[_Side]:
+    """Return what JMeters with these options, by the names of their folders, send and store."""
     with ThreadPoolExecutor() as pool:
-        own, ours = (
-            pool.submit(_side, folder / name, plan, certificate, one) for name, one in (("own", ""), ("lean", lean))
-        )
-        return own.result(), ours.result()
+        sides = [pool.submit(_side, folder / name, plan, certificate, one, files) for name, one in options.items()]
+        return [side.result() for side in sides]
 
 
 def request_counts(folder: Path) -> Mapping[str, int]:

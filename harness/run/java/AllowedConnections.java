@@ -62,6 +62,7 @@ public final class AllowedConnections {
         ResultFlush.install(instrumentation);
         SamplerSwitch.install(instrumentation);
         StartTime.install(instrumentation);
+        WarmUp.install(instrumentation); // after it, so that its call comes before
         TimerWaker.install(instrumentation);
         TraceIds.install(instrumentation);
         Users.install(instrumentation);

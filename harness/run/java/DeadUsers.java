@@ -131,6 +131,9 @@ public final class DeadUsers {
     /** Notes a death without taking memory, which there may be none of, and tries to write it. */
     private static void add(String kind, Throwable error) {
         CURRENT.remove();
+        if (WarmUp.isOn()) {
+            return;
+        }
         int at = SEEN.getAndIncrement();
         if (at >= MOST_WAITING) {
             return;

@@ -52,7 +52,7 @@ public final class Exchanges {
             Pattern.CASE_INSENSITIVE);
 
     private static final String MODE = System.getProperty("harness.exchanges", "");
-    private static final boolean ALL = "all".equals(MODE);
+    static final boolean ALL = "all".equals(MODE);
     private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
     private static final Map<String, AtomicInteger> COUNTS = new ConcurrentHashMap<>();
     /** Label, code and message of failures that are no longer stored: found faster than by their cause. */
@@ -124,7 +124,7 @@ public final class Exchanges {
             Object result = (Object) Getters.RESULT.invokeExact(event);
             if (ALL) {
                 store(result, "", changes(event.getClass().getClassLoader()));
-            } else if (!isSuccessful(result)) {
+            } else if (!isSuccessful(result) && !WarmUp.isOn()) {
                 storeFailed(result);
             }
         } catch (VirtualMachineError error) {

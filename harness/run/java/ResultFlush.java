@@ -102,6 +102,12 @@ public final class ResultFlush {
         return rows;
     }
 
+    /** Forgets the rows so far, of the warm-up. */
+    static void forget() {
+        WRITERS.clear();
+        latest = new Rows(null);
+    }
+
     /** Flushes the results; writes the numbers of rows and of active users. */
     static void flush(ClassLoader loader) throws IOException, ReflectiveOperationException {
         long count = count();

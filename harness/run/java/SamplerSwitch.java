@@ -48,6 +48,7 @@ public final class SamplerSwitch {
 
     /** As constants of a class they are compiled like direct accesses. */
     private static final class Access {
+        static final ClassLoader LOADER;
         static final VarHandle IMPLEMENTATION;
         static final MethodHandle CREATE;
         static final MethodHandle IS_RECOVERED;
@@ -61,16 +62,16 @@ public final class SamplerSwitch {
                 IMPLEMENTATION = MethodHandles.privateLookupIn(proxyClass, MethodHandles.lookup())
                         .findVarHandle(proxyClass, "impl", type)
                         .withInvokeBehavior();
-                ClassLoader loader = new URLClassLoader(
+                LOADER = new URLClassLoader(
                         new URL[] {Path.of(FOLDER).toUri().toURL()}, proxyClass.getClassLoader());
-                Class<?> sampler = Class.forName("harness.sampler.OwnSampler", true, loader);
+                Class<?> sampler = Class.forName("harness.sampler.OwnSampler", true, LOADER);
                 CREATE = MethodHandles.publicLookup()
                         .unreflect(sampler.getMethod("create", Object.class, boolean.class))
                         .asType(MethodType.methodType(Object.class, Object.class, boolean.class));
-                Class<?> origin = Class.forName("harness.sampler.Origin", true, loader);
+                Class<?> origin = Class.forName("harness.sampler.Origin", true, LOADER);
                 BEGIN = MethodHandles.publicLookup().unreflect(origin.getMethod("begin", Object.class));
                 HOP = MethodHandles.publicLookup().unreflect(origin.getMethod("hop", Object.class));
-                Class<?> recovery = Class.forName("harness.sampler.Recovery", true, loader);
+                Class<?> recovery = Class.forName("harness.sampler.Recovery", true, LOADER);
                 IS_RECOVERED = MethodHandles.publicLookup()
                         .unreflect(recovery.getMethod("isDone", Object.class));
             } catch (ReflectiveOperationException | java.net.MalformedURLException error) {
@@ -102,6 +103,17 @@ public final class SamplerSwitch {
             Throwable cause = error.getCause() == null ? error : error.getCause();
             System.err.println("JMeter's own HTTP sampler is used: " + cause);
         }
+    }
+
+    /** Returns a class of the samplers, with the class loader of JMeter's classes. */
+    static Class<?> own(String name, ClassLoader jmeters) throws ClassNotFoundException {
+        if (!isOn) {
+            throw new ClassNotFoundException("this JMeter uses its own HTTP sampler");
+        }
+        if (proxyClass == null) {
+            proxyClass = Class.forName(PROXY.replace('/', '.'), false, jmeters);
+        }
+        return Class.forName(name, true, Access.LOADER);
     }
 
     /** Called by each element of the plan that is about to recover its properties after a sample: whether it is done. */

@@ -42,6 +42,9 @@ final class Ticker {
                 return;
             }
             attempt(ClockSteps::look);
+            if (WarmUp.isOn()) {
+                continue;
+            }
             attempt(() -> ResultFlush.flush(loader));
             attempt(DeadUsers::write);
             attempt(GroupCounts::write);

@@ -85,6 +85,9 @@ public final class Users {
 
     /** Called by a thread that begins to send. */
     public static void started(Object thread) {
+        if (WarmUp.isOn()) {
+            return;
+        }
         attempt(() -> {
             threadClass = thread.getClass();
             OfTimer.prepare();

@@ -186,6 +186,13 @@ public final class LeanSampler extends OwnSampler {
         }
     }
 
+    /** Forgets the requests so far, of the warm-up. */
+    static void forget() {
+        SHARED.clear();
+        LEAN.reset();
+        OTHER.reset();
+    }
+
     private static HTTPSampleResult started(HTTPSampleResult result) {
         result.sampleStart();
         result.sampleEnd();
