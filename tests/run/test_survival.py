@@ -203,7 +203,6 @@ def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(comm
 
 
 @pytest.mark.real
-@pytest.mark.counterpart
 def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, apart):
     (home / "env" / "nightly.toml").write_text(SUITE)
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]
