@@ -61,7 +61,7 @@ _STOP_S = 20
 _TIMERS = re.compile(r"(?<!JSR223)(?<!BeanShell)(?<!BSF)Timer$")
 _SHOWN_MOST = 20
 # A plan that draws lots sends the same as before by chance, but hardly so often.
-_PLAIN_LEAST, _PLAIN_MOST = 4, 12
+_PLAIN_MOST = 12
 # The findings and fixes of init that account for a difference in a part of a request.
 _SHARED = (Rule.SEVERAL_ADDRESSES.code,)
 _ACCOUNTS: Mapping[str, tuple[str, ...]] = {
@@ -170,8 +170,8 @@ class Comparison:
             return Outcome(self.plan, NAMED, len(plain), 0, why, (), named)
         in_order = "ParallelSampler" not in self.fixed.read_text(encoding="utf-8", errors="replace")
         found = differences(plain, ours, in_order=in_order)
-        for number in range(_PLAIN_MOST):
-            if not found or (number >= _PLAIN_LEAST and _is_named(found, named)):
+        for _ in range(_PLAIN_MOST):
+            if not found:
                 break
             changing = {(one.index, one.part) for one in differences(plain, self._plain(), in_order=in_order)}
             found = [one for one in found if (one.index, one.part) not in changing]

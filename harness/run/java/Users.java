@@ -106,6 +106,7 @@ public final class Users {
         attempt(() -> {
             User user = USERS.remove(thread);
             CURRENT.remove();
+            ArrivalWaker.goesOn(thread);
             if (user == null) {
                 return;
             }
@@ -241,6 +242,7 @@ public final class Users {
             user.group.arrives();
             if (user.isAway) {
                 user.isAway = false;
+                ArrivalWaker.goesOn(user.thread);
                 user.group.begins(GroupCounts.USERS, GroupCounts.nowMs());
             }
         }
@@ -251,6 +253,7 @@ public final class Users {
         User user = CURRENT.get();
         if (user != null && !user.isAway) {
             user.isAway = true;
+            attempt(() -> ArrivalWaker.waits(user.thread, group));
             user.group.ends(GroupCounts.USERS, GroupCounts.nowMs());
         }
     }
