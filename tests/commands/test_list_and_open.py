@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -149,3 +150,19 @@ def test_a_browser_gets_the_address_of_the_page(project, tmp_path, monkeypatch):
     done = command("lth", "open", "-1", BROWSER=str(browser))
     assert done.returncode == 0
     assert opened.read_text() == (project / "reports/shop/run-01_2.html").as_uri()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_command_about_one_run_takes_the_newest_one():
+    assert printed("report").startswith("reports/shop/run-01_2.md: VALID")
+    assert printed("export").startswith("reports/shop/run-01_2/export/seconds.csv")
+    table = command("lth", "table", "reports/shop/run-01_2", "--only=TOTAL").stdout
+    assert "| TOTAL | 120 | 401 |" in table
+    for name in ("-1", "run-01_2", "shop/run-01_2"):
+        assert command("lth", "table", name, "--only=TOTAL").stdout == table
+    assert "lth report: RUN is missing; name the runs to merge" in refused("report", "--merge")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_topic_that_has_no_page_names_the_pages_that_speak_of_it():
+    assert re.search(r"junit: no page of this name; it is in the pages .*\bci\b", refused("help", "junit"))
