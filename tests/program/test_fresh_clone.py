@@ -71,7 +71,7 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         ("make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown"),
         ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: --plan=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
-        ("./aggregate.py sweep --nope", "aggregate.py: the following arguments are required: SWEEP"),
+        ("./aggregate.py sweep --nope", "aggregate.py: SWEEP is missing"),
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_downloaded(clone, command, message):
