@@ -22,6 +22,7 @@ _OTHER_NAMES = {
     "jmeter": "from-jmeter", "k6": "other-tools", "gatling": "other-tools", "locust": "other-tools", "json": "json",
     "make": "in-a-clone", "clone": "in-a-clone", "variables": "environment-variables", "loadtest.toml": "project",
     "kubernetes": "containers", "docker": "containers", "github": "ci", "gitlab": "ci", "s3": "storage",
+    "junit": "ci", "percentile": "the-tables", "percentiles": "the-tables", "exit-code": "exit-codes",
 }  # fmt: skip
 _PAGES_MOST = 5
 _WIDTH, _FIRST_CELL_MOST = 80, 34

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import sys
 import time
 from datetime import UTC, datetime, timedelta
@@ -165,4 +164,14 @@ def test_a_command_about_one_run_takes_the_newest_one():
 
 @pytest.mark.usefixtures("project")
 def test_a_topic_that_has_no_page_names_the_pages_that_speak_of_it():
-    assert re.search(r"junit: no page of this name; it is in the pages .*\bci\b", refused("help", "junit"))
+    said = refused("help", "hadolint")
+    assert "hadolint: no page of this name; it is in the pages containers; lth help containers prints one" in said
+    assert printed("help", "junit").startswith("CI\n")
+
+
+def test_compare_alone_takes_the_last_run_of_the_same_load(project):
+    """Not just the two newest: run-01_3 has other users, and of run-01_2 too many samples failed to be compared."""
+    add_run(project / "reports", "shop/run-01_3", started_at=started(2), users=9, elapsed_ms=100)
+    add_run(project / "reports", "shop/run-01_4", started_at=started(1), elapsed_ms=100)
+    answer = json.loads(command("lth", "compare", "--format=json").stdout)
+    assert answer["command"] == "lth compare shop/run-01_1 shop/run-01_4"
