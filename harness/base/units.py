@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 from harness.base.errors import UsageError
 
-_DURATION_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|m|s|)\s*", re.IGNORECASE)
+_DURATION_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*(h|min|ms|m|s|)\s*", re.IGNORECASE)
 # As reports print times: 31:00, 1:09:20.
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d)")
-_SECONDS_PER = {"h": 3600.0, "min": 60.0, "m": 60.0, "s": 1.0, "": 1.0}
+_SECONDS_PER = {"h": 3600.0, "min": 60.0, "m": 60.0, "ms": 0.001, "s": 1.0, "": 1.0}
 BYTES_PER_KB = 1024
 BYTES_PER_MB = 1024 * 1024
 MS_PER_S = 1000
@@ -28,7 +28,7 @@ def parse_date(text: str, where: str) -> str:
 
 
 def parse_duration_s(text: str, name: str) -> float:
-    """Return the seconds of `90`, `90s`, `2m`, `1h30m`, `1:30` (a minute and a half) or `1:30:00`.
+    """Return the seconds of `90`, `90s`, `500ms`, `2m`, `1h30m`, `1:30` (a minute and a half) or `1:30:00`.
 
     UsageError, which calls the value `name`, for any other text.
     """

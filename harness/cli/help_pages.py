@@ -22,7 +22,9 @@ _OTHER_NAMES = {
     "jmeter": "from-jmeter", "k6": "other-tools", "gatling": "other-tools", "locust": "other-tools", "json": "json",
     "make": "in-a-clone", "clone": "in-a-clone", "variables": "environment-variables", "loadtest.toml": "project",
     "kubernetes": "containers", "docker": "containers", "github": "ci", "gitlab": "ci", "s3": "storage",
+    "junit": "ci", "percentile": "the-tables", "percentiles": "the-tables", "exit-code": "exit-codes",
 }  # fmt: skip
+_PAGES_MOST = 5
 _WIDTH, _FIRST_CELL_MOST = 80, 34
 _HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 _FENCE = "```"
@@ -58,6 +60,11 @@ def page_text(topic: str) -> str:
         for section in sections:
             if fits(section.slug):
                 return _plain(section.markdown)
+    words = re.compile(rf"\b{re.escape(topic)}\b", re.IGNORECASE)
+    if there := [one for one, page in pages.items() if words.search(page.read_text(encoding="utf-8"))]:
+        more = ", …" if len(there) > _PAGES_MOST else ""
+        what = f"{topic}: no page of this name; it is in the pages {', '.join(there[:_PAGES_MOST])}{more}"
+        raise UsageError(what, f"lth help {there[0]} prints one")
     near = did_you_mean(name, [*pages, *(section.slug for section in sections)])
     raise UsageError(
         f"{topic}: no such verb or page", f"{near}lth help {TOPICS} lists the pages, lth help all the verbs"

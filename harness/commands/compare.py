@@ -39,7 +39,9 @@ from harness.compare.sides import (
     with_labels,
 )
 from harness.compare.sources import pasted_tables
+from harness.history.files import entries_of
 from harness.history.pin_files import runs_of_pins
+from harness.history.references import previous_run
 from harness.judge.result import NextStep
 from harness.kinds.trust.known import known, known_text
 from harness.kinds.trust.single_files import single_scatter
@@ -55,7 +57,7 @@ from harness.report.results import write_result
 from harness.report.run_result import RunResult
 from harness.run import kinds
 from harness.run.directory import write_whole
-from harness.run.names import in_plan
+from harness.run.names import find_run, in_plan
 from harness.site.html_option import write_html
 from harness.sweep.analysis import analyse
 from harness.sweep.export import sweeps_data, sweeps_json
@@ -120,11 +122,19 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError("--html: --format json writes no report", "leave one of them out")
         options.save = options.save or options.output is None
     if not (options.runs or options.base or options.contender):
-        options.runs = list(_NEWEST)
+        options.runs = _newest(options)
     if len(options.runs) == 1 and not (options.base or options.contender):
         (name,) = _names(options, _Sides(options.runs, [])).baseline
         return _compare_with_pasted(options, name)
     return _compare_sides(options, _sides(options))
+
+
+def _newest(options: argparse.Namespace) -> list[str]:
+    """Return the newest run of the plan behind the last one before it that has its load; without such a one, -2."""
+    newest = find_run("-1", options.plan, options.reports)
+    identity = f"{newest.parent.name}/{newest.name}"
+    before = previous_run(entries_of(newest.parent), identity)
+    return [before.id, identity] if before else list(_NEWEST)
 
 
 class _Sides(NamedTuple):

@@ -35,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `export`."""
     parser.description = "Write the per-second series and histograms of a finished run, per label, from its samples."
     parser.epilog = _EPILOG
-    take_argument(parser, "run")
+    take_argument(parser, "run", "?")
     take(parser, "format/export into plan/filter reports")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the files, print their names and return the exit code."""
+    options.run = options.run or "-1"
     directory = RunDirectory(find_run(options.run, options.plan, options.reports, "name one: an export covers one run"))
     record = record_of(directory)
     if options.format == PARQUET:

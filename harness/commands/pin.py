@@ -107,7 +107,7 @@ def _list(options: argparse.Namespace) -> None:
         for name, run in sorted(pins.items())
     ]
     of_plan = f" of {options.plan}" if options.plan else ""
-    print_text("\n".join(lines) or f"No run{of_plan} is pinned. To pin one: lth pin run-07_1")
+    print_text("\n".join(lines) or f"No run{of_plan} is pinned. To pin the newest: lth baseline -1")
 
 
 def _plans(options: argparse.Namespace) -> dict[str, dict[str, str]]:

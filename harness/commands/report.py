@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 examples:
+  lth report                                                     the newest run's
   lth report killbill-stripe/run-01_1                            writes the report and its JSON; notes are preserved
   lth report killbill-stripe/run-01_1 --html                     also as one HTML file, run-01_1.html
   lth report --merge gen1/run-01_1 gen2/run-01_1                 merges the runs of independent load generators
@@ -41,14 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Set the options of `report`."""
     parser.description = "Write the report of a run again, or merge several runs into one. Notes are preserved."
     parser.epilog = _EPILOG
-    take_argument(parser, "run", "+")
+    take_argument(parser, "run", "*")
     take(parser, "merge into html junit successful plan/filter goal/results sure reports")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the report and return the exit code."""
     if options.merge or options.into:
+        if not options.run:
+            raise UsageError("RUN is missing", "name the runs to merge, or the file of which a run is made")
         return _merge(options)
+    options.run = options.run or ["-1"]
     if options.goal is not None:
         todo = f"judge another one: lth table {options.run[0]} --goal='{options.goal}'"
         raise UsageError("--goal: a run has the goals of its plan", todo)

@@ -90,7 +90,8 @@ def _storage(options: argparse.Namespace) -> Storage:
     url = urls[0] if urls else settings.get("s3")
     if url is None:
         what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"
-        raise UsageError(what, "give s3://bucket/prefix, or --env of a profile with [storage]")
+        here = "lth list lists the runs here; for others " if options.verb == "ls" else ""
+        raise UsageError(what, f"{here}give s3://bucket/prefix, or --env of a profile with [storage]")
     return open_storage(url, options.endpoint_url or settings.get("endpoint_url"))
 
 

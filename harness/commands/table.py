@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -39,12 +41,15 @@ if TYPE_CHECKING:
     from harness.judge.summary import RunSummary
     from harness.plan.goal import Goal
 
+# The names of runs, but of no files.
+_RUN = re.compile(r"(?:[^*?\[\]]+/)?(?:run-\d+_\d+|-\d+)")
 MARKDOWN, CSV, JSON, JSON_LINES = "markdown", "csv", "json", "jsonl"
 FORMATS = (MARKDOWN, CSV, JSON, JSON_LINES)
 _EPILOG = """\
 examples:
   lth table samples.jtl                                   all labels; a terminal marks the worst cells
   lth table gen1.jtl gen2.jtl                             the files of two load generators, merged into one run
+  lth table -1                                            the newest run
   lth table --each reports/*/*/samples.jtl                one table per file
   lth table samples.jtl --window steady                   without ramp-up, warm-up and tail; prints what that changed
   lth table samples.jtl --window 30s..2m                  from second 30 to second 120 of the run
@@ -105,7 +110,8 @@ def run(options: argparse.Namespace) -> int:
     )
     printer = _Printer(options.format, options.layout, requested, is_each=options.each)
     code = EXIT_OK
-    for names in [[name] for name in options.input] if options.each else [options.input]:
+    given = [_file_of(name) for name in options.input]
+    for names in [[name] for name in given] if options.each else [given]:
         try:
             inputs = resolve(names, options.endpoint_url)
             for run in [[given] for given in inputs] if options.each else [inputs]:
@@ -136,6 +142,16 @@ def run(options: argparse.Namespace) -> int:
             code = EXIT_USAGE
     printer.end()
     return code
+
+
+def _file_of(name: str) -> str:
+    """Return a file or pattern as it is, and the folder of a run that is named as elsewhere: run-07_1, -1."""
+    if not _RUN.fullmatch(name) or os.path.lexists(name):
+        return name
+    from harness.base.project import current_project  # deferred, as below: files are named by their paths
+    from harness.run.names import find_run
+
+    return os.path.relpath(find_run(name, None, current_project().reports))
 
 
 def _goal_of(options: argparse.Namespace) -> Goal | None:

@@ -34,7 +34,10 @@ def newest_run(reports_dir: Path, number: int, plan: str, own: str) -> Path:
     runs = [run for run in every if run.parent.name == plan]
     if not 1 <= number <= len(runs):
         has = f"{plan} has {len(runs) or 'no'} run{'s' * (len(runs) != 1)}" if plan else "there are no runs yet"
-        raise UsageError(f"-{number}: {has}", "lth list lists all" if every else "lth run makes one")
+        raise UsageError(
+            f"-{number}: {has}",
+            "lth run makes another" if len(runs) == 1 else "lth list lists all" if every else "lth run makes one",
+        )
     return runs[number - 1]
 
 

@@ -103,6 +103,7 @@ class Site:
     def index(self, notes: str, found: Sequence[Trend]) -> Page:
         """Return what changed in each plan and the list of all runs; `notes` are those of SUMMARY.md."""
         rows = [self._row(entry) for entry in self.newest_first]
+        state = {row["id"]: row["state"] for row in rows}
         # A column without any change says nothing.
         shown = [index for index in range(len(CHANGES)) if any(trend.changes[index] for trend in found)]
         html = filled(
@@ -111,7 +112,7 @@ class Site:
             title="Load test runs",
             count=count_line(self.catalogue.entries),
             newest=self._newest(),
-            trends=[_trend_row(trend, shown) for trend in found],
+            trends=[{**_trend_row(trend, shown), "state": state[trend.newest]} for trend in found],
             has_earlier=any(trend.verdict for trend in found),
             metric=METRIC.phrase,
             changes=[CHANGES[index].phrase for index in shown],

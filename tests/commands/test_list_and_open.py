@@ -149,3 +149,29 @@ def test_a_browser_gets_the_address_of_the_page(project, tmp_path, monkeypatch):
     done = command("lth", "open", "-1", BROWSER=str(browser))
     assert done.returncode == 0
     assert opened.read_text() == (project / "reports/shop/run-01_2.html").as_uri()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_command_about_one_run_takes_the_newest_one():
+    assert printed("report").startswith("reports/shop/run-01_2.md: VALID")
+    assert printed("export").startswith("reports/shop/run-01_2/export/seconds.csv")
+    table = command("lth", "table", "reports/shop/run-01_2", "--only=TOTAL").stdout
+    assert "| TOTAL | 120 | 401 |" in table
+    for name in ("-1", "run-01_2", "shop/run-01_2"):
+        assert command("lth", "table", name, "--only=TOTAL").stdout == table
+    assert "lth report: RUN is missing; name the runs to merge" in refused("report", "--merge")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_topic_that_has_no_page_names_the_pages_that_speak_of_it():
+    said = refused("help", "hadolint")
+    assert "hadolint: no page of this name; it is in the pages containers; lth help containers prints one" in said
+    assert printed("help", "junit").startswith("CI\n")
+
+
+def test_compare_alone_takes_the_last_run_of_the_same_load(project):
+    """Not just the two newest: run-01_3 has other users, and of run-01_2 too many samples failed to be compared."""
+    add_run(project / "reports", "shop/run-01_3", started_at=started(2), users=9, elapsed_ms=100)
+    add_run(project / "reports", "shop/run-01_4", started_at=started(1), elapsed_ms=100)
+    answer = json.loads(command("lth", "compare", "--format=json").stdout)
+    assert answer["command"] == "lth compare shop/run-01_1 shop/run-01_4"

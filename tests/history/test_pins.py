@@ -41,14 +41,14 @@ def test_a_pin_is_a_line_of_toml_that_names_the_run(reports):
 
 
 def test_pins_are_listed_moved_and_removed(reports):
-    assert printed() == "No run is pinned. To pin one: lth pin run-07_1\n"
+    assert printed() == "No run is pinned. To pin the newest: lth baseline -1\n"
     add_run(reports, "tiny/run-01_2")
     printed("tiny/run-01_1", "--as", "release-4")
     printed("reports/tiny/run-01_1.md")
     assert "baseline is run-01_2 (it was run-01_1)." in printed("run-01_2", "--plan", "tiny")
     started = "VALID, started 2026-01-01T00:00:00Z"
     assert printed() == f"tiny: baseline is run-01_2, {started}\ntiny: release-4 is run-01_1, {started}\n"
-    assert printed("--plan", "other") == "No run of other is pinned. To pin one: lth pin run-07_1\n"
+    assert printed("--plan", "other") == "No run of other is pinned. To pin the newest: lth baseline -1\n"
     printed("--remove", "baseline")
     assert read_pins(reports / "tiny") == {"release-4": "run-01_1"}
     printed("--remove", "release-4", "--plan", "tiny")

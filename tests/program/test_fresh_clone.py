@@ -60,7 +60,7 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         ("make run PLAN=nope", "make run: PLAN=nope: unknown; there are: folio-checkin"),
         ("make run PLAN=lb-nginx P90=abc", "make run: P90=abc: not a whole number"),
         ("make sweep USERS=1,x", "make sweep: USERS=x"),
-        ("make check PLAN=lb-nginx LIMIT=x", "make check: LIMIT=x: not a duration"),
+        ("make check PLAN=lb-nginx MAX=x", "make check: MAX=x: not a duration"),
         ("make ab A=local B=x=1 PLAN=nope", "make ab: A=local: PLAN=nope: unknown; there are: folio-checkin"),
         ("make ab A=local B=lokal PLAN=lb-nginx", "make ab: B=lokal: neither a profile nor a commit"),
         ("make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten", "make ab: USERS=ten: not a whole number"),
@@ -71,7 +71,7 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         ("make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown"),
         ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: --plan=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
-        ("./aggregate.py sweep --nope", "aggregate.py: the following arguments are required: SWEEP"),
+        ("./aggregate.py sweep --nope", "aggregate.py: SWEEP is missing"),
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_downloaded(clone, command, message):

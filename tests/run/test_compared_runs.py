@@ -39,7 +39,7 @@ def test_a_wrong_base_is_one_line_and_nothing_is_started(refused, tmp_path):
         "scripts/run: --base run-01_7: neither a pin of tiny nor a run or a report; pins: none; there are no runs yet\n"
     )
     assert "--base and --compare 0 cannot be used together; give one" in refused("--base", "run-01_1", "--compare", "0")
-    assert "invalid choice: 'no'" in refused("--compare", "no")
+    assert "--compare=no: no such value; there are: 0, 1" in refused("--compare", "no")
     (tmp_path / "reports" / "tiny").mkdir(parents=True)
     (tmp_path / "reports" / "tiny" / "pinned.toml").write_text("format_version = 1\n[pins]\nbaseline = 7\n")
     assert "tiny/pinned.toml [pins]: baseline = 7; give the name of a run of this plan" in refused()

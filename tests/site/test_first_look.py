@@ -48,6 +48,10 @@ def test_the_index_begins_with_the_newest_run_and_its_verdict(browser, reports, 
     assert box["y"] + box["height"] < 400 and box["x"] + box["width"] <= width
     heads = page.locator("table.trends thead th").all_inner_texts()
     assert heads[:3] == ["plan", "newest run", "p95"]  # a phone shows these
+    # The verdict of a run is the same word, sign and colour in both tables.
+    chips = [page.locator(f"{table} tbody tr").first.locator(".state") for table in ("table.trends", "table.runs")]
+    assert [one.inner_text() for one in chips] == ["GOAL MISSED", "GOAL MISSED"]
+    assert len({one.evaluate("chip => getComputedStyle(chip).color") for one in chips}) == 1
     # No run has an earlier one of a week before with a change: no empty columns.
     cells = page.locator("table.trends tbody tr").first.locator("td").all_inner_texts()
     assert all(text.strip() for text in cells[:2])

@@ -253,7 +253,7 @@ def test_a_doubtful_run_is_marked_in_the_list_and_on_its_page(tmp_path, charts):
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert 'class="state doubtful" title="DOUBTFUL: Too few samples: 97 measured, 100 needed">doubtful</span>' in index
     assert '<div class="why">Too few samples: 97 measured, 100 needed</div>' in index
-    assert "<option>doubtful</option>" in index
+    assert '<option value="doubtful">DOUBTFUL</option>' in index
     page = (tmp_path / "site" / "tiny" / "run-01_1.html").read_text(encoding="utf-8")
     assert '<span class="state doubtful">doubtful</span>' in page
     assert "<strong>DOUBTFUL: Too few samples: 97 measured, 100 needed." in page

@@ -147,7 +147,7 @@ def load_suite(path: Path, more: Mapping[str, type] | None = None) -> Suite:
     """
     if not path.is_file():
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
-        raise UsageError(f"--suite={path}: no such file", f"{near}pass a suite such as env/nightly.toml")
+        raise UsageError(f"--suite={path}: no such file", f"{near}lth help suite shows one")
     data = load_toml(path, "--suite", path.stem)
     where = f"{path.parent.name}/{path.name}"
     file = read_table(_SuiteFile, data, where)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.runnable import not_runnable
 from harness.plan.jmx.data_files import data_files_of
+from harness.plan.jmx.think_time import NAME, is_pause
 from harness.plan.jmx.trace import HTTP_SAMPLER
 from harness.plan.jmx.tree import (
     CODE,
@@ -85,6 +86,8 @@ def lint(jmx: Path, *, has_loads: bool = False, plugins: Sequence[str] = ()) -> 
         findings += _load_numbers(nodes, variables)
     has_http = any(HTTP_SAMPLER.fullmatch(node.kind) for node in nodes)
     needless = (*(LOAD_KNOBS if has_loads else ()), *(() if has_http else _TARGET_KNOBS))
+    if any(map(is_pause, nodes)):  # a think time that such a plan ignores is refused when there is one
+        needless = (*needless, NAME)
     findings += _reads(plan, [knob for knob in KNOBS if knob not in needless])
     findings += _secrets(plan, jmx)
     findings += _missing_data(nodes, jmx)

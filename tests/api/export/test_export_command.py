@@ -90,7 +90,7 @@ def test_samples_of_a_clock_that_was_set_are_refused(reports):
     [
         (("shop/run-09_1",), "run-09_1"),
         (("shop/run-*",), "2 runs; name one: an export covers one run"),
-        (("shop/run-01_1", "--format", "xlsx"), "invalid choice: 'xlsx'"),
+        (("shop/run-01_1", "--format", "xlsx"), "--format=xlsx: no such value; there are: csv, parquet"),
     ],
 )
 def test_anything_else_is_one_line(reports, arguments, message):

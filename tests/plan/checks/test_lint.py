@@ -344,3 +344,11 @@ def test_a_plan_without_http_needs_no_properties_of_a_target(save: Save) -> None
     text = plan('<JDBCSampler testname="Query"/><hashTree/>')
     found = [one for one in lint(save(text)) if one.rule is Rule.UNREAD_PROPERTY]
     assert not any(name in one.what for one in found for name in ("host", "port", "scheme", "base_path", "--target"))
+
+
+def test_a_plan_with_timers_of_its_own_needs_no_property_for_the_think_time(save: Save) -> None:
+    timer = '<ConstantTimer testname="Think"><stringProp name="ConstantTimer.delay">300</stringProp></ConstantTimer>'
+    own = sampler("Home", f"{CODE_ASSERTION}{timer}<hashTree/>")
+    assert lint(save(plan(own).replace("${__P(think_time_ms,0)}", ""))) == ()
+    (finding,) = lint(save(plan(sampler("Home")).replace("${__P(think_time_ms,0)}", "")))
+    assert finding.what == "think_time_ms of the run has no effect: no element uses this property"
