@@ -52,7 +52,7 @@ class Case:
 
     `spread` is by how much the parts of the window differ without noise, None where the whole run's numbers say it.
     With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none. `became` is the load of
-    the state that differs most, all the time: its noise is a part of what may be chance.
+    the state that differs most, if it is one, all the time: its noise is a part of what may be chance.
     """
 
     load: Load
@@ -142,6 +142,7 @@ BASES: Mapping[str, Load] = {
     "20 users, 500 ms, noise": replace(_LOADED, ramp_s=1.0),
     "open queue, half busy": Load(exponential(0.025), rate_per_s=20, server_count=1),
 }
+_SATURATED = 2.0  # an open queue that is half busy has no state with so many times the work
 
 
 def _bump(times: float, ratio: float) -> MakeFactor:
@@ -170,8 +171,8 @@ def _step(times: float, at_ratio: float) -> MakeFactor:
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     """Return work that grows to `times` as much, from a share of the run on: a leak."""
-    rest = 1 - from_ratio
-    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / rest, 0, 1))
+    share = (times - 1) / (1 - from_ratio)
+    return of_time(lambda at, length_s, _: 1 + share * numpy.clip(at / length_s - from_ratio, 0, 1 - from_ratio))
 
 
 def _plateau(times: float, until_ratio: float) -> MakeFactor:
@@ -218,8 +219,8 @@ def _with(factor: MakeFactor, most: float) -> Callable[[Load], Case]:
     """Return what multiplies the work of a load by another factor, which is `most` in the state that differs most."""
 
     def changed(base: Load) -> Case:
-        became = replace(base, factors=(*base.factors, _step(most, 0.0)))
-        return Case(replace(base, factors=(*base.factors, factor)), became=became)
+        loads = [replace(base, factors=(*base.factors, one)) for one in (factor, _step(most, 0.0))]
+        return Case(loads[0], became=None if base.rate_per_s and most >= _SATURATED else loads[1])
 
     return changed
 
