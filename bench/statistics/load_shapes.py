@@ -52,7 +52,7 @@ class Case:
 
     `spread` is by how much the parts of the window differ without noise, None where the whole run's numbers say it.
     With `is_of_parts` the rows say it of each run, and one whose parts do not differ is none. `became` is the load of
-    the state that differs most, all the time: its noise is a part of what may be chance.
+    the state that differs most, if it is one, all the time: its noise is a part of what may be chance.
     """
 
     load: Load
@@ -142,6 +142,7 @@ BASES: Mapping[str, Load] = {
     "20 users, 500 ms, noise": replace(_LOADED, ramp_s=1.0),
     "open queue, half busy": Load(exponential(0.025), rate_per_s=20, server_count=1),
 }
+_SATURATED = 2.0  # a queue that is half busy has no state with so many times the work
 
 
 def _bump(times: float, ratio: float) -> MakeFactor:
@@ -170,8 +171,8 @@ def _step(times: float, at_ratio: float) -> MakeFactor:
 
 def _ramp(times: float, from_ratio: float = 0.0) -> MakeFactor:
     """Return work that grows to `times` as much, from a share of the run on: a leak."""
-    rest = 1 - from_ratio
-    return of_time(lambda at, length_s, _: 1 + (times - 1) * numpy.clip((at / length_s - from_ratio) / rest, 0, 1))
+    share = (times - 1) / (1 - from_ratio)
+    return of_time(lambda at, length_s, _: 1 + share * numpy.clip(at / length_s - from_ratio, 0, 1 - from_ratio))
 
 
 def _plateau(times: float, until_ratio: float) -> MakeFactor:
@@ -214,17 +215,20 @@ def _stalls(count: int, ratio: float) -> MakePauses:
     return pauses
 
 
-def _with(factor: MakeFactor, most: float) -> Callable[[Load], Case]:
-    """Return what multiplies the work of a load by another factor, which is `most` in the state that differs most."""
+def _with(factor: MakeFactor, most: float = _SATURATED) -> Callable[[Load], Case]:
+    """Return what multiplies the work of a load by another factor, which is `most` in the state that differs most.
+
+    Work that is other only for a while is not another state.
+    """
 
     def changed(base: Load) -> Case:
-        became = replace(base, factors=(*base.factors, _step(most, 0.0)))
-        return Case(replace(base, factors=(*base.factors, factor)), became=became)
+        loads = [replace(base, factors=(*base.factors, one)) for one in (factor, _step(most, 0.0))]
+        return Case(loads[0], became=loads[1] if most < _SATURATED else None)
 
     return changed
 
 
-def _between_parts(factor: MakeFactor, most: float) -> Callable[[Load], Case]:
+def _between_parts(factor: MakeFactor, most: float = _SATURATED) -> Callable[[Load], Case]:
     """Return what multiplies the work; only runs whose parts differ are bad."""
     changed = _with(factor, most)
     return lambda base: replace(changed(base), is_of_parts=True)
@@ -297,9 +301,7 @@ Sizes = Mapping[str, Callable[[Load], Case]]
 # often than a smaller one.
 BAD: Mapping[str, Sizes] = {
     **{
-        f"slower for {_percent(ratio)}": {
-            f"× {times:g}": _with(_bump(times, ratio), times) for times in (1.5, 2, 4, 10)
-        }
+        f"slower for {_percent(ratio)}": {f"× {times:g}": _with(_bump(times, ratio)) for times in (1.5, 2, 4, 10)}
         for ratio in (0.05, 0.1, 0.2, 0.3, 0.4)
     },
     **{
@@ -323,9 +325,7 @@ BAD: Mapping[str, Sizes] = {
         }
         for period in (0.1, 0.3, 0.5, 0.9, 1.5, 2)
     },
-    "three bursts of a fifteenth": {
-        f"× {times:g}": _between_parts(_bursts(times, 3, 8), times) for times in (2, 4, 10)
-    },
+    "three bursts of a fifteenth": {f"× {times:g}": _between_parts(_bursts(times, 3, 8)) for times in (2, 4, 10)},
     "faster after 60 % of the run": {
         f"÷ {times:g}": _with(_step(1 / times, 0.6), 1 / times) for times in (1.2, 1.5, 2)
     },
@@ -346,9 +346,7 @@ BAD: Mapping[str, Sizes] = {
         f"× {times:g}": _with(_plateau(times, 0.4), times) for times in (1.5, 2, 4)
     },
     "slower ever faster": {f"to × {times:g}": _with(_accelerating(times), times) for times in (1.5, 2, 4)},
-    "slower twice, for 15 % of the run": {
-        f"× {times:g}": _between_parts(_twice(times, 0.15), times) for times in (1.5, 2, 4)
-    },
+    "slower twice, for 15 % of the run": {f"× {times:g}": _between_parts(_twice(times, 0.15)) for times in (1.5, 2, 4)},
     "a sawtooth, a third of the run": {
         f"to × {times:g}": _between_parts(_saw(times, 0.35), times) for times in (1.5, 2, 4)
     },

@@ -25,7 +25,7 @@ from harness.metrics.steadiness import WindowChange, find_change, find_level
 from harness.metrics.timeline import SecondFigures
 
 # Shares differ by at least so much, and by this share of the greater.
-SHARE_LEAST, SHARE_RATIO = 0.01, 0.25
+SHARE_LEAST, SHARE_RATIO = 0.01, 0.2
 # Those of labels by more: there are many, and users who go through a plan together make waves.
 MIX_LEAST, LABEL_ERRORS_LEAST = 0.05, 0.05
 _LABELS_MOST = 20
