@@ -37,6 +37,7 @@ examples:
   scripts/bench memory --users 1000,20000                       memory per user of JMeter, by plan
   scripts/bench one-user                                        what JMeter adds to response times, next to wrk
   scripts/bench tools --gatling DIR                             k6, wrk and other tools on the same back-end (12 min)
+  scripts/bench first-seconds --beside DIR                      the first ten seconds, an earlier build beside this one
   scripts/bench failures                                        what it costs to store failed requests, when none fails
   scripts/bench api --rows 10000000                             the Python interface: tables, seconds, samples in chunks
   scripts/bench profile                                         what PROFILE=1 costs: runs with and without, in turn
@@ -51,8 +52,8 @@ exit codes: 0 success; 1 a target is missed; 2 wrong use; 3 a run failed.
 """
 # Parts that are too slow to run with all others.
 _BY_NAME = (
-    "verdicts", "correlation", "har", "generator", "memory", "one-user", "tools", "held-back", "soak", "scale",
-    "trust-real", "answers",
+    "verdicts", "correlation", "har", "generator", "memory", "one-user", "tools", "first-seconds", "held-back", "soak",
+    "scale", "trust-real", "answers",
 )  # fmt: skip
 # The parts in the order in which they run: the module and what it measures.
 _PARTS = {
@@ -85,6 +86,10 @@ _PARTS = {
     "memory": ("runs.memory", "heap and resident memory of JMeter per user, by plan"),
     "one-user": ("runs.one_user", "what JMeter adds to the mean response time of one user, next to wrk (2 min)"),
     "tools": ("runs.tools", "load test tools on one back-end: throughput, CPU, memory, error of the p99 (12 min)"),
+    "first-seconds": (
+        "runs.first_seconds",
+        "the first seconds of a load, by build and warm-up (8 min a round of three)",
+    ),
     "failures": ("runs.failures", "runs that watch for failed requests next to runs that do not; none fails"),
     "live": ("runs.live", "CPU time that a live page costs, by samples per second"),
     "api": ("readers.api", "time and memory of the Python interface: tables, seconds, samples in chunks"),

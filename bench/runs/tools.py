@@ -89,23 +89,23 @@ def bench(options: argparse.Namespace) -> int:
     found = {tool.name: Measured() for tool in TOOLS if tool.name in wanted}
     gatling = str(Path(options.gatling).resolve()) if options.gatling else ""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        home = _project(Path(name))
+        home = back_end_project(Path(name))
         for number in range(1, options.repeat + 1):
             _log(f"round {number} of {options.repeat}")
-            with _running(home, "fast", gatling) as target:
+            with running(home, "fast", gatling) as target:
                 for tool, measured in _here(found, gatling):
                     for connections in (*_LEVELS, _MANY):
                         values = values_of(target, connections, options.duration, home, gatling)
-                        with _reported(tool, measured), _load(tool, tool.command, values, home) as load:
+                        with _reported(tool, measured), load_of(tool, tool.command, values, home) as load:
                             speed = _speed(load, target, options.duration)
                             load.wait()
                             measured.speeds.setdefault(connections, []).append(speed)
                             _log(f"{tool.name}, {connections}: {speed.rate_per_s:.0f} req/s, {speed.cpu_us:.1f} µs")
-        with _running(home, "slow", gatling) as target:
+        with running(home, "slow", gatling) as target:
             values = values_of(target, _WIRE_CONNECTIONS, options.duration, home, gatling)
             for tool, measured in _here(found, gatling):
                 with _reported(tool, measured):
-                    _watch(tool, measured, values, home)
+                    watch(tool, measured, values, home)
     print(speeds_table(found))
     print()
     print(stated_table(found))
@@ -120,7 +120,7 @@ def _here(found: Mapping[str, Measured], gatling: str) -> Iterator[tuple[LoadToo
             found[tool.name].problem = "not here"
 
 
-def _project(folder: Path) -> Path:
+def back_end_project(folder: Path) -> Path:
     """Write a project with a profile without pauses, and one whose back-ends wait before they answer."""
     (folder / "env").mkdir()
     (folder / FILE_NAME).write_text("format_version = 1\n", encoding="utf-8")
@@ -131,7 +131,8 @@ def _project(folder: Path) -> Path:
 
 
 @contextmanager
-def _running(home: Path, profile: str, gatling: str) -> Iterator[str]:
+def running(home: Path, profile: str, gatling: str) -> Iterator[str]:
+    """Start the back-end with a profile, and yield its address."""
     with StartedSystem(PLAN, home, profile) as target:
         prepare(home, target, gatling)
         yield target
@@ -148,7 +149,7 @@ def _reported(tool: LoadTool, measured: Measured) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Load:
+class Load:
     """A load that a tool makes, in a folder of its own."""
 
     tool: LoadTool
@@ -169,7 +170,7 @@ class _Load:
 
 
 @contextmanager
-def _load(tool: LoadTool, command: str, values: Mapping[str, str], home: Path) -> Iterator[_Load]:
+def load_of(tool: LoadTool, command: str, values: Mapping[str, str], home: Path) -> Iterator[Load]:
     """Start a load, and stop at the end of the block what is left of it."""
     with tempfile.TemporaryDirectory(prefix="load-", dir=home) as name:
         folder = Path(name)
@@ -179,30 +180,36 @@ def _load(tool: LoadTool, command: str, values: Mapping[str, str], home: Path) -
                 start_new_session=True,
             )  # fmt: skip
         try:
-            yield _Load(tool, process, folder)
+            yield Load(tool, process, folder)
         finally:
             stop(process, _STOP_S)
 
 
-def _speed(load: _Load, target: str, seconds: int) -> Speed:
+def _speed(load: Load, target: str, seconds: int) -> Speed:
     """Return the speed of a load in its second half, by the count of the server."""
-    start_s, before = time.monotonic(), _count(target)
-    while _count(target) < before + _STARTED_COUNT:
-        if load.process.poll() is not None or time.monotonic() > start_s + _START_S:
-            raise StartError("it sent no requests", "see its output")
-        time.sleep(_PERIOD_S)
-    started_s = time.monotonic()
+    started_s = wait_for_start(load, target)
     time.sleep(seconds * _FROM_RATIO)
-    from_s, from_count, from_cpu_s = time.monotonic(), _count(target), _usage(load.process.pid).cpu_s
+    from_s, from_count, from_cpu_s = time.monotonic(), request_count(target), usage_of(load.process.pid).cpu_s
     time.sleep(seconds * (_TO_RATIO - _FROM_RATIO))
-    count, length_s = _count(target) - from_count, time.monotonic() - from_s
-    cpu_s, memory_bytes = _usage(load.process.pid)
+    count, length_s = request_count(target) - from_count, time.monotonic() - from_s
+    cpu_s, memory_bytes = usage_of(load.process.pid)
     if not count or cpu_s < from_cpu_s or time.monotonic() > started_s + seconds:
         raise StartError("its load ended while it was measured", "give a longer --duration, on an idle machine")
     return Speed(count / length_s, (cpu_s - from_cpu_s) / count * _US_PER_S, memory_bytes)
 
 
-def _count(target: str) -> int:
+def wait_for_start(load: Load, target: str) -> float:
+    """Return when a load has sent its first requests, by the monotonic clock."""
+    start_s, before = time.monotonic(), request_count(target)
+    while request_count(target) < before + _STARTED_COUNT:
+        if load.process.poll() is not None or time.monotonic() > start_s + _START_S:
+            raise StartError("it sent no requests", "see its output")
+        time.sleep(_PERIOD_S)
+    return time.monotonic()
+
+
+def request_count(target: str) -> int:
+    """Return how many requests the back-end has answered."""
     with urlopen(f"{target.rstrip('/')}/stats", timeout=_START_S) as response:
         return int(json.load(response)["total"])
 
@@ -214,7 +221,7 @@ class _Usage(NamedTuple):
     memory_bytes: int
 
 
-def _usage(pid: int) -> _Usage:
+def usage_of(pid: int) -> _Usage:
     """Return the usage of a process and its descendants."""
     cpu_s, memory_bytes, whole = 0.0, 0, psutil.Process(pid)
     for one in (whole, *whole.children(recursive=True)):
@@ -225,9 +232,9 @@ def _usage(pid: int) -> _Usage:
     return _Usage(cpu_s, memory_bytes)
 
 
-def _watch(tool: LoadTool, measured: Measured, values: Mapping[str, str], home: Path) -> None:
+def watch(tool: LoadTool, measured: Measured, values: Mapping[str, str], home: Path) -> None:
     """Set the p99 on the wire of a load with a known delay, and what the tool and our reader state of it."""
-    with Wire(int(values["port"])) as wire, _load(tool, tool.command, values, home) as load:
+    with Wire(int(values["port"])) as wire, load_of(tool, tool.command, values, home) as load:
         load.wait()
         for command in tool.after:
             subprocess.run(arguments(command, values), cwd=load.folder, check=True, capture_output=True)
@@ -238,7 +245,7 @@ def _watch(tool: LoadTool, measured: Measured, values: Mapping[str, str], home: 
     times = [one for one in wire.exchanges() if window_ns[0] <= one.at_ns < window_ns[1]]
     measured.wire_p99_ms = p99_ms(times)
     if tool.samples_command:  # it writes samples or a summary: these are of two loads
-        with _load(tool, tool.samples_command, values, home) as load:
+        with load_of(tool, tool.samples_command, values, home) as load:
             load.wait()
             measured.read = _read(load.file(tool.samples))
 
@@ -250,9 +257,9 @@ class _WindowNs(NamedTuple):
     end: float
 
 
-def _window_ns(load: _Load) -> _WindowNs:
+def _window_ns(load: Load) -> _WindowNs:
     """Return the interval that the summary is of: the window of our report, of the others the whole load."""
-    if load.tool != TOOLS[0]:
+    if load.tool.name != TOOLS[0].name:
         return _WindowNs(0, float("inf"))
     report = json.loads(load.file(load.tool.summary).read_text(encoding="utf-8"))
     from_s, to_s = (report["origin_s"] + report["window"][name] for name in ("from_s", "to_s"))

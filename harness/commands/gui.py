@@ -27,6 +27,7 @@ from harness.cli.options import take, take_argument
 from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed
 from harness.plan.guard import check_property
+from harness.plan.load.memory import Heap
 from harness.plan.load.model import LoadRequest, resolve_load
 from harness.plan.plan import Plan, is_jmx_path, load_plan
 from harness.plan.properties import load_properties, target_properties, with_properties
@@ -39,6 +40,7 @@ from harness.run.jmeter.process import JMeterHome
 from harness.run.powers import Subject
 
 _LOG_NAME, _CONSOLE_NAME = "jmeter.log", "jmeter.out"
+_HEAP_MB = 1024
 _PERIOD_S, _STOP_S = 0.2, 5.0
 # What Java throws when it cannot open a window; a HeadlessException's message begins on the next line.
 _NO_DISPLAY = re.compile(r"java\.awt\.(?:HeadlessException|AWTError)(?:: (\S.*))?")
@@ -133,7 +135,8 @@ def gui_arguments(jmeter: JMeterHome, jmx: Path, folder: Path, properties: Mappi
 
 def gui_environment(profile: Profile) -> dict[str, str]:
     """Return heap and options of JMeter's JVM; its start script switches windows off, and the last option decides."""
-    found = environment(profile)
+    heap_mb = profile.generator_heap_mb or _HEAP_MB
+    found = environment(profile, Heap(heap_mb, heap_mb))
     return {**found, "JVM_ARGS": f"{found['JVM_ARGS']} -Djava.awt.headless=false".strip()}
 
 

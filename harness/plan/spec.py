@@ -66,12 +66,13 @@ class Profile:
     `notify` is the table of who gets the result of an A/B test. Long runs pack their rows in steps of `pack_mb`, or
     not at all when it is 0.
     `sampler` sends the HTTP requests: the lean one, or JMeter's own.
-    `kubernetes` has the keys image, cpu, memory and pod, of the pods that are parts of a run.
+    `kubernetes` has the keys image, cpu, memory and pod, of the pods that are parts of a run. Without
+    `generator_heap_mb` the heap follows from the load.
     """
 
     name: str
     title: str
-    generator_heap_mb: int
+    generator_heap_mb: int | None
     generator_jvm_args: str
     overrun_s: float
     min_free_mb: int
@@ -198,7 +199,7 @@ def parse_port(text: str) -> int:
 
 @dataclass(frozen=True)
 class _GeneratorTable:
-    heap_mb: int = toml_key(1024, least=16, most=HEAP_MAX_MB)
+    heap_mb: int | None = toml_key(None, least=16, most=HEAP_MAX_MB)
     jvm_args: str = ""
     overrun_s: float = toml_key(OVERRUN_S, least=0, most=DURATION_MAX_S)
     sampler: str = LEAN

@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
+from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.log import Log
 from harness.base.packed import index_path, packed_path
@@ -15,7 +18,7 @@ from harness.plan.checks.finding import Finding
 from harness.plan.checks.lint import lint
 from harness.plan.jmx.trace import check_traceable
 from harness.plan.job import check_starts
-from harness.plan.load.memory import check_memory, user_kb
+from harness.plan.load.memory import check_memory, heap_of, user_kb
 from harness.plan.load.model import PARTS_MAX, Load
 from harness.plan.spec import Target
 from harness.run.directory import RunDirectory, generator_log
@@ -28,6 +31,8 @@ from harness.run.request import Request
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.
 _ANY_PORT = 61_234
 _WARNINGS_SHOWN = 10
+# The part of the machine's memory that the heap may take without heap_mb.
+_OF_MEMORY = 0.75
 
 
 def check_request(request: Request, load: Load) -> None:
@@ -37,7 +42,10 @@ def check_request(request: Request, load: Load) -> None:
     check_starts(request.plan.jobs, load.duration_s)
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
     if not request.places:  # each part looks at its own share
-        check_memory(load, user_kb(request.plan.jmx_path, request.target), request.profile.generator_heap_mb)
+        each_kb = user_kb(request.plan.jmx_path, request.target)
+        most_mb = int(_OF_MEMORY * psutil.virtual_memory().total / units.BYTES_PER_MB)
+        given_mb = request.profile.generator_heap_mb
+        check_memory(load, each_kb, given_mb or min(heap_of(load, each_kb, None).limit_mb, most_mb))
 
 
 def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:

@@ -29,7 +29,7 @@ from harness.plan.jmx.steps import PlanStep, plan_steps
 from harness.plan.jmx.trace import trace_columns, with_traceparent
 from harness.plan.job import Job
 from harness.plan.load.groups import SeveralLoads
-from harness.plan.load.memory import user_kb, users_most
+from harness.plan.load.memory import Heap, heap_of, user_kb, users_most
 from harness.plan.load.model import OpenLoad, load_record
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
@@ -163,7 +163,7 @@ def _command(
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
-            **environment(spec.profile),
+            **environment(spec.profile, _heap(spec)),
             **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,
@@ -189,7 +189,11 @@ def _users_most(spec: RunSpec) -> int | None:
     is_open = isinstance(load, OpenLoad) or (isinstance(load, SeveralLoads) and load.has_open)
     if not is_open:
         return None
-    return users_most(spec.profile.generator_heap_mb, user_kb(spec.plan.jmx_path, spec.target))
+    return users_most(_heap(spec).limit_mb, user_kb(spec.plan.jmx_path, spec.target))
+
+
+def _heap(spec: RunSpec) -> Heap:
+    return heap_of(spec.load, user_kb(spec.plan.jmx_path, spec.target), spec.profile.generator_heap_mb)
 
 
 def _record(
@@ -218,7 +222,7 @@ def _record(
         system_settings=masked_table(system.settings, (), spec.hidden) if system else {},
         system_facts=(system.facts if system else ()) + profile.facts,
         properties=_shown_properties(spec, command, is_embedded=system is not None),
-        generator_heap_mb=profile.generator_heap_mb,
+        generator_heap_mb=_heap(spec).limit_mb,
         versions=context.parts.versions if context.parts else context.jmeter.versions(),
         host=host_facts(),
         git_commit=checkout.commit,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.base import units
@@ -21,7 +22,33 @@ _JEXL_KB, _OWN_FILE_KB = 42.0, 25.0
 # A heap that is fuller than this is collected all the time; responses and rows need the rest.
 _FILLED = 0.7
 _ROUND_MB = 256
+# Without heap_mb: the limit has at least this room for bodies of responses, and new objects have this part of the heap.
+_LIMIT_MB = 1024
+_YOUNG_MB, _YOUNG_USER_KB = 80, 32.0
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
+
+
+@dataclass(frozen=True)
+class Heap:
+    """The heap of JMeter's JVM: its size at the start, its limit, and that of new objects; None for Java's choice."""
+
+    first_mb: int
+    limit_mb: int
+    young_mb: int | None = None
+
+
+def heap_of(load: Load, each_kb: float, given_mb: int | None) -> Heap:
+    """Return the heap for a load: that of `heap_mb`, all of it at once, else what its users need at the start."""
+    if given_mb is not None:
+        return Heap(given_mb, given_mb)
+    users = _users(load)
+    young_mb = _YOUNG_MB + math.ceil(users * _YOUNG_USER_KB / _KB_PER_MB)
+    first_mb = math.ceil((_BASE_MB + users * each_kb / _KB_PER_MB) / _FILLED) + young_mb
+    return Heap(first_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB), young_mb)
+
+
+def _users(load: Load) -> int:
+    return 0 if isinstance(load, OpenLoad) else load.users or 0
 
 
 def user_kb(jmx: Path, target: Target | None) -> float:
@@ -54,7 +81,7 @@ def users_most(heap_mb: int, each_kb: float) -> int:
 
 def check_memory(load: Load, each_kb: float, heap_mb: int) -> None:
     """Raise a UsageError when the users of a closed load do not fit into JMeter's heap."""
-    users = 0 if isinstance(load, OpenLoad) else load.users or 0
+    users = _users(load)
     if users <= users_most(heap_mb, each_kb):
         return
     needed_mb = _BASE_MB + users * each_kb / _KB_PER_MB

@@ -5,7 +5,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import write_requests
-from harness.plan.load.memory import check_memory, user_kb, users_most
+from harness.plan.load.memory import Heap, check_memory, heap_of, user_kb, users_most
 from harness.plan.load.model import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
 from tests.support.paths import ROOT
@@ -26,6 +26,23 @@ def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
     heap_mb = int(error.value.todo.split("heap_mb = ")[1].split()[0])
     check_memory(load(20_000), 100.0, heap_mb)  # the heap that it proposes is enough
     check_memory(OpenLoad(100_000.0, 0.0, 60.0), 100.0, 1024)  # its users are bounded while it runs
+
+
+def test_the_heap_begins_with_what_the_users_need_and_its_limit_has_room_for_bodies():
+    # 64 MB and 50 KB per user are 70 % of the old objects; new ones have 80 MB and 32 KB per user.
+    assert heap_of(load(1), 50.0, None) == Heap(first_mb=92 + 81, limit_mb=1024, young_mb=81)
+    assert heap_of(load(1000), 51.2, None) == Heap(first_mb=163 + 112, limit_mb=1024, young_mb=112)
+    assert heap_of(load(20_000), 51.2, None) == Heap(first_mb=1520 + 705, limit_mb=2304, young_mb=705)
+    assert heap_of(OpenLoad(100.0, 0.0, 60.0), 50.0, None) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
+
+
+@pytest.mark.parametrize("users", [1, 1000, 10_800, 50_000])
+def test_the_users_of_a_load_fit_into_the_heap_that_follows_from_it(users):
+    check_memory(load(users), 62.0, heap_of(load(users), 62.0, None).limit_mb)
+
+
+def test_a_heap_that_is_given_is_used_as_it_is():
+    assert heap_of(load(20_000), 51.2, 300) == Heap(300, 300, None)
 
 
 def test_a_larger_plan_and_tls_need_more_for_each_user():
