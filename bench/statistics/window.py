@@ -47,7 +47,8 @@ _FOUND_LEAST, _COUNTED_LEAST, _OFF_RATIO = 0.95, 0.99, 0.10
 # A rate may fall by this much by chance, and a number that is nearer to that of a good load is right.
 _LESS_BY_CHANCE, _RIGHT_RATIO = 0.03, 0.05
 _SEED = 48
-_POSSIBLE_RUNS = 60
+# Longer runs take long to simulate, and nearly all changes can be found in them.
+_POSSIBLE_RUNS, _POSSIBLE_MOST_S = 60, 300
 
 
 class _Numbers(NamedTuple):
@@ -248,7 +249,8 @@ def _possible(name: str, case: Case, base: str) -> float:
     """Return the share of runs of the lengths of a row that a test with known noise finds."""
     random = numpy.random.default_rng([_SEED, zlib.crc32(f"{name}: possible".encode())])
     return sum(
-        share * found_ratio(case, BASES[base], random, _POSSIBLE_RUNS, length_s)
+        share
+        * (found_ratio(case, BASES[base], random, _POSSIBLE_RUNS, length_s) if length_s <= _POSSIBLE_MOST_S else 1)
         for length_s, share in _LENGTHS_S.items()
     )
 
