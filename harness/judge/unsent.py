@@ -71,7 +71,7 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
     run = evidence.run
     if run is None or evidence.origin_s is None or _lacks_rows(evidence):
         return ()
-    load, must = run.load, {_plain(step.label) for step in run.steps if not step.may_be_skipped}
+    load, must = run.load, {_plain(step.label) for step in run.steps if not (step.may_be_skipped or step.may_end)}
     if load.loads or load.requests:
         return ()
     end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))

@@ -30,11 +30,12 @@ _OWN_LABELS = ("JavaSampler", "JUnitSampler", "AccessLogSampler")
 class PlanStep:
     """A label that the rows of a sampler or a Transaction Controller have.
 
-    With `may_be_skipped` the plan's logic decides whether it is sent.
+    With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep the users.
     """
 
     label: str
     may_be_skipped: bool
+    may_end: bool = False
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -48,14 +49,17 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
         return ()
     own = [group for group in load_groups(nodes) if group.name in (groups or (LOAD_GROUP,))]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
-    steps: dict[str, bool] = {}
+    skipped: dict[str, bool] = {}
+    ending: dict[str, bool] = {}
     for group in own or load_groups(nodes):
         leaves_out = any(_skips(node) for node in group.walk())
+        endless = [node for node in group.walk() if _is_endless(node, values)]
         for node, is_certain in _steps_in(group, values):
-            label = values.known(node.name)
+            label, above = values.known(node.name), list(node.and_above())
             if label:
-                steps[label] = steps.get(label, True) and (leaves_out or not is_certain)
-    return tuple(PlanStep(label, may_be_skipped) for label, may_be_skipped in steps.items())
+                skipped[label] = skipped.get(label, True) and (leaves_out or not is_certain)
+                ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
+    return tuple(PlanStep(label, skipped[label], ending[label]) for label in skipped)
 
 
 def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator[tuple[Node, bool]]:
@@ -80,6 +84,14 @@ def _loops(node: Node, values: Values) -> bool:
     """Return whether a controller runs at least once."""
     loops = values.known(node.value(_LOOPS)) if node.value(_LOOPS) else ""
     return loops is not None and loops.strip() != "0"
+
+
+def _is_endless(node: Node, values: Values) -> bool:
+    """Return whether a controller may keep its user as long as it likes."""
+    kind = node.kind.rpartition(".")[2]
+    if kind == "LoopController":
+        return (values.known(node.value(_LOOPS)) or "-1").strip() == "-1"
+    return kind in ("WhileController", "RunTime")
 
 
 def _skips(node: Node) -> bool:

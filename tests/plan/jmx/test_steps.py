@@ -51,6 +51,18 @@ def test_a_step_below_logic_may_be_skipped_unless_it_is_also_elsewhere(tmp_path,
     assert steps_of(tmp_path, deep + request(name="Show")) == (PlanStep("Pay", True), PlanStep("Show", False))
 
 
+def test_a_step_outside_of_a_loop_without_an_end_may_end(tmp_path):
+    def step(name, *, loops):
+        return element("LoopController", "Loop", text("LoopController.loops", loops), below=request(name=name))
+
+    both = (PlanStep("First", False, may_end=True), PlanStep("Then", False))
+    assert steps_of(tmp_path, step("First", loops="3") + step("Then", loops="-1")) == both
+    assert steps_of(tmp_path, request(name="First") + step("Then", loops="${__P(rounds,-1)}")) == both
+    assert not any(one.may_end for one in steps_of(tmp_path, request(name="First") + step("Then", loops="9")))
+    waits = within("WhileController", name="Wait")
+    assert steps_of(tmp_path, request(name="First") + waits)[0] == PlanStep("First", False, may_end=True)
+
+
 def test_a_transaction_is_certain_with_one_certain_step_and_a_parent_one_hides_its_steps(tmp_path):
     inside = request(name="a") + within("IfController", name="b")
     plain = element("TransactionController", "whole", below=inside)
