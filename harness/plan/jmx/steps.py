@@ -30,7 +30,7 @@ _OWN_LABELS = ("JavaSampler", "JUnitSampler", "AccessLogSampler")
 class PlanStep:
     """A label that the rows of a sampler or a Transaction Controller have.
 
-    With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep the users.
+    With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
     """
 
     label: str
