@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bench.runs.load_tools import TOOLS, LoadTool, values_of
+from bench.runs.load_tools import PLAN, TOOLS, LoadTool, values_of
+from bench.runs.run import StartedSystem
 from bench.runs.tools import (
     Measured,
     back_end_project,
@@ -27,11 +28,12 @@ from harness.base.log import stderr_log
 from harness.base.project import SHIPPED
 from harness.base.units import BYTES_PER_MB
 from harness.report.tables import table
+from harness.run.prepare import usable_cores
 
 _log = stderr_log("bench: ")
 
 _CONNECTIONS, _MANY = 50, 1000
-_AFTER_S = 3  # so long the load lasts after what is measured of it
+_LONGEST, _PERIOD_S = 12, 0.1  # a load may last so many times as long as on an idle machine
 _US_PER_S = 1_000_000
 _COLUMNS = {
     "first_s": ("to the first requests, s", "{:.1f}"),
@@ -43,7 +45,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True)
-class _Side:
+class BuildSide:
     """A build, and what is added to its command."""
 
     name: str
@@ -54,9 +56,11 @@ class _Side:
 
     @property
     def tool(self) -> LoadTool:
+        """The tool of this build."""
         return replace(TOOLS[0], command=f"{TOOLS[0].command} {self.more}".rstrip())
 
     def values_of(self, target: str, connections: int, seconds: int, home: Path) -> dict[str, str]:
+        """Return the values for its command."""
         own = {"python": self.python, "shipped": str(self.folder)}
         return {**values_of(target, connections, seconds, home, ""), **own}
 
@@ -73,17 +77,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(options: argparse.Namespace) -> int:
     """Print a Markdown table, a row per build and --warm: medians and ranges of the rounds."""
     sides = [
-        _Side(f"--warm {text}", SHIPPED, sys.executable, f"--warm {text}") for text in ("0", *options.warm.split(","))
+        BuildSide(f"--warm {text}", SHIPPED, sys.executable, f"--warm {text}")
+        for text in ("0", *options.warm.split(","))
     ]
     if options.beside:
         folder = Path(options.beside).resolve()
-        sides.insert(0, _Side("earlier build", folder, str(folder / ".venv" / "bin" / "python")))
+        sides.insert(0, BuildSide("earlier build", folder, str(folder / ".venv" / "bin" / "python")))
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         home = back_end_project(Path(name))
         for number in range(1, options.repeat + 1):
-            with running(home, "fast", "") as target:
+            system = StartedSystem(PLAN, home, "fast")
+            with system as target:
                 for side in sides:
-                    _measure(side, target, options.duration, home)
+                    _measure(side, target, list(system.jvms().values()), options.duration, home)
             with running(home, "slow", "") as target:
                 for side in sides:
                     measured = Measured()
@@ -97,28 +103,39 @@ def bench(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _measure(side: _Side, target: str, seconds: int, home: Path) -> None:
-    """Add the speed of a build with some connections, and its memory with many."""
+def _measure(side: BuildSide, target: str, servers: Sequence[int], seconds: int, home: Path) -> None:
+    """Add the speed of a build with some connections, and its memory with many.
+
+    It is measured for the seconds that all cores need for the CPU time of generator and back-end: other work on the
+    machine only makes that last longer.
+    """
+    cores = usable_cores()
     for connections in (_CONNECTIONS, _MANY):
-        values = side.values_of(target, connections, seconds + _AFTER_S, home)
+        values = side.values_of(target, connections, seconds * _LONGEST, home)
         begun_s = time.monotonic()
         with load_of(side.tool, side.tool.command, values, home) as load:
-            from_s = wait_for_start(load, target)
-            before, count = usage_of(load.process.pid), request_count(target)
-            time.sleep(seconds)
-            used, sent, length_s = usage_of(load.process.pid), request_count(target) - count, time.monotonic() - from_s
-            if load.process.poll() is not None or not sent:
-                raise StartError("a load ended while it was measured", "see the console")
-            load.wait()
+            first_s = wait_for_start(load, target) - begun_s
+            own, others, count = usage_of(load.process.pid), _cpu_s(servers), request_count(target)
+            used_s = 0.0
+            while used_s < seconds * cores:
+                time.sleep(_PERIOD_S)
+                if load.process.poll() is not None:
+                    raise StartError("a load ended while it was measured", "see the console")
+                used, sent = usage_of(load.process.pid), request_count(target) - count
+                used_s = used.cpu_s - own.cpu_s + _cpu_s(servers) - others
         if connections == _MANY:
             side.values["memory_mb"].append(used.memory_bytes / BYTES_PER_MB)
         else:
-            side.values["first_s"].append(from_s - begun_s)
-            side.values["rate_per_s"].append(sent / length_s)
-            side.values["cpu_us"].append((used.cpu_s - before.cpu_s) / sent * _US_PER_S)
+            side.values["first_s"].append(first_s)
+            side.values["rate_per_s"].append(sent * cores / used_s)
+            side.values["cpu_us"].append((used.cpu_s - own.cpu_s) / sent * _US_PER_S)
 
 
-def _texts(side: _Side, at: int) -> list[str]:
+def _cpu_s(pids: Sequence[int]) -> float:
+    return sum(usage_of(pid).cpu_s for pid in pids)
+
+
+def _texts(side: BuildSide, at: int) -> list[str]:
     return [
         f"{title} {form.format(side.values[key][at])}"
         for key, (title, form) in _COLUMNS.items()
@@ -126,7 +143,7 @@ def _texts(side: _Side, at: int) -> list[str]:
     ]
 
 
-def first_seconds_table(sides: Sequence[_Side]) -> str:
+def first_seconds_table(sides: Sequence[BuildSide]) -> str:
     """Return the table of medians with their ranges; the p99 on the wire is known to root only."""
     rows = [[side.name, *(_median(side.values[key], form) for key, (_, form) in _COLUMNS.items())] for side in sides]
     return table(("build", *(title for title, _ in _COLUMNS.values())), rows)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
-
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.log import Log
@@ -25,6 +23,7 @@ from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import RAW_NAME
+from harness.run.prepare import host_facts
 from harness.run.recorders import RECORDERS
 from harness.run.request import Request
 
@@ -43,7 +42,7 @@ def check_request(request: Request, load: Load) -> None:
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
     if not request.places:  # each part looks at its own share
         each_kb = user_kb(request.plan.jmx_path, request.target)
-        most_mb = int(_OF_MEMORY * psutil.virtual_memory().total / units.BYTES_PER_MB)
+        most_mb = int(_OF_MEMORY * host_facts().memory_bytes / units.BYTES_PER_MB)
         given_mb = request.profile.generator_heap_mb
         check_memory(load, each_kb, given_mb or min(heap_of(load, each_kb, None).limit_mb, most_mb))
 
