@@ -95,7 +95,7 @@ TEXTS = st.text(st.sampled_from("ab é€𝄞<>&\"'|,;\n\t/"), max_size=8)
 SAMPLES = st.lists(
     st.builds(
         Sample,
-        start_ms=st.integers(0, 2_000_000_000_000),
+        start_ms=st.integers(1_700_000_000_000, 1_710_000_000_000),  # of one file: within a year
         elapsed_ms=st.integers(0, 100_000),
         label=TEXTS,
         code=TEXTS,

@@ -40,7 +40,7 @@ def test_an_option_takes_a_percentage_or_a_ratio(text, name, ratio):
     ("text", "what"),
     [
         ("p9=5%", r"no such metric; did you mean p90, p95 or p99\? give one of: average, p50"),
-        ("average", "--threshold average=: not a number"),
+        ("average", "--threshold average: no value; give one, such as average=20%"),
         ("average=200%", "not a number above 0 and up to 100"),
         ("average=5", "not a number above 0 and up to 1"),
         ("average=0", "not a number above 0"),

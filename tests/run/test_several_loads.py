@@ -164,6 +164,7 @@ def test_run_json_describes_each_load(ran):
         "loops": None,
         "is_paced": None,
         "tenant": None,
+        "users_return": None,
         "properties": {},
     }
 

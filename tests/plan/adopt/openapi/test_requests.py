@@ -252,7 +252,7 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, text:
 
 
 def test_a_file_that_is_absent_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none.yaml: cannot be read \(No such file or directory\)"):
+    with pytest.raises(UsageError, match=r"none.yaml: there is no such file; name an OpenAPI file"):
         made(tmp_path / "none.yaml")
 
 
