@@ -27,6 +27,13 @@ _CODE, _NOT, _PATTERNS = "Assertion.response_code", 4, "Asserion.test_strings"  
 _HEADER = re.compile(r"(?im)^(etag|last-modified|expires|cache-control):[ \t]*(\S.*?)\s*$")
 _NOT_KEPT = re.compile(r"(?i)no-cache|no-store|max-age\s*=\s*0\b")
 _MAX_AGE = re.compile(r"(?i)max-age\s*=\s*[1-9]")
+_SET = re.compile(r"(?im)^set-cookie:")
+# A cookie with a value that a response deletes; one without a value JMeter deletes too.
+_DELETED = re.compile(r"(?im)^set-cookie:\s*[^=;\s]+=[^;\s\"].*;\s*(?:max-age=0\b|expires=\w+, 01.jan.1970 00:00:00\b)")
+_COUNTING = re.compile(r"\$\{__(?:counter|StringFromFile)\(|\$\{__CSVRead\([^()]*next")
+_PER_USER = "boolProp[@name='ThroughputController.perThread']"
+_PARALLEL = "com.blazemeter.jmeter.controller.ParallelSampler"
+_WEIGHTED = "com.blazemeter.jmeter.control.WeightedSwitchController"
 
 
 def _blank_rows(checked: Checked) -> Iterator[str]:
@@ -163,6 +170,77 @@ def _unseen_settings(checked: Checked) -> Iterator[str]:
             yield node.name
 
 
+def _catches_up(checked: Checked) -> Iterator[str]:
+    """Yield the timers that send at once what their rate would have sent before their group began."""
+    plan = next((node for node in checked.nodes if node.kind == "TestPlan"), None)
+    is_serial = plan is not None and plan.value("TestPlan.serialize_threadgroups") == "true"
+    has_setup = any(node.kind == "SetupThreadGroup" for node in checked.nodes)
+    for node in checked.nodes:
+        group = node.thread_group
+        if node.kind == "PreciseThroughputTimer" and group in checked.groups:
+            delay_s = checked.values.known(group.value("ThreadGroup.delay")) or "0"
+            if has_setup or delay_s.strip() != "0" or (is_serial and group is not checked.groups[0]):
+                yield node.name
+
+
+def _parallel_transactions(checked: Checked) -> Iterator[str]:
+    for node in _transactions(checked):
+        if node.value("TransactionController.includeTimers") == "true" and not _is_parent_sample(node):
+            continue
+        if any(one.kind == _PARALLEL and one.value("PARENT_SAMPLE") != "true" for one in node.walk()):
+            yield node.name
+
+
+def _all_or_none(checked: Checked) -> Iterator[str]:
+    """Yield the controllers that choose by count of a user who comes by once."""
+    if checked.load.loops != 1 or not checked.has_several_users:
+        return
+    for node in (one for group in checked.groups for one in group.walk()):
+        is_percent = node.element.findtext("intProp[@name='ThroughputController.style']") == "1"
+        is_share = node.kind == "ThroughputController" and node.element.findtext(_PER_USER) == "true" and is_percent
+        is_choice = is_share or (node.kind == _WEIGHTED and node.value("IsRandomChoice") != "true")
+        if is_choice and not any(one.kind in ("LoopController", "WhileController") for one in node.and_above()):
+            yield node.name
+
+
+def _lost_cookies(checked: Checked) -> Iterator[str]:
+    """Yield the Header Managers whose cookie gives way to those that responses set or a Cookie Manager has."""
+    are_set = any(_SET.search(headers) for _, headers in checked.answers)
+    lost: list[str] = []
+    for node in checked.samplers:
+        near = [one for level in node.and_above() for one in level.children if one.is_enabled]
+        if any(one.kind == "CookieManager" and (are_set or _has_cookie(one)) for one in near):
+            lost += [one.name for one in near if one.kind == "HeaderManager" and _gives_cookie(one)]
+    yield from dict.fromkeys(lost)
+
+
+def _has_cookie(node: Node) -> bool:
+    return any(one.get("elementType") == "Cookie" for one in node.element.iter("elementProp"))
+
+
+def _gives_cookie(node: Node) -> bool:
+    names = node.element.iterfind(".//stringProp[@name='Header.name']")
+    return any((name.text or "").strip().lower() == "cookie" for name in names)
+
+
+def _sent_twice(checked: Checked) -> Iterator[str]:
+    for node in checked.samplers:
+        has_parameters = any(one.get("elementType") == "HTTPArgument" for one in node.element.iter("elementProp"))
+        is_body = node.value("HTTPSampler.postBodyRaw") == "true"
+        if node.value("HTTPSampler.method") == "DELETE" and has_parameters and not is_body:
+            yield node.name
+
+
+def _counting_conditions(checked: Checked) -> Iterator[str]:
+    conditions = ((node, node.value("WhileController.condition")) for node in checked.nodes)
+    yield from (node.name for node, text in conditions if _COUNTING.search(text))
+
+
+def _kept_cookies(checked: Checked) -> Iterator[str]:
+    if any(node.kind == "CookieManager" for node in checked.nodes):
+        yield from dict.fromkeys(label for label, headers in checked.answers if _DELETED.search(headers))
+
+
 JMETER_ADVICE = (
     Advice(
         "blank-row", "a data file has a blank line", _blank_rows,
@@ -209,5 +287,40 @@ JMETER_ADVICE = (
         "unseen-settings", "HTTP requests do not see an element, because of its guiclass", _unseen_settings,
         "HTTP samplers know such elements by the GUI class that JMeter's editor writes, and ignore others",
         "save the plan in JMeter's editor, or write the guiclass that it writes, such as HeaderPanel",
+    ),
+    Advice(
+        "catching-up", "a Precise Throughput Timer is in a thread group that begins later than the test", _catches_up,
+        "its rate counts from the beginning of the test: all requests of the time before are sent at once",
+        "use a Constant Throughput Timer, or start the group at once",
+    ),
+    Advice(
+        "parallel-transaction", "a Parallel Controller is inside a transaction", _parallel_transactions,
+        "JMeter writes the sum of its requests' times, and 0 ms for a parent sample, not the time that passed",
+        "generate a parent sample in the Parallel Controller, and look at its row",
+    ),
+    Advice(
+        "all-or-none", "a controller chooses by shares for each user, and a user runs once", _all_or_none,
+        "all users choose the same: 50 % or less is never, more is always; of weights the greatest alone runs",
+        "count over all users: Percent Executions without Per User, or a random choice",
+    ),
+    Advice(
+        "lost-cookie", "a Header Manager has a Cookie header, and a Cookie Manager is there too", _lost_cookies,
+        "JMeter does not send the header when the Cookie Manager has a cookie for the address",
+        "add the cookie to the Cookie Manager, or remove one of the two",
+    ),
+    Advice(
+        "sent-twice", "a DELETE request has parameters", _sent_twice,
+        "JMeter sends them twice, in the address and as a body, which browsers and most clients do not",
+        "write them into the path",
+    ),
+    Advice(
+        "counting-condition", "the condition of a While Controller counts or reads on", _counting_conditions,
+        "JMeter evaluates it twice before the first pass, so one pass fewer runs, or a row is lost",
+        "use a Loop Controller or a Counter, and compare its variable",
+    ),
+    Advice(
+        "kept-cookie", "a response deletes a cookie and gives it a value", _kept_cookies,
+        "JMeter keeps the cookie and sends that value, because Max-Age=0 or 1 January 1970 is for it no end",
+        "clear the cookies in each iteration, or remove it in a JSR223 PostProcessor",
     ),
 )  # fmt: skip

@@ -132,6 +132,45 @@ INNER = element("LoopController", "Twice", FOREVER, text("LoopController.loops",
 ONCE = element("OnceOnlyController", "Once", below=get("/"))
 DEFAULTS = element("ConfigTestElement", "Defaults", text("HTTPSampler.path", "/"))
 
+
+def with_flag(one: str, name: str) -> str:
+    """An element with one more property."""
+    start, _, rest = one.partition(">")
+    return f"{start}>{flag(name)}{rest}"
+
+
+SEEN_COOKIES = COOKIES.replace("TestBeanGUI", "CookiePanel")
+OWN_COOKIE = with_flag(SEEN_COOKIES, "x").replace(flag("x"), '<elementProp name="id" elementType="Cookie"/>')
+DELETE = text("HTTPSampler.method", "DELETE")
+SENT = sent(user="${__UUID}").replace(">POST<", ">DELETE<")
+PRECISE = element("PreciseThroughputTimer", "Precise")
+PARALLEL = element("com.blazemeter.jmeter.controller.ParallelSampler", "At once", below=get("/"))
+WEIGHTED = element("com.blazemeter.jmeter.control.WeightedSwitchController", "Choice", below=get("/"))
+ONE_PASS = {"length": "loops = 1"}
+
+
+def share(per_user: str, style: int = 1) -> str:
+    properties = (
+        f'<boolProp name="ThroughputController.perThread">{per_user}</boolProp>',
+        f'<intProp name="ThroughputController.style">{style}</intProp>',
+    )
+    return element("ThroughputController", "Share", *properties, below=get("/"))
+
+
+def repeating(condition: str, below: str) -> str:
+    return element("WhileController", "While", text("WhileController.condition", condition), below=below)
+
+
+def with_header(name: str) -> str:
+    headers = f'<collectionProp name="HeaderManager.headers">{text("Header.name", name)}</collectionProp>'
+    return get("/") + element("HeaderManager", "Headers", headers).replace("TestBeanGUI", "HeaderPanel")
+
+
+def late(beside: str) -> str:
+    """A thread group of its own that begins after ten seconds."""
+    return element("ThreadGroup", "Late", text("ThreadGroup.delay", "10"), below=beside + get("/"))
+
+
 # By code: what a plan with the flaw has, and what a good one has.
 FLAWS = {
     "no-think-time": [
@@ -238,6 +277,43 @@ FLAWS = {
         ({"beside": DEFAULTS.replace("TestBeanGUI", "")}, {"beside": DEFAULTS}),
         ({"beside": DEFAULTS.replace("TestBeanGUI", "")},
          {"beside": DEFAULTS.replace("TestBeanGUI", "").replace("HTTPSampler", "FTPSampler")}),
+    ],
+    "catching-up": [
+        ({"beside": late(PRECISE)}, {"beside": late(PAUSE), "inside": PRECISE + get("/")}),
+        ({"beside": SETUP.format(loops=1), "inside": PRECISE + get("/")}, {"inside": PRECISE + get("/")}),
+    ],
+    "parallel-transaction": [
+        ({"inside": transaction(PARALLEL, parent=is_parent)}, {"inside": good})
+        for is_parent in (True, False)
+        for good in (PARALLEL + transaction(get("/")), transaction(with_flag(PARALLEL, "PARENT_SAMPLE")))
+    ],
+    "all-or-none": [
+        ({"inside": share("true"), **ONE_PASS}, {"inside": share("false"), **ONE_PASS}),
+        ({"inside": share("true"), **ONE_PASS}, {"inside": share("true", style=0), **ONE_PASS}),
+        ({"inside": share("true"), **ONE_PASS}, {"inside": share("true")}),
+        ({"inside": WEIGHTED, **ONE_PASS}, {"inside": with_flag(WEIGHTED, "IsRandomChoice"), **ONE_PASS}),
+        ({"inside": WEIGHTED, **ONE_PASS}, {"inside": WEIGHTED, "users": 1, **ONE_PASS}),
+    ],
+    "lost-cookie": [
+        ({"beside": SEEN_COOKIES, "inside": with_header("Cookie"), "cookie": "id=1"}, good) for good in (
+            {"beside": SEEN_COOKIES, "inside": with_header("Cookie")},
+            {"beside": SEEN_COOKIES, "inside": with_header("Accept"), "cookie": "id=1"},
+        )
+    ] + [({"beside": OWN_COOKIE, "inside": with_header("Cookie")}, {"inside": with_header("Cookie")})],
+    "sent-twice": [
+        ({"inside": SENT}, {"inside": sent(user="${__UUID}")}),
+        ({"inside": SENT}, {"inside": with_flag(SENT, "HTTPSampler.postBodyRaw")}),
+        ({"inside": SENT}, {"inside": request(DELETE, below=READ)}),
+    ],
+    "counting-condition": [
+        ({"inside": repeating(flawed, get("/"))}, {"inside": repeating(good, get("/"))})
+        for flawed in ("${__jexl3(${__counter(TRUE)} < 3)}", "${__CSVRead(rows.csv,next)}")
+        for good in ("LAST", "${__jexl3(${n} < 3)}", "${__CSVRead(rows.csv,0)}")
+    ],
+    "kept-cookie": [
+        ({"beside": SEEN_COOKIES, "cookie": flawed}, {"beside": SEEN_COOKIES, "cookie": good})
+        for flawed in ("a=deleted; Path=/; Max-Age=0", "a=x; expires=Thu, 01-Jan-1970 00:00:00 GMT")
+        for good in ("a=; Max-Age=0", "a=x; Max-Age=10", "a=x; expires=Thu, 01 Jan 1970 00:00:10 GMT")
     ],
 }  # fmt: skip
 

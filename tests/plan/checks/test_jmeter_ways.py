@@ -10,11 +10,21 @@ from typing import ClassVar
 import pytest
 
 from tests.plan.adopt.test_same_traffic import jmeter
-from tests.plan.checks.test_advice import INNER, NO_PAUSES, asserting, cache, data, transaction
+from tests.plan.checks.test_advice import (
+    INNER,
+    NO_PAUSES,
+    SEEN_COOKIES,
+    asserting,
+    cache,
+    data,
+    repeating,
+    transaction,
+)
 from tests.support.local_server import serving
 from tests.support.off_host import element, flag, text
 
 LOOPS = 4
+COUNTS = "${__jexl3(${__counter(TRUE)} <= 3)}"
 
 
 class _Tagged(BaseHTTPRequestHandler):
@@ -22,13 +32,19 @@ class _Tagged(BaseHTTPRequestHandler):
     seen: ClassVar[list[str]]
 
     def do_GET(self) -> None:
-        self.seen.append(self.path)
+        cookie = self.headers.get("Cookie")
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        self.seen.append(" ".join(filter(None, (self.path, cookie, body))))
         self.send_response(200)
         if "tagged" in self.path:
             self.send_header("ETag", '"1"')
+        if "given" in self.path:
+            self.send_header("Set-Cookie", "user=deleted; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT")
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"hello")
+
+    do_DELETE = do_GET  # noqa: N815 - the name of http.server
 
     def log_message(self, *_: object) -> None:
         pass
@@ -71,8 +87,64 @@ def elements(port: int) -> str:
     cached = cache("useExpires") + get("tagged", port)
     unseen = cache("useExpires").replace("TestBeanGUI", "") + get("tagged-too", port)
     rows = data("blank.csv", "all", flag("recycle")) + get("row-${user}", port)
-    flaws = (cached, unseen, rows, inner, twice, untimed, failing, lone)
-    return "".join(group(inside, f"Group {number}") for number, inside in enumerate(flaws))
+    flaws = (
+        cached,
+        unseen,
+        rows,
+        inner,
+        twice,
+        untimed,
+        failing,
+        lone,
+        with_cookies(port),
+        repeating(COUNTS, get("counted", port)),
+    )
+    shares = share_of(50, get("half", port)) + share_of(51, get("more", port))
+    others = group(shares, "Once", loops=1) + group(deleting(port), "Deleting", loops=1) + late(port)
+    return "".join(group(inside, f"Group {number}") for number, inside in enumerate(flaws)) + others
+
+
+def with_cookies(port: int) -> str:
+    own = pairs("HeaderManager.headers", "Header", text("Header.name", "Cookie"), text("Header.value", "mine=1"))
+    lost = get("lost", port, below=element("HeaderManager", "Own", own).replace("TestBeanGUI", "HeaderPanel"))
+    return SEEN_COOKIES + get("given", port) + get("kept", port) + lost
+
+
+def pairs(name: str, kind: str, *properties: str) -> str:
+    """A collection with one name and value."""
+    pair = f'<elementProp name="a" elementType="{kind}">{"".join(properties)}</elementProp>'
+    return f'<collectionProp name="{name}">{pair}</collectionProp>'
+
+
+def share_of(percent: int, below: str) -> str:
+    """A Throughput Controller that counts per user."""
+    properties = (
+        '<intProp name="ThroughputController.style">1</intProp>',
+        flag("ThroughputController.perThread"),
+        f"<FloatProperty><name>ThroughputController.percentThroughput</name><value>{percent}.0</value></FloatProperty>",
+    )
+    return element("ThroughputController", f"{percent} %", *properties, below=below)
+
+
+def deleting(port: int) -> str:
+    properties = (text("Argument.name", "a"), text("Argument.value", "1"), text("Argument.metadata", "="))
+    arguments = pairs("Arguments.arguments", "HTTPArgument", *properties)
+    sent = get("gone", port).replace(">GET<", ">DELETE<")
+    rows = f'<elementProp name="HTTPsampler.Arguments" elementType="Arguments">{arguments}</elementProp>'
+    return sent.replace("</HTTPSamplerProxy>", f"{rows}</HTTPSamplerProxy>")
+
+
+def late(port: int) -> str:
+    """A group that sends 20 requests per second from the third second of the test to the fourth."""
+    properties = (
+        "<doubleProp><name>throughput</name><value>20.0</value></doubleProp>",
+        '<intProp name="throughputPeriod">1</intProp><longProp name="duration">3600</longProp>',
+        '<intProp name="exactLimit">10000</intProp><intProp name="batchSize">1</intProp>',
+        "<doubleProp><name>allowedThroughputSurplus</name><value>1.0</value></doubleProp>",
+    )
+    timed = element("PreciseThroughputTimer", "Precise", *properties) + get("late", port)
+    times = flag("ThreadGroup.scheduler") + text("ThreadGroup.delay", "2") + text("ThreadGroup.duration", "1")
+    return group(timed, "Late", loops=-1).replace("</ThreadGroup>", f"{times}</ThreadGroup>")
 
 
 @pytest.mark.real
@@ -100,3 +172,9 @@ def test_a_real_jmeter_does_what_the_advice_says(tmp_path: Path) -> None:
     failed = [one["failureMessage"] for one in rows if one["label"] == "Failing" and one["success"] == "false"]
     assert failed == ["Response was null"] * LOOPS
     assert [one["success"] for one in rows if one["label"] == "lone"] == ["true"] * LOOPS, "empty-assertion"
+    assert sent["/kept user=deleted"] == LOOPS, "kept-cookie"
+    assert sent["/lost user=deleted"] == LOOPS, "lost-cookie"
+    assert sent["/counted"] == 2, "counting-condition"
+    assert ("/half" in sent, sent["/more"]) == (False, 1), "all-or-none"
+    assert sent["/gone?a=1 a=1"] == 1, "sent-twice"
+    assert sent["/late"] > 40, "catching-up"
