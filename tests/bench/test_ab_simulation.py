@@ -11,6 +11,7 @@ SEEDS = (1, 2)
 
 @pytest.mark.real
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.counterpart
 def test_a_drifting_machine_is_mistaken_for_a_change_in_blocks_and_not_in_alternating_pairs(seed):
     alternating, blocks = (
         simulated(Scene(0.0, alike=0.8, in_blocks=in_blocks), 300, seed) for in_blocks in (False, True)

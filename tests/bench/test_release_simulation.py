@@ -16,11 +16,11 @@ BY_NAME = {kind.name: kind for kind in KINDS}
     ("name", "repeat"),
     [
         ("unequal cells", 3),
-        ("few errors", 1),
         *(
             pytest.param(*case, marks=pytest.mark.counterpart)
             for case in (
                 ("unequal cells", 1),
+                ("few errors", 1),
                 ("few errors", 3),
                 ("larger cells scatter more", 1),
                 ("larger cells scatter more", 3),

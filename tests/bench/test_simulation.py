@@ -45,12 +45,14 @@ def test_the_test_over_requests_is_that_of_scipy():
 
 @pytest.mark.real
 @pytest.mark.parametrize("utilisation", [0.5, 0.8, 0.9])
+@pytest.mark.counterpart
 def test_requests_as_observations_call_a_queue_different_from_itself(utilisation):
     assert per_request_rate(np.random.default_rng(3), utilisation, 100) > 0.30
 
 
 @pytest.mark.real
 @pytest.mark.parametrize("utilisation", [0.5, 0.8, 0.9])
+@pytest.mark.counterpart
 def test_batches_of_single_runs_rarely_call_a_queue_different_from_itself(utilisation):
     rates = queue_rates(np.random.default_rng(4), utilisation, 0.0, 1, 80)
     # 0.052 is what the average of a queue at 90 % has; nothing else comes near.

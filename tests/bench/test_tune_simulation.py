@@ -22,6 +22,7 @@ def test_a_value_that_scatters_four_times_as_much_is_no_effect(sizes):
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_two_rounds_of_eight_combinations_find_an_effect_of_10_percent():
     found = simulated(Scene((2, 2, 2), main=-0.10), 100, seed=1)
     assert found.main >= 0.90

@@ -223,6 +223,7 @@ def test_without_its_secrets_nothing_is_started(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_twenty_users_on_the_stand_in_of_a_release_wait_as_published(tmp_path: Path) -> None:
     ended = run(tmp_path, "--env", "folio-goldenrod", "--users", "20", "--ramp", "1", "--duration", "14")
     assert ended.done.returncode == 0, ended.done.stdout + ended.done.stderr

@@ -137,6 +137,7 @@ def test_two_seconds_through_the_jvm_balancer_leave_shares_and_heap_in_the_repor
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_failed_requests_are_reported_when_back_ends_answer_500(short_home: Path) -> None:
     done = run(short_home, "--plan", "lb-nginx", "--env", "failing", "--users", "2", "--loops", "50", "--ramp", "0")
     assert done.returncode == 3, done.stdout + done.stderr

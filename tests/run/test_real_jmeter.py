@@ -186,6 +186,7 @@ def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.counterpart
 def test_the_rows_of_a_soak_are_packed_while_it_lasts_and_counted_exactly(to_the_end, home, target, tmp_path):
     plan = home / "plans" / "tiny.jmx"
     # Long rows: a step is full after the first second, and is packed three seconds later.

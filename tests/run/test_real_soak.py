@@ -21,6 +21,7 @@ DURATION_S = 8
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_soak_finds_the_leak_its_class_and_its_end_and_no_leak_where_there_is_none(home, tmp_path):
     manifest = system_toml(LEAK_PER_S, GARBAGE_PER_S, HEAP_MB)
     (home / "systems" / "tiny" / "system.toml").write_text(manifest)

@@ -98,6 +98,7 @@ _CHALLENGES.append(Request("credentials: realm", "/status%20401,%20Digest", cred
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_server_that_asks_for_other_credentials_gets_them_as_jmeter_sends_them(tmp_path):
     plain = sampler_of(Request("after it", "/simple"))
     groups = [group_of(one.name, sampler_of(one) + plain, loops=2) for one in _CHALLENGES]
@@ -109,6 +110,7 @@ def test_a_server_that_asks_for_other_credentials_gets_them_as_jmeter_sends_them
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_server_that_asks_for_more_after_it_took_credentials_gets_one_request_more(tmp_path):
     """Until then the lean sampler sends the requests, and afterwards JMeter's own."""
     accepted = Request("accepted", "/simple", credentials=credentials_of())

@@ -86,6 +86,7 @@ def _stateful_plan() -> str:
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_requests_and_results_are_the_same_with_and_without_a_warm_up(tmp_path):
     plan = all_plan([*case_requests(), *SPECIAL])
     cold, lean = sides_of(

@@ -275,6 +275,7 @@ def test_a_request_that_waits_too_long_for_the_store_fails(slow_feeds: SlowFeeds
     assert 500 in [answer.status for answer in slow_feeds.together]
 
 
+@pytest.mark.counterpart
 def test_a_single_user_never_hits_the_shared_filter_chain(faulty: Faulty) -> None:
     assert {answer.status for answer in faulty.alone} == {200}
 

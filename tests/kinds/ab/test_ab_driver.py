@@ -182,6 +182,7 @@ def test_the_time_of_a_run_is_estimated_from_the_last_test_of_the_plan(ab, tmp_p
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_profile_and_the_receiver_of_otlp_are_those_of_both_sides(ab, tmp_path):
     assert ab(*SIDES, "--profile", "--otlp=http://127.0.0.1:4318") == 1
     assert {(call["profile"], call["otlp"]) for call in calls(tmp_path)} == {(True, "http://127.0.0.1:4318")}

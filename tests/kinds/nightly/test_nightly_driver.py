@@ -320,6 +320,7 @@ def test_a_slower_nightly_run_warns_and_the_next_one_fails(finished, home, tmp_p
 
 
 @pytest.mark.real
+@pytest.mark.counterpart
 def test_a_nightly_run_downloads_earlier_metrics_uploads_its_runs_and_survives_a_lost_storage(
     finished, tmp_path, monkeypatch
 ):
