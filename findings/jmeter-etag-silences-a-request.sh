@@ -9,14 +9,12 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 cd "$work"
 . "$here/support/jmeter-home.bash"
-cat >server.py <<'PY'
-import http.server
+. "$here/support/jmeter-http.bash"
+serve <<'PY'
 class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
     def do_GET(self):
         with open("seen" + self.path.replace("/", "-"), "a") as seen:
             seen.write("conditional\n" if self.headers.get("If-None-Match") else "plain\n")
@@ -27,37 +25,12 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Page)
-open("port", "w").write(str(server.server_port))
-server.serve_forever()
 PY
-python3 server.py &
-server=$!
-for _ in $(seq 100); do [ -s port ] && break; sleep 0.1; done
+cache='<CacheManager guiclass="CacheManagerGui" testclass="CacheManager" testname="cache">
+<boolProp name="clearEachIteration">false</boolProp><boolProp name="useExpires">true</boolProp></CacheManager><hashTree/>'
 count() { # requests and rows of path $1
-    cat >plan.jmx <<XML
-<jmeterTestPlan version="1.2" properties="5.0"><hashTree>
-<TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="plan"/><hashTree>
-<CacheManager guiclass="CacheManagerGui" testclass="CacheManager" testname="cache">
-<boolProp name="clearEachIteration">false</boolProp><boolProp name="useExpires">true</boolProp></CacheManager><hashTree/>
-<ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users">
-<stringProp name="ThreadGroup.num_threads">1</stringProp>
-<boolProp name="ThreadGroup.same_user_on_next_iteration">true</boolProp>
-<elementProp name="ThreadGroup.main_controller" elementType="LoopController">
-<boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">5</stringProp>
-</elementProp></ThreadGroup><hashTree>
-<HTTPSamplerProxy guiclass="HttpTestSampleGui" testclass="HTTPSamplerProxy" testname="page">
-<stringProp name="HTTPSampler.domain">127.0.0.1</stringProp><stringProp name="HTTPSampler.port">$(cat port)</stringProp>
-<stringProp name="HTTPSampler.protocol">http</stringProp><stringProp name="HTTPSampler.path">/$1</stringProp>
-<stringProp name="HTTPSampler.method">GET</stringProp><boolProp name="HTTPSampler.use_keepalive">true</boolProp>
-<elementProp name="HTTPsampler.Arguments" elementType="Arguments"><collectionProp name="Arguments.arguments"/></elementProp>
-</HTTPSamplerProxy><hashTree/>
-</hashTree></hashTree></hashTree></jmeterTestPlan>
-XML
-    java -jar jmeter/bin/ApacheJMeter.jar -n -t plan.jmx -l "$1.jtl" >/dev/null
-    echo "$(wc -l <"seen-$1") $(grep -c ,page, "$1.jtl")"
+    run 5 "$cache" "$(request "$1")"
+    echo "$(wc -l <"seen-$1") $(grep -c ",$1," rows.jtl)"
 }
 tagged=$(count tagged)
 asks=$(count asks)

@@ -9,51 +9,26 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 cd "$work"
 . "$here/support/jmeter-home.bash"
-cat >server.py <<'PY'
-import http.server
+. "$here/support/jmeter-http.bash"
+serve <<'PY'
 class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
     def do_GET(self):
         open("seen", "w").write(str(self.headers.get("X-Tenant")))
         self.send_response(200)
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Page)
-open("port", "w").write(str(server.server_port))
-server.serve_forever()
 PY
-python3 server.py &
-server=$!
-for _ in $(seq 100); do [ -s port ] && break; sleep 0.1; done
 header() { # what the server sees if the Header Manager has guiclass=$1
-    cat >plan.jmx <<XML
-<jmeterTestPlan version="1.2" properties="5.0"><hashTree>
-<TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="plan"/><hashTree>
-<HeaderManager guiclass="$1" testclass="HeaderManager" testname="headers"><collectionProp name="HeaderManager.headers">
-<elementProp name="" elementType="Header"><stringProp name="Header.name">X-Tenant</stringProp>
-<stringProp name="Header.value">acme</stringProp></elementProp></collectionProp></HeaderManager><hashTree/>
-<ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users">
-<stringProp name="ThreadGroup.num_threads">1</stringProp>
-<elementProp name="ThreadGroup.main_controller" elementType="LoopController">
-<boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">1</stringProp>
-</elementProp></ThreadGroup><hashTree>
-<HTTPSamplerProxy guiclass="HttpTestSampleGui" testclass="HTTPSamplerProxy" testname="page">
-<stringProp name="HTTPSampler.domain">127.0.0.1</stringProp><stringProp name="HTTPSampler.port">$(cat port)</stringProp>
-<stringProp name="HTTPSampler.protocol">http</stringProp><stringProp name="HTTPSampler.path">/</stringProp>
-<stringProp name="HTTPSampler.method">GET</stringProp>
-<elementProp name="HTTPsampler.Arguments" elementType="Arguments"><collectionProp name="Arguments.arguments"/></elementProp>
-</HTTPSamplerProxy><hashTree/>
-</hashTree></hashTree></hashTree></jmeterTestPlan>
-XML
-    rm -f seen rows.jtl
-    java -jar jmeter/bin/ApacheJMeter.jar -n -t plan.jmx -l rows.jtl >/dev/null
+    local manager="<HeaderManager guiclass='$1' testclass='HeaderManager' testname='headers'>"
+    manager+='<collectionProp name="HeaderManager.headers"><elementProp name="" elementType="Header">
+<stringProp name="Header.name">X-Tenant</stringProp><stringProp name="Header.value">acme</stringProp></elementProp>
+</collectionProp></HeaderManager><hashTree/>'
+    rm -f seen
+    run 1 "$manager" "$(request page)"
     grep -q ',page,200,' rows.jtl && cat seen
 }
 panel=$(header HeaderPanel)

@@ -9,14 +9,12 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 cd "$work"
 . "$here/support/jmeter-home.bash"
-cat >server.py <<'PY'
-import http.server, time
+. "$here/support/jmeter-http.bash"
+serve <<'PY'
 class Page(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
     def do_GET(self):
         if self.path == "/none":
             time.sleep(0.3)
@@ -29,37 +27,8 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
         time.sleep(0.3 if self.path == "/body" else 0)
         self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-server = http.server.HTTPServer(("127.0.0.1", 0), Page)
-open("port", "w").write(str(server.server_port))
-server.serve_forever()
 PY
-python3 server.py &
-server=$!
-for _ in $(seq 100); do [ -s port ] && break; sleep 0.1; done
-request() { # a GET of path $1
-    cat <<XML
-<HTTPSamplerProxy guiclass="HttpTestSampleGui" testclass="HTTPSamplerProxy" testname="$1">
-<stringProp name="HTTPSampler.domain">127.0.0.1</stringProp><stringProp name="HTTPSampler.port">$(cat port)</stringProp>
-<stringProp name="HTTPSampler.protocol">http</stringProp><stringProp name="HTTPSampler.path">/$1</stringProp>
-<stringProp name="HTTPSampler.method">GET</stringProp><boolProp name="HTTPSampler.use_keepalive">true</boolProp>
-<elementProp name="HTTPsampler.Arguments" elementType="Arguments"><collectionProp name="Arguments.arguments"/></elementProp>
-</HTTPSamplerProxy><hashTree/>
-XML
-}
-cat >plan.jmx <<XML
-<jmeterTestPlan version="1.2" properties="5.0"><hashTree>
-<TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="plan"/><hashTree>
-<ThreadGroup guiclass="ThreadGroupGui" testclass="ThreadGroup" testname="users">
-<stringProp name="ThreadGroup.num_threads">1</stringProp>
-<elementProp name="ThreadGroup.main_controller" elementType="LoopController">
-<boolProp name="LoopController.continue_forever">false</boolProp><stringProp name="LoopController.loops">1</stringProp>
-</elementProp></ThreadGroup><hashTree>
-$(request warm)$(request none)$(request body)
-</hashTree></hashTree></hashTree></jmeterTestPlan>
-XML
-java -jar jmeter/bin/ApacheJMeter.jar -n -t plan.jmx -l rows.jtl >/dev/null
+run 1 "" "$(request warm)$(request none)$(request body)"
 latency() { python3 -c 'import csv, sys
 print(next(row["Latency"] for row in csv.DictReader(open("rows.jtl")) if row["label"] == sys.argv[1]))' "$1"; }
 none=$(latency none)
