@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
 from typing import NamedTuple
 
 from harness.base import units
@@ -92,9 +93,14 @@ class _Comparable:
     tonight: NightlyRuns
     before: tuple[NightlyRuns, ...]
 
-    @property
+    @cached_property
     def valid_before(self) -> list[NightlyRuns]:
         return [group for group in self.before if group.valid]
+
+    @cached_property
+    def same_work_before(self) -> list[NightlyRuns]:
+        """The valid earlier runs with the same work as tonight."""
+        return [group for group in self.valid_before if not self.work_against(group).texts]
 
     def check(self, state: str, label: str = TOTAL, note: str = "", since: str | None = None) -> Check:
         """Return a check without a metric."""
@@ -109,7 +115,7 @@ class _Comparable:
         """Return the earlier runs to compare a metric with: of TOTAL those of the same work, but for errors."""
         if label != TOTAL or metric == ERRORS:
             return self.valid_before
-        return [group for group in self.valid_before if not self.work_against(group).texts]
+        return self.same_work_before
 
 
 def judge(
