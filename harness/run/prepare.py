@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import psutil
@@ -109,8 +110,9 @@ def prepare(
         context.parts.begin(spec, target, directory, properties["run_id"])
     secret_headers = secret_header_names(effective, spec.plan.secret_properties)
     credentials = credentials_option(secret_headers, goes_across=spec.plan.allow.credentials_across)
-    command = _command(spec, target, properties, context, credentials)
-    record = _record(spec, directory, system, command, context)
+    memory = _memory(spec)
+    command = _command(spec, target, properties, context, credentials, memory)
+    record = _record(spec, directory, system, command, context, memory)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
 
@@ -133,7 +135,12 @@ def _properties(spec: RunSpec, target: Target, name: str, *, is_embedded: bool) 
 
 
 def _command(
-    spec: RunSpec, target: Target, properties: Mapping[str, str], context: RunContext, credentials: str
+    spec: RunSpec,
+    target: Target,
+    properties: Mapping[str, str],
+    context: RunContext,
+    credentials: str,
+    memory: _Memory,
 ) -> JMeterCommand:
     """Return JMeter's command for the spec; `credentials` is the option about them."""
     port = free_udp_port()
@@ -148,8 +155,8 @@ def _command(
     more = (*settings_options(context.jmeter.path, connections.parent), *context.jmeter.options)
     arguments = jmeter_arguments(context.jmeter.path, settings, {**properties, **columns}, port, more)
     own = f"{agent_option(context.jmeter.agent, connections, allowed)} {STORE_FAILURES} {NO_NATIVE}"
-    if most := _users_most(spec):
-        own += f" -Dharness.users_most={most}"
+    if memory.users_most:
+        own += f" -Dharness.users_most={memory.users_most}"
     own += f" {sampler_option(context.jmeter.sampler, is_lean=context.jmeter.is_lean)}".rstrip()
     if context.jmeter.sampler and (warm_s := _warm_s(spec)):
         own += f" -Dharness.warm={warm_s}"
@@ -163,7 +170,7 @@ def _command(
     return JMeterCommand(
         arguments=tuple(arguments),
         environment={
-            **environment(spec.profile, _heap(spec)),
+            **environment(spec.profile, memory.heap),
             **jmeter_environment(),
             **spec.secrets,
             **context.guardian.environment,
@@ -183,21 +190,27 @@ def _warm_s(spec: RunSpec) -> float:
     return units.parse_duration_s(text, "--warm") if text else _WARM_S
 
 
-def _users_most(spec: RunSpec) -> int | None:
-    """Return how many users of an open load may be active in this JMeter; None for other loads."""
-    load = spec.load
+class _Memory(NamedTuple):
+    """The heap of JMeter, and how many users of an open load may be active in it; None for other loads."""
+
+    heap: Heap
+    users_most: int | None
+
+
+def _memory(spec: RunSpec) -> _Memory:
+    load, each_kb = spec.load, user_kb(spec.plan.jmx_path, spec.target)
+    heap = heap_of(load, each_kb, spec.profile.generator_heap_mb)
     is_open = isinstance(load, OpenLoad) or (isinstance(load, SeveralLoads) and load.has_open)
-    if not is_open:
-        return None
-    return users_most(_heap(spec).limit_mb, user_kb(spec.plan.jmx_path, spec.target))
-
-
-def _heap(spec: RunSpec) -> Heap:
-    return heap_of(spec.load, user_kb(spec.plan.jmx_path, spec.target), spec.profile.generator_heap_mb)
+    return _Memory(heap, users_most(heap.limit_mb, each_kb) if is_open else None)
 
 
 def _record(
-    spec: RunSpec, directory: RunDirectory, system: Supervisor | None, command: JMeterCommand, context: RunContext
+    spec: RunSpec,
+    directory: RunDirectory,
+    system: Supervisor | None,
+    command: JMeterCommand,
+    context: RunContext,
+    memory: _Memory,
 ) -> RunRecord:
     """Return the record of a run that starts; secrets are masked."""
     plan, profile = spec.plan, spec.profile
@@ -222,7 +235,7 @@ def _record(
         system_settings=masked_table(system.settings, (), spec.hidden) if system else {},
         system_facts=(system.facts if system else ()) + profile.facts,
         properties=_shown_properties(spec, command, is_embedded=system is not None),
-        generator_heap_mb=_heap(spec).limit_mb,
+        generator_heap_mb=memory.heap.limit_mb,
         versions=context.parts.versions if context.parts else context.jmeter.versions(),
         host=host_facts(),
         git_commit=checkout.commit,
@@ -240,7 +253,7 @@ def _record(
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
         is_traced=spec.is_traced,
         is_soak=spec.is_soak,
-        users_most=_users_most(spec),
+        users_most=memory.users_most,
         jobs=tuple(job.record for job in _jobs(spec)),
         steps=_steps(spec, command.properties),
     ).with_unknown("heap", tuple((name, _HEAP_NOT_READ_YET) for name in system.recordings) if system else ())
