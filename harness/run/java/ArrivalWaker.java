@@ -15,7 +15,7 @@ final class ArrivalWaker {
     private static final long PERIOD_MS = 10;
     private static final String POOL = "poolThreads";
     private static final Map<Object, Waiting> WAITING = new ConcurrentHashMap<>();
-    private static Thread waker;
+    private static boolean isOn;
 
     private ArrivalWaker() {}
 
@@ -48,25 +48,15 @@ final class ArrivalWaker {
     }
 
     private static synchronized void start() {
-        if (waker == null) {
-            waker = new Thread(ArrivalWaker::wake, "wakes users for arrivals");
-            waker.setDaemon(true);
-            waker.start();
+        if (!isOn) {
+            isOn = true;
+            Ticker.every(PERIOD_MS, "wakes users for arrivals", ArrivalWaker::wake);
         }
     }
 
-    private static void wake() {
-        while (true) {
-            try {
-                Thread.sleep(PERIOD_MS);
-                for (Map.Entry<Object, Waiting> one : WAITING.entrySet()) {
-                    wakeIfMissed(one.getKey(), one.getValue());
-                }
-            } catch (InterruptedException error) {
-                return;
-            } catch (Throwable error) {
-                // The next time may succeed.
-            }
+    private static void wake() throws ReflectiveOperationException {
+        for (Map.Entry<Object, Waiting> one : WAITING.entrySet()) {
+            wakeIfMissed(one.getKey(), one.getValue());
         }
     }
 

@@ -18,8 +18,15 @@ final class Ticker {
     private Ticker() {}
 
     /** What is repeated. */
-    private interface Action {
+    interface Action {
         void run() throws Exception;
+    }
+
+    /** Repeats an action in a thread of this name, whatever it throws, until Java ends. */
+    static void every(long periodMs, String name, Action action) {
+        Thread thread = new Thread(() -> repeat(periodMs, action), name);
+        thread.setDaemon(true);
+        thread.start();
     }
 
     /** Called by threads of JMeter, whose class loader is kept. */
@@ -28,23 +35,24 @@ final class Ticker {
             return;
         }
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
-        Thread thread = new Thread(() -> repeat(loader), "flushes results");
-        thread.setDaemon(true);
-        thread.start();
+        every(PERIOD_MS, "flushes results", () -> tick(loader));
         Runtime.getRuntime().addShutdownHook(new Thread(Ticker::end));
     }
 
-    private static void repeat(ClassLoader loader) {
+    private static void repeat(long periodMs, Action action) {
         while (true) {
             try {
-                Thread.sleep(PERIOD_MS);
+                Thread.sleep(periodMs);
             } catch (InterruptedException error) {
                 return;
             }
-            attempt(ClockSteps::look);
-            if (WarmUp.isOn()) {
-                continue;
-            }
+            attempt(action);
+        }
+    }
+
+    private static void tick(ClassLoader loader) {
+        attempt(ClockSteps::look);
+        if (!WarmUp.isOn()) {
             attempt(() -> ResultFlush.flush(loader));
             attempt(DeadUsers::write);
             attempt(GroupCounts::write);

@@ -15,7 +15,7 @@ public final class TimerWaker {
     private static final long PERIOD_MS = 10;
     private static final String TIMER = "kg/apc/jmeter/timers/VariableThroughputTimer";
     private static volatile List<WeakReference<Object>> timers = List.of();
-    private static Thread waker;
+    private static boolean isOn;
 
     private TimerWaker() {}
 
@@ -43,26 +43,18 @@ public final class TimerWaker {
         // By identity: JMeter's elements are equal when their properties are.
         Stream<Object> others = timers.stream().map(WeakReference::get).filter(one -> one != null && one != timer);
         timers = Stream.concat(others, Stream.of(timer)).map(WeakReference::new).toList();
-        if (waker == null) {
-            waker = new Thread(TimerWaker::wake, "wakes users of timers");
-            waker.setDaemon(true);
-            waker.start();
+        if (!isOn) {
+            isOn = true;
+            Ticker.every(PERIOD_MS, "wakes users of timers", TimerWaker::wake);
         }
     }
 
     private static void wake() {
-        while (true) {
-            try {
-                Thread.sleep(PERIOD_MS);
-            } catch (InterruptedException error) {
-                return;
-            }
-            for (WeakReference<Object> known : timers) {
-                Object timer = known.get();
-                if (timer != null) {
-                    synchronized (timer) {
-                        timer.notify();
-                    }
+        for (WeakReference<Object> known : timers) {
+            Object timer = known.get();
+            if (timer != null) {
+                synchronized (timer) {
+                    timer.notify();
                 }
             }
         }
