@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.secrecy import is_secret_name
-from harness.plan.checks.checked import Advice, Checked, sending_in
+from harness.plan.checks.checked import SET_COOKIE, Advice, Checked, sending_in
 from harness.plan.checks.jmeter_advice import JMETER_ADVICE
 from harness.plan.checks.lint import SCRIPT_CHECK
 from harness.plan.jmx.csv_data import KINDS, row_count
@@ -34,7 +34,6 @@ _DEFAULTS = {
     "BoundaryExtractor": "BoundaryExtractor.default",
     "HtmlExtractor": "HtmlExtractor.default",
 }
-_SET_COOKIE = re.compile(r"(?im)^set-cookie:")
 
 
 class AdviceSource(NamedTuple):
@@ -118,7 +117,7 @@ def _same_ids(checked: Checked) -> Iterator[str]:
 
 def _without_cookies(checked: Checked) -> Iterator[str]:
     if not any(node.kind == "CookieManager" for node in checked.nodes):
-        yield from dict.fromkeys(label for label, headers in checked.answers if _SET_COOKIE.search(headers))
+        yield from dict.fromkeys(label for label, headers in checked.answers if SET_COOKIE.search(headers))
 
 
 def _without_cache(checked: Checked) -> Iterator[str]:

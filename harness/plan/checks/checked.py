@@ -17,6 +17,9 @@ from harness.plan.load.model import PlanLoad
 _SAME_FOR_ALL = re.compile(r"\$\{__(?:groovy\(System\.getenv\([^{}]*\)|env\([^{}]*\))\}")
 
 
+SET_COOKIE = re.compile(r"(?im)^set-cookie:")
+
+
 @dataclass(frozen=True)
 class Checked:
     """What advice is found in: the enabled elements of a plan, its values and load, and responses of one pass.
@@ -33,6 +36,11 @@ class Checked:
     def groups(self) -> list[Node]:
         """The thread groups of the load."""
         return load_groups(self.nodes)
+
+    @property
+    def in_groups(self) -> list[Node]:
+        """The enabled elements of the thread groups of the load."""
+        return [node for group in self.groups for node in group.walk()]
 
     @property
     def samplers(self) -> list[Node]:

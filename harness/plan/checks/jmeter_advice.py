@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from itertools import islice
 
-from harness.plan.checks.checked import Advice, Checked
-from harness.plan.jmx.csv_data import KIND
+from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
+from harness.plan.jmx.csv_data import KIND, blank_line
 from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node
 
-_ROWS_READ_MOST = 1_000_000
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
 _SEEN_BY_HTTP = frozenset((
     "AuthPanel", "CacheManagerGui", "CookiePanel", "DNSCachePanel", "HeaderPanel", "HttpDefaultsGui", "LoginConfigGui",
@@ -27,7 +25,6 @@ _CODE, _NOT, _PATTERNS = "Assertion.response_code", 4, "Asserion.test_strings"  
 _HEADER = re.compile(r"(?im)^(etag|last-modified|expires|cache-control):[ \t]*(\S.*?)\s*$")
 _NOT_KEPT = re.compile(r"(?i)no-cache|no-store|max-age\s*=\s*0\b")
 _MAX_AGE = re.compile(r"(?i)max-age\s*=\s*[1-9]")
-_SET = re.compile(r"(?im)^set-cookie:")
 # A cookie with a value that a response deletes; one without a value JMeter deletes too.
 _DELETED = re.compile(r"(?im)^set-cookie:\s*[^=;\s]+=[^;\s\"].*;\s*(?:max-age=0\b|expires=\w+, 01.jan.1970 00:00:00\b)")
 _COUNTING = re.compile(r"\$\{__(?:counter|StringFromFile)\(|\$\{__CSVRead\([^()]*next")
@@ -37,17 +34,10 @@ _WEIGHTED = "com.blazemeter.jmeter.control.WeightedSwitchController"
 
 
 def _blank_rows(checked: Checked) -> Iterator[str]:
-    """Yield the data files with a blank line that JMeter takes for their end; with quotes it is a row of nothing."""
     for node in checked.nodes:
-        file = checked.values.csv_file(node) if node.kind == KIND and node.value("quotedData") != "true" else None
-        if file is None or not file.is_file():
-            continue
-        with file.open("rb") as lines:
-            blank = [not line.strip(b"\r\n") for line in islice(lines, _ROWS_READ_MOST)]
-        while blank and blank[-1] and node.value("recycle") != "true":  # the end is where it seems to be
-            blank.pop()
-        if True in blank:
-            yield f"{node.name} ({file.name}, line {blank.index(True) + 1})"
+        file = checked.values.csv_file(node) if node.kind == KIND else None
+        if file and (line := blank_line(node, file)):
+            yield f"{node.name} ({file.name}, line {line})"
 
 
 def _cached_labels(checked: Checked) -> Iterator[str]:
@@ -55,9 +45,9 @@ def _cached_labels(checked: Checked) -> Iterator[str]:
     kept = {label for label, headers in checked.answers if _is_kept(headers)}
     for node in checked.samplers if checked.load.loops != 1 else ():
         if node.name in kept and node.value("HTTPSampler.method") in ("", "GET"):
-            caches = [one for level in node.and_above() for one in level.children if one.kind == "CacheManager"]
-            caches = [one for one in caches if one.is_enabled and one.value("useExpires") == "true"]
-            if any(one.value("clearEachIteration") != "true" for one in caches[:1]) and _keeps_users(node, caches[0]):
+            caches = (one for one in node.in_scope() if one.kind == "CacheManager")
+            cache = next((one for one in caches if one.value("useExpires") == "true"), None)
+            if cache and cache.value("clearEachIteration") != "true" and _keeps_users(node, cache):
                 yield node.name
 
 
@@ -95,14 +85,13 @@ def _is_followed(node: Node, outer: Node) -> bool:
 
 def _failing_transactions(checked: Checked) -> Iterator[str]:
     for node in _transactions(checked):
-        beside = [one for level in node.and_above() for one in level.children if one.is_enabled]
-        failing = next((one for one in beside if _reads_the_body(one)), None)
+        failing = next(filter(_reads_the_body, node.in_scope()), None)
         if failing and _is_parent_sample(node):
             yield f"{node.name} (by {failing.name})"
 
 
 def _transactions(checked: Checked) -> list[Node]:
-    return [node for group in checked.groups for node in group.walk() if node.kind == "TransactionController"]
+    return [node for node in checked.in_groups if node.kind == "TransactionController"]
 
 
 def _is_parent_sample(node: Node) -> bool:
@@ -143,8 +132,7 @@ def _repeated_once(checked: Checked) -> Iterator[str]:
 
 def _in_load(checked: Checked, kind: str) -> list[Node]:
     """Return the controllers of a kind in thread groups whose users begin again; those of setUp and tearDown do not."""
-    groups = checked.groups if checked.load.loops != 1 else []
-    return [node for group in groups for node in group.walk() if node.kind == kind]
+    return [node for node in checked.in_groups if node.kind == kind] if checked.load.loops != 1 else []
 
 
 def _waits_for_ever(checked: Checked) -> Iterator[str]:
@@ -165,7 +153,7 @@ def _unseen_settings(checked: Checked) -> Iterator[str]:
             (prop.get("name") or "").startswith("HTTPSampler.") for prop in node.element
         )
         gui = node.element.get("guiclass", "").rpartition(".")[2]
-        # A configuration element with a GUI of its own was once another sampler's.
+        # A configuration element with another GUI was once that of another sampler.
         if (is_http and not gui) or (node.kind in _FOR_HTTP and gui not in _SEEN_BY_HTTP):
             yield node.name
 
@@ -195,7 +183,7 @@ def _all_or_none(checked: Checked) -> Iterator[str]:
     """Yield the controllers that choose by count of a user who comes by once."""
     if checked.load.loops != 1 or not checked.has_several_users:
         return
-    for node in (one for group in checked.groups for one in group.walk()):
+    for node in checked.in_groups:
         is_percent = node.element.findtext("intProp[@name='ThroughputController.style']") == "1"
         is_share = node.kind == "ThroughputController" and node.element.findtext(_PER_USER) == "true" and is_percent
         is_choice = is_share or (node.kind == _WEIGHTED and node.value("IsRandomChoice") != "true")
@@ -205,10 +193,10 @@ def _all_or_none(checked: Checked) -> Iterator[str]:
 
 def _lost_cookies(checked: Checked) -> Iterator[str]:
     """Yield the Header Managers whose cookie gives way to those that responses set or a Cookie Manager has."""
-    are_set = any(_SET.search(headers) for _, headers in checked.answers)
+    are_set = any(SET_COOKIE.search(headers) for _, headers in checked.answers)
     lost: list[str] = []
     for node in checked.samplers:
-        near = [one for level in node.and_above() for one in level.children if one.is_enabled]
+        near = list(node.in_scope())
         if any(one.kind == "CookieManager" and (are_set or _has_cookie(one)) for one in near):
             lost += [one.name for one in near if one.kind == "HeaderManager" and _gives_cookie(one)]
     yield from dict.fromkeys(lost)

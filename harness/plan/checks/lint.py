@@ -122,7 +122,7 @@ def asserts_code(sampler: Node) -> bool:
 
     So is one with *Ignore Status*, and a script that decides whether the sample is a success.
     """
-    return any(_decides_success(node) for level in sampler.and_above() for node in level.children if node.is_enabled)
+    return any(map(_decides_success, sampler.in_scope()))
 
 
 def _decides_success(node: Node) -> bool:

@@ -288,8 +288,7 @@ def has_http(node: Node) -> bool:
 
 def inherited(node: Node, name: str) -> str:
     """Return a sampler's own value, or that of the nearest HTTP Request Defaults."""
-    children = (child for level in node.and_above() for child in level.children)
-    defaults = (child for child in children if child.kind == "ConfigTestElement" and child.is_enabled)
+    defaults = (one for one in node.in_scope() if one.kind == "ConfigTestElement")
     return next((value for one in (node, *defaults) if (value := _http(one, name))), "")
 
 

@@ -16,6 +16,7 @@ KIND = "CSVDataSet"
 # The plugin bzm - Random CSV Data Set Config has the same properties, but no `recycle`.
 RANDOM_KIND = "com.blazemeter.jmeter.RandomCSVDataSetConfig"
 KINDS = (KIND, RANDOM_KIND)
+_LINES_READ_MOST = 1_000_000
 
 
 def variable_names(node: Node, file: Path | None) -> list[str] | None:
@@ -45,6 +46,23 @@ def row_count(node: Node, file: Path | None, most: int) -> int | None:
             return sum(1 for _ in islice(filter(bytes.strip, lines), most + has_head(node))) - has_head(node)
     except OSError:
         return None
+
+
+def blank_line(node: Node, file: Path | None) -> int | None:
+    """Return the first blank line of a CSV Data Set that JMeter takes for its end, counted from 1; None without one.
+
+    With quotes a blank line is a row of nothing. The end of the file is where it seems to be unless it is read again.
+    """
+    if file is None or node.value("quotedData") == "true":
+        return None
+    try:
+        with regular(file, math.inf).open("rb") as lines:
+            blank = [not line.strip(b"\r\n") for line in islice(lines, _LINES_READ_MOST)]
+    except OSError:
+        return None
+    while blank and blank[-1] and node.value("recycle") != "true":
+        blank.pop()
+    return blank.index(True) + 1 if True in blank else None
 
 
 def has_head(node: Node) -> bool:

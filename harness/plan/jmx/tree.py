@@ -89,6 +89,10 @@ class Node:
         if self.parent:
             yield from self.parent.and_above()
 
+    def in_scope(self) -> Iterator[Node]:
+        """Yield the enabled children of the element and of its ancestors: what JMeter applies to it, nearest first."""
+        return (child for level in self.and_above() for child in level.children if child.is_enabled)
+
     def walk(self) -> Iterator[Node]:
         """Yield the enabled descendants in file order."""
         for child in self.children:
