@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from harness.plan.adopt.groups import GroupSize, load_names, needs_tables, preparing, size_of
 from harness.plan.adopt.hosts import host_of
 from harness.plan.adopt.variables import Variables
-from harness.plan.checks.reach import functions_with_code, has_code_as_condition, has_http
+from harness.plan.checks.reach import functions_with_code, has_code_as_condition
 from harness.plan.jmx.csv_data import KIND as CSV
 from harness.plan.jmx.elements import Effect, class_of, effect_of
-from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, load_groups
+from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, has_http, load_groups
 
 _CODE = re.compile(r"(?i)(^|\.)(script|query|.*Code)$")
 _OWN = ("org.apache.jmeter.", "org.apache.jorphan.")

@@ -12,10 +12,10 @@ from harness.plan.adopt.variables import Variables
 from harness.plan.allowed_targets import HOST_NAME
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.lint import text_parts
-from harness.plan.checks.reach import has_http, inherited
+from harness.plan.checks.reach import inherited
 from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
 from harness.plan.jmx.trace import HTTP_SAMPLER
-from harness.plan.jmx.tree import VARIABLE, Node
+from harness.plan.jmx.tree import VARIABLE, Node, has_http
 
 ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
 DEFAULT_PORTS = {"http": "80", "https": "443"}

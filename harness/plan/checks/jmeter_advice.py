@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
 from harness.plan.jmx.csv_data import KIND, blank_line
-from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node
+from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, has_http
 
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
 _SEEN_BY_HTTP = frozenset((
@@ -149,9 +149,7 @@ def _waits_for_ever(checked: Checked) -> Iterator[str]:
 
 def _unseen_settings(checked: Checked) -> Iterator[str]:
     for node in checked.nodes:
-        is_http = node.kind == "ConfigTestElement" and any(
-            (prop.get("name") or "").startswith("HTTPSampler.") for prop in node.element
-        )
+        is_http = node.kind == "ConfigTestElement" and has_http(node)
         gui = node.element.get("guiclass", "").rpartition(".")[2]
         # A configuration element with another GUI was once that of another sampler.
         if (is_http and not gui) or (node.kind in _FOR_HTTP and gui not in _SEEN_BY_HTTP):

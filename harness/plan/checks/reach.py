@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from harness.plan.checks.allowances import Allowances
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.jmx.elements import Effect, effect_of
-from harness.plan.jmx.tree import VARIABLE, Node
+from harness.plan.jmx.tree import VARIABLE, Node, has_http
 from harness.plan.jmx.values import FunctionCall, UnknownValueError, Values, functions_in, functions_of
 from harness.plan.spec import Target
 
@@ -279,11 +279,6 @@ def has_code_as_condition(node: Node, values: Values) -> bool:
 
 def _http(node: Node, name: str) -> str:
     return node.value(f"HTTPSampler.{name}").strip()
-
-
-def has_http(node: Node) -> bool:
-    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
-    return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
 
 
 def inherited(node: Node, name: str) -> str:

@@ -233,6 +233,11 @@ def _nodes(tree: ElementTree.Element, parent: Node | None, lines: Mapping[Elemen
     return nodes
 
 
+def has_http(node: Node) -> bool:
+    """Return True for an element with properties of HTTP requests, such as HTTP Request Defaults."""
+    return any(prop.get("name", "").startswith("HTTPSampler.") for prop in node.element)
+
+
 def enabled_nodes(tree: Node) -> list[Node]:
     """Return the elements that JMeter may run, the Test Plan first.
 
