@@ -29,7 +29,8 @@ def say(kind, payload=b"", **fields):
 def now_ms():
     return int(time.time() * 1000) + state["ahead_ms"]
 def rows():
-    times = range(now_ms() - 9 * state["rows"], now_ms(), 9)
+    now = now_ms()
+    times = range(now - 9 * state["rows"], now, 9)
     return "".join(f"{ms},{name[-1]}0,Pay,200,OK,Users 1-1,true,,5,7\\n" for ms in times)
 def files():
     say("file", state["record"].encode(), name="run.json")
