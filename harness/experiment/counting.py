@@ -13,6 +13,7 @@ from harness.judge.verdict import DOUBTFUL, INTERRUPTED
 from harness.judge.warnings import (
     Severity,
     distinct,
+    generator_delay,
     other_cpu,
     stall,
     stolen_cpu,
@@ -29,7 +30,7 @@ from harness.run.directory import RunDirectory
 # what they do not have in common is in their scatter, which the intervals contain.
 _OF_EVERY_RUN = frozenset((
     other_cpu.WARNING.code, stolen_cpu.WARNING.code, too_short.WARNING.code, one_state.LINE.code,
-    read_counted.LINE.code, too_few_samples.WARNING.code, stall.WARNING.code,
+    read_counted.LINE.code, too_few_samples.WARNING.code, stall.WARNING.code, generator_delay.WARNING.code,
 ))  # fmt: skip
 _METRICS = columns_of_runs(Table.BRIEF)
 

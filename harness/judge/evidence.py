@@ -24,6 +24,7 @@ from harness.metrics.load_seconds import spells_of
 from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SecondFigures
+from harness.metrics.wake_delays import GeneratorDelay
 from harness.metrics.window import Window
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
@@ -68,7 +69,7 @@ class Evidence:
     from `origin_s` on. `labels` are the labels of `load`, `whole_labels` those of `whole`, `sent` those of all rows.
     `cut` are the rows of transactions that the end of their user cut, `untimed` those of transactions without a time,
     `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are
-    goals for these results, in place of the run's own.
+    goals for these results, in place of the run's own. `generator_delay` is what the generator added in the window.
     """
 
     run: RunRecord | None
@@ -103,6 +104,7 @@ class Evidence:
     whole_labels: tuple[LabelFigures, ...] = ()
     sent: frozenset[str] = frozenset()
     given_goal: Goal | None = None
+    generator_delay: GeneratorDelay | None = None
 
     @property
     def goal(self) -> Goal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -31,10 +32,11 @@ from harness.metrics.silences import Silences, may_be_pause
 from harness.metrics.tally import SampleTally
 from harness.metrics.throttle import find_throttle
 from harness.metrics.timeline import SecondFigures, SecondSeries, total
+from harness.metrics.wake_delays import GeneratorDelay, generator_delay
 from harness.metrics.window import STEADY, Window, WindowSpec, find_window, parse_window
 from harness.plan.goal import Goal
 from harness.plan.load.groups import SeveralLoads
-from harness.plan.load.model import CLOSED, MIXED
+from harness.plan.load.model import CLOSED, MIXED, OPEN
 from harness.run.record import RunRecord
 from harness.run.telemetry.clock_steps import find_clock_step
 
@@ -161,6 +163,7 @@ def summarise(
         throttle=evidence.throttle,
         thirds=None if _has_once(tally, window) else _thirds(tally, window),
         corrected=_corrected(evidence),
+        generator_delay=evidence.generator_delay,
         loads=groups.loads,
         jobs=tuple(job.run for job in options.jobs),
     )
@@ -204,6 +207,7 @@ def _evidence(
     longest_ms = max((group.total.max_ms for group in groups.shown), default=0)
     pause_s = mean_pause_s(run, groups.load, groups.loads)
     drive, throttle, lost_cpu = _drive_of(run), None, None
+    are_parents = bool(tally.cut or tally.transactions.seconds)
     if seconds and not (run and _is_staged(run)):
         throttle = find_throttle(seconds, full_load_s(seconds, drive), drive.users_are_driven)
     if seconds and run and not run.is_merged:  # else several machines drove
@@ -229,13 +233,7 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
-        clock_step=find_clock_step(
-            run,
-            tally.span_ms(GROUPS),
-            tally.back_ms,
-            longest_ms,
-            has_transactions=bool(tally.cut or tally.transactions.seconds),
-        ),
+        clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms, has_transactions=are_parents),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),
         origin_s=origin_s,
@@ -248,6 +246,7 @@ def _evidence(
         labels=groups.load.counted if groups.load else (),
         whole_labels=groups.whole.counted if groups.whole else (),
         given_goal=options.goal,
+        generator_delay=_generator_delay(run, window_span_ms(tally, window), groups.load, pause_s),
         sent=frozenset((*(key.label for key in tally.labels), *tally.cut, *tally.untimed, *tally.closed)),
     )
 
@@ -287,6 +286,17 @@ def _corrected(evidence: Evidence) -> CorrectedTimes | None:
     if total is None or evidence.is_open or (load and (load.model == MIXED or load.is_paced)):
         return None
     return corrected_times(total.counts.histogram, evidence.long_stalls, evidence.pause_s, tuple(total.percentiles_ms))
+
+
+def _generator_delay(
+    run: RunRecord | None, span_ms: IntervalMs | None, load: Group | None, pause_s: float
+) -> GeneratorDelay | None:
+    """Return what the generator added in the window; None where JMeter did not measure it."""
+    late = run.wake_delays if run else None
+    if run is None or late is None or span_ms is None or load is None or load.total.average_ms is None:
+        return None
+    cycle_ms = math.inf if run.load.model == OPEN else load.total.average_ms + pause_s * MS_PER_S
+    return generator_delay(load.total.counts.histogram, late.between(span_ms.from_ms, span_ms.to_ms), cycle_ms)
 
 
 def _in_order(load: Group | None, whole: Group | None) -> Group | None:

@@ -19,6 +19,7 @@ from harness.metrics.generators import GeneratorFigures
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import Timeline
+from harness.metrics.wake_delays import GeneratorDelay
 from harness.metrics.window import Window
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import MachineFigure, ProcessStop, Usage, UsageSeries
@@ -135,7 +136,8 @@ class RunSummary:
     load. In `groups` the load covers the window; `whole` is the load of the whole run, None if the window excludes
     nothing. Codes, errors, the timeline, `gaps` and `throttle` cover the whole run, Little's law and `thirds` the
     window. `generators` is empty if one load generator made all samples. `corrected` are the response times of the
-    window if the system stalled under a closed load. `loads` are those of a run with several; the load in `groups` is
+    window if the system stalled under a closed load. `generator_delay` is what the generator added to the p99 of the
+    window, None where that is not known. `loads` are those of a run with several; the load in `groups` is
     all of them together. `jobs` are in the order of their starts. `compared` is what the run was compared with when it
     ended. `account` has its lines in the order of the report. `result` is set on writing.
     """
@@ -162,6 +164,7 @@ class RunSummary:
     throttle: Throttle | None = None
     thirds: Thirds | None = None
     corrected: CorrectedTimes | None = None
+    generator_delay: GeneratorDelay | None = None
     loads: tuple[LoadFigures, ...] = ()
     jobs: tuple[JobRun, ...] = ()
     stored_failures: tuple[StoredFailures, ...] = ()

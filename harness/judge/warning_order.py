@@ -28,6 +28,7 @@ ORDER = (
     "other-cpu",
     "host-cpu",
     "cpu-quota",
+    "generator-delay",
     # Failures count as answers, or the system did not stay the same.
     "many-errors",
     "errors-in-figures",

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.records import to_plain
+from harness.metrics.wake_delays import WakeDelays
 from harness.plan.load.model import LOAD_TITLES
 from harness.plan.plan import SET_BY_THE_RUN
 from harness.run.group_counts import GroupCounts
@@ -134,6 +135,7 @@ def merged_record(parts: Sequence[MergedPart], name: str, command: str, run_id: 
         deaths=tuple(death for run in runs for death in run.deaths),
         rows=RowsRecord.of_all([run.rows for run in runs]),
         groups=GroupCounts.of_all([(0, run.groups) for run in runs]),
+        wake_delays=WakeDelays.of_all([(0, run.wake_delays) for run in runs]),
         heap_dumps={},
         generators=tuple(_generator(part) for part in parts),
         other_runs=_each_once(other for run in runs for other in run.other_runs if not other.startswith(own)),

@@ -106,8 +106,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     store_failures(directory, spec.hidden)
     http_requests = _taken_counts(directory)
     warm_up = _taken_warm_up(directory)
-    changed = mask_secrets(directory.path, spec.hidden, but=directory.system_logs)
-    if changed:
+    if changed := mask_secrets(directory.path, spec.hidden, but=directory.system_logs):
         context.log(f"masked secrets in {', '.join(changed)}")
     ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
@@ -129,6 +128,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         deaths=tuple(replace(one, cause=masked(one.cause, spec.hidden)) for one in deaths),
         rows=ended.rows if ended else noted.rows,
         groups=tuple(one.masked(spec.hidden) for one in (ended.groups if ended else noted.groups)),
+        wake_delays=ended.wake_delays if ended else noted.wake_delays,
         heap_dumps={path.name: path.stat().st_size for path in sorted(directory.path.glob("*.hprof"))},
         unknown={**record.unknown, **unknown},
         packed_samples=packer.packed if packer else None,

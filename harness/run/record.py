@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from harness.metrics.wake_delays import WakeDelays
 from harness.plan.goal import Goal
 from harness.plan.jmx.steps import PlanStep
 from harness.plan.job import JobRecord
@@ -169,7 +170,8 @@ class RunRecord:
     `deaths` are threads that an Error or an exception ended. `rows` is what JMeter wrote; None when that is not known,
     as of older runs. `groups` are what the users of each thread group did; empty when that is not known, as of older
     runs. `heap_dumps` are the bytes of JMeter's heap dumps, by name. `steps` are those of the plan's load; empty when
-    they are not known, as of older runs. `warm_up` is None when JMeter was not to be warmed, and on other machines.
+    they are not known, as of older runs. `wake_delays` is how late a thread of JMeter woke up; None when that is not
+    known, as of older runs. `warm_up` is None when JMeter was not to be warmed, and on other machines.
     `source_hashes` has hashes of the harness's code and of the files of plan, profile and system; older records have
     none. `generators` is empty when the JMeter of this machine produced the load. `other_runs` names the runs whose
     load ran at the same time on the machine.
@@ -236,6 +238,7 @@ class RunRecord:
     heap_dumps: Mapping[str, int] = field(default_factory=dict)
     steps: tuple[PlanStep, ...] = ()
     warm_up: WarmUpRecord | None = None
+    wake_delays: WakeDelays | None = None
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
 

@@ -1,12 +1,14 @@
 """Warnings about machines: of the load generator, of its parts, and of the host that a system shares."""
 
+import random
 from dataclasses import replace
 
 import pytest
 
+from harness.metrics.wake_delays import WakeDelays
 from harness.run.record import GeneratorRecord
 from tests.judge.test_warnings import usage
-from tests.support.factories import record, two_users
+from tests.support.factories import record, sample, two_users
 from tests.support.summaries import summary_of, warnings_of
 
 
@@ -52,6 +54,33 @@ def test_a_hypervisor_that_takes_more_than_a_twentieth_of_the_cores_makes_a_run_
 def test_an_idle_generator_has_no_warning():
     found = warnings_of(two_users(), record(), usage=(usage("jmeter", 1.6), usage("host", 1.7)))
     assert not {"generator-cpu", "host-cpu"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("late", "p99_ms", "added_ms"),
+    [
+        (None, 1000, None),  # an older run
+        ((100,), 1000, 0),
+        ((99, *(0,) * 12, 1), 1000, 0),  # 20 ms of 1,000 ms, once a second
+        ((35, *(0,) * 15, 4), 600, 45),  # 45 to 64 ms, four times a second
+        ((35, *(0,) * 15, 4), 4000, 45),  # no more than the twentieth part
+    ],
+)
+def test_a_generator_that_wakes_up_late_is_a_warning_with_what_it_added(late, p99_ms, added_ms):
+    # Two of five answers wait for what is left of such a delay.
+    rng, late_ms = random.Random(1), 54 if added_ms else 0
+    times = [
+        rng.gauss(p99_ms - late_ms, 5) + rng.choice((0, 0, 0, 1, 1)) * rng.uniform(0, late_ms) for _ in range(2000)
+    ]
+    samples = [sample(elapsed_ms=int(ms), start_ms=1_000_000 + 20 * at, all_threads=2) for at, ms in enumerate(times)]
+    run = record(wake_delays=WakeDelays(1000, 1, (late,) * 50) if late else None)
+    summary = summary_of(samples, run)
+    delay, texts = summary.generator_delay, {one.code: one.text for one in summary.warnings}
+    assert (delay is None) is (late is None)
+    if delay:
+        assert delay.added_ms == pytest.approx(added_ms, rel=0.4, abs=1)
+    assert ("generator-delay" in texts) is (p99_ms == 600)
+    assert "generator-delay" not in warnings_of(samples, run, usage=(usage("jmeter", 1.7),))  # it follows
 
 
 @pytest.mark.parametrize(("ratio", "is_named"), [(None, False), (0.0, False), (0.05, False), (0.34, True)])

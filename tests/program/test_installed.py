@@ -139,9 +139,10 @@ def test_every_command_works_in_a_service_repository_and_changes_nothing_of_the_
     assert "1 request, 0 failed" in lth(service, "check").stdout
     first = lth(service, "run", "-u", "2", "-d", "3")
     assert "shop/run-01_1" in first.stdout
-    assert re.search(r"Run again with --duration=\d+s\.", first.stdout)
     report = json.loads((service / "reports" / "shop" / "run-01_1.json").read_text())
     assert report["run"]["command"].startswith("lth run --plan=shop")
+    (short,) = [one["text"] for one in report["caveats"] if one["code"] == "too-short"]
+    assert re.search(r"Run again with --duration=\d+s\.", short)
     # The other runs have a JMeter that answers at once: they take long, and the real one ran above.
     fake = {"JMETER_HOME": str(FAKE_JMETER)}
     lth(service / "plans", "run", "shop", "-d", "1", **fake)  # from a folder below

@@ -114,7 +114,15 @@ REASONS_OF_SHORT_RUNS = "|".join(
     (
         *(
             re.sub(r"\\\{\w+\\\}", ".*", re.escape(warning_kinds()[code].brief))
-            for code in ("too-short", "too-few-samples", "other-cpu", "stolen-cpu", "generator-cpu", "stall")
+            for code in (
+                "too-short",
+                "too-few-samples",
+                "other-cpu",
+                "stolen-cpu",
+                "generator-cpu",
+                "generator-delay",
+                "stall",
+            )
         ),
         "The .* depends on when you look: .*",
     )

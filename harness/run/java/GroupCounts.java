@@ -1,8 +1,4 @@
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
@@ -55,8 +51,7 @@ final class GroupCounts {
     /** What could not be written yet. */
     private static final StringBuilder PENDING = new StringBuilder();
 
-    private static FileChannel out;
-    private static long position;
+    private static final Ticker.Kept OUT = new Ticker.Kept(FILE);
     private static long writtenS;
 
     private GroupCounts() {}
@@ -237,15 +232,7 @@ final class GroupCounts {
         groups.forEach(group -> group.add(PENDING, untilS));
         PENDING.append("T\t").append(untilS).append(isUnknown ? "\nU\n" : "\n");
         writtenS = untilS;
-        if (out == null) {
-            out = FileChannel.open(
-                    AllowedConnections.list().resolveSibling(FILE), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
-        }
-        ByteBuffer bytes = ByteBuffer.wrap(PENDING.toString().getBytes(StandardCharsets.UTF_8));
-        for (long at = position; bytes.hasRemaining(); ) {
-            at += out.write(bytes, at);
-        }
-        position += bytes.limit();
+        OUT.append(PENDING.toString());
         PENDING.setLength(0);
     }
 }

@@ -36,6 +36,7 @@ final class Ticker {
         }
         ClassLoader loader = Thread.currentThread().getContextClassLoader();
         every(PERIOD_MS, "flushes results", () -> tick(loader));
+        WakeDelays.start();
         Runtime.getRuntime().addShutdownHook(new Thread(Ticker::end));
     }
 
@@ -56,6 +57,7 @@ final class Ticker {
             attempt(() -> ResultFlush.flush(loader));
             attempt(DeadUsers::write);
             attempt(GroupCounts::write);
+            attempt(WakeDelays::write);
         }
     }
 
@@ -64,6 +66,7 @@ final class Ticker {
         attempt(ResultFlush::end);
         attempt(DeadUsers::write);
         attempt(GroupCounts::end);
+        attempt(WakeDelays::end);
     }
 
     private static void attempt(Action action) {
@@ -78,17 +81,31 @@ final class Ticker {
     static final class Kept {
         private final String name;
         private FileChannel out;
+        private long endsAt;
 
         Kept(String name) {
             this.name = name;
         }
 
         synchronized void write(String text) throws IOException {
+            put(text, 0);
+        }
+
+        /** Adds a text to those that were added before; one that fails must be added again. */
+        synchronized void append(String text) throws IOException {
+            endsAt = put(text, endsAt);
+        }
+
+        private long put(String text, long from) throws IOException {
             if (out == null) {
                 Path file = AllowedConnections.list().resolveSibling(name);
                 out = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
             }
-            out.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)), 0);
+            long at = from;
+            for (ByteBuffer bytes = ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)); bytes.hasRemaining(); ) {
+                at += out.write(bytes, at);
+            }
+            return at;
         }
 
         synchronized void clear() throws IOException {

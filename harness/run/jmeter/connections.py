@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from harness.base import units
 from harness.base.errors import UsageError
+from harness.metrics.wake_delays import WakeDelays
 from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
 from harness.run.group_counts import GroupCounts
@@ -30,6 +31,8 @@ _LEFT_OUT_NAME = "left-out-arrivals.txt"
 # Beside the list: what died, and how many rows JMeter wrote.
 DEAD_NAME = "dead-users.txt"
 ROWS_NAME = "rows.txt"
+# Beside the list: how late a thread of JMeter woke up.
+_WAKES_NAME = "wakes.txt"
 _HEAD = "allowed: "
 # Netty, and the Netty in gRPC, then connect through Java's own calls, which the agent sees, instead of epoll's.
 NO_NATIVE = "-Dio.netty.transport.noNative=true -Dio.grpc.netty.shaded.io.netty.transport.noNative=true"
@@ -91,12 +94,13 @@ def _quoted(argument: str, folder: Path) -> str:
 
 
 class Noted(NamedTuple):
-    """What the agent noted of a run: arrivals that were left out, what died, rows, and groups."""
+    """What the agent noted of a run: arrivals that were left out, what died, rows, groups, and late wake-ups."""
 
     left_out_count: int
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
     groups: tuple[GroupCounts, ...]
+    wake_delays: WakeDelays | None
 
 
 def take_list(listed: Path, directory: RunDirectory) -> Noted:
@@ -111,10 +115,12 @@ def take_list(listed: Path, directory: RunDirectory) -> Noted:
     deaths = _deaths(_text(dead))
     rows = listed.with_name(ROWS_NAME)
     groups = listed.with_name(GROUPS_NAME)
-    noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(_text(groups)))
+    wakes = listed.with_name(_WAKES_NAME)
+    late = WakeDelays.read(_text(wakes))
+    noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(_text(groups)), late)
     with contextlib.suppress(OSError):
         others = (listed.with_name(name) for name in (ACTIVE_USERS_NAME, SETTINGS_NAME))
-        for path in (left_out, rows, dead, groups, *others, copy):
+        for path in (left_out, rows, dead, groups, wakes, *others, copy):
             path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)
         if listed.is_file():

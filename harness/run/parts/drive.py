@@ -22,6 +22,7 @@ from harness.base.project import PACKAGE
 from harness.base.secrets import mask_secrets
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample, samples_name
+from harness.metrics.wake_delays import WakeDelays
 from harness.plan.division import shares
 from harness.plan.load.model import Load
 from harness.plan.spec import RunSpec, Target
@@ -58,7 +59,8 @@ _LIBRARIES = {"PYTHONPATH": "{tool}"}
 class PartsEnd:
     """How all parts ended: why they were no run together, the exit codes of their JMeters, and runs beside them.
 
-    `http_requests`, `left_out_arrivals`, `rows` and `groups` are the sums of the parts; `deaths` are those of all.
+    `http_requests`, `left_out_arrivals`, `rows`, `groups` and `wake_delays` are the sums of the parts; `deaths` are
+    those of all.
     """
 
     reasons: tuple[str, ...]
@@ -69,6 +71,7 @@ class PartsEnd:
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
     groups: tuple[GroupCounts, ...]
+    wake_delays: WakeDelays | None
 
 
 class PartMachines:
@@ -334,7 +337,10 @@ class PartMachines:
         rows = RowsRecord.of_all([part.record.rows if part.record else None for part in self._parts])
         of_parts = [(part.ahead_ms, part.record.groups if part.record else ()) for part in self._parts]
         groups = GroupCounts.of_all(of_parts)
-        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows, groups)
+        late = WakeDelays.of_all(
+            [(one.ahead_ms, one.record.wake_delays if one.record else None) for one in self._parts]
+        )
+        return PartsEnd(reasons, codes, tuple(others), counts, left_out, self._deaths(), rows, groups, late)
 
     def _deaths(self) -> tuple[DeathRecord, ...]:
         """Return what died in all parts, with times by the clock of this machine."""

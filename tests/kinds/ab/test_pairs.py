@@ -61,7 +61,7 @@ def test_a_value_of_zero_has_no_relative_change():
     assert series.reason == "a value is 0, so its relative change is undefined"
 
 
-@pytest.mark.parametrize("code", ["other-cpu", "stolen-cpu", "one-state", "too-short"])
+@pytest.mark.parametrize("code", ["other-cpu", "stolen-cpu", "one-state", "too-short", "generator-delay"])
 def test_a_run_that_is_doubtful_for_its_machine_counts(code):
     assert problem_of(run(DOUBTFUL, code), "") == ("", False)
 

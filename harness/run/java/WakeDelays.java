@@ -1,0 +1,78 @@
+import java.io.IOException;
+import java.util.TreeMap;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Measures how late a thread of this JVM wakes up: so long a user waits, too, whose answer has arrived.
+ *
+ * A thread pauses for {@link #PERIOD_NS} again and again. What it oversleeps, it waited for a core, or for a pause of Java
+ * (as jHiccup does). Each line of {@link #FILE} is a second since 1970, and the numbers of pauses by class of delay; the
+ * first are those below {@link #FIRST_US}, each further class reaches to the double of the one two before it.
+ * harness/metrics/wake_delays.py reads them.
+ */
+final class WakeDelays {
+    private static final String FILE = "wakes.txt";
+    private static final long PERIOD_NS = 10_000_000L;
+    /** A pause that ends earlier was interrupted. */
+    private static final long LEAST_NS = -PERIOD_NS / 10;
+    private static final long MS_PER_S = 1000;
+    private static final double FIRST_US = 250;
+    private static final double NS_PER_US = 1000;
+    private static final int CLASSES_PER_DOUBLE = 2;
+    private static final int SIZE = 32;
+
+    private static final Ticker.Kept OUT = new Ticker.Kept(FILE);
+    private static final TreeMap<Long, long[]> BY_SECOND = new TreeMap<>();
+
+    private WakeDelays() {}
+
+    /** Begins to measure. */
+    static void start() {
+        Thread thread = new Thread(WakeDelays::measure, "measures wake-ups");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void measure() {
+        while (true) {
+            long beganNs = System.nanoTime();
+            LockSupport.parkNanos(PERIOD_NS);
+            long lateNs = System.nanoTime() - beganNs - PERIOD_NS;
+            if (lateNs > LEAST_NS) {
+                add(GroupCounts.nowMs() / MS_PER_S, classOf(lateNs));
+            }
+        }
+    }
+
+    private static int classOf(long lateNs) {
+        double doubles = Math.log(Math.max(1, lateNs) / NS_PER_US / FIRST_US) / Math.log(2);
+        return Math.max(0, Math.min(SIZE - 1, 1 + (int) Math.floor(doubles * CLASSES_PER_DOUBLE)));
+    }
+
+    private static synchronized void add(long second, int ofDelay) {
+        BY_SECOND.computeIfAbsent(second, unused -> new long[SIZE])[ofDelay]++;
+    }
+
+    /** Writes the seconds that have ended. */
+    static void write() throws IOException {
+        write(GroupCounts.nowMs() / MS_PER_S);
+    }
+
+    /** Writes all when JMeter ends. */
+    static void end() throws IOException {
+        write(Long.MAX_VALUE);
+    }
+
+    private static synchronized void write(long untilS) throws IOException {
+        StringBuilder text = new StringBuilder();
+        BY_SECOND.headMap(untilS).forEach((second, counts) -> {
+            text.append(second);
+            for (long count : counts) {
+                text.append(' ').append(count);
+            }
+            text.append('\n');
+        });
+        OUT.append(text.toString());
+        BY_SECOND.headMap(untilS).clear();
+    }
+}
