@@ -87,7 +87,11 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
             "make tune: MAX=soon: not a duration",
             marks=pytest.mark.counterpart,
         ),
-        ("make overload PLAN=nope", "make overload: PLAN=nope: unknown; there are: folio-checkin"),
+        pytest.param(
+            "make overload PLAN=nope",
+            "make overload: PLAN=nope: unknown; there are: folio-checkin",
+            marks=pytest.mark.counterpart,
+        ),
         pytest.param(
             "make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown", marks=pytest.mark.counterpart
         ),

@@ -233,7 +233,7 @@ def test_a_step_of_the_tests_does_its_work_in_a_clean_copy(copy, step):
     assert {"make lint": "All checks passed!", "make test": " passed"}[step["run"]] in done.stdout
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_nightly_leaves_its_page_and_its_summary_in_a_clean_copy(copy, tmp_path):
     for name, text in (("plans/tiny.toml", PLAN), ("systems/tiny/system.toml", TINY_SYSTEM), ("suite.toml", SUITE)):
         (copy / name).parent.mkdir(exist_ok=True)

@@ -86,7 +86,7 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("parts", ["true", "false"])
+@pytest.mark.parametrize("parts", ["true", pytest.param("false", marks=pytest.mark.counterpart)])
 def test_as_many_rows_are_counted_as_the_jtl_has_whatever_writes_them(tmp_path, parts):
     with serving(Shop) as port:
         local = (host("127.0.0.1"), text("HTTPSampler.port", str(port)))
@@ -143,7 +143,10 @@ def pause(delay_ms):
     return element("ConstantTimer", "Pause", text("ConstantTimer.delay", str(delay_ms)))
 
 
-@pytest.mark.parametrize(("sampler", "jvm_args"), [("lean", ""), ("jmeter", "-XX:+HeapDumpOnOutOfMemoryError")])
+@pytest.mark.parametrize(
+    ("sampler", "jvm_args"),
+    [pytest.param("lean", "", marks=pytest.mark.counterpart), ("jmeter", "-XX:+HeapDumpOnOutOfMemoryError")],
+)
 def test_a_user_that_has_no_memory_for_an_answer_makes_the_run_invalid(tmp_path, sampler, jvm_args):
     own = f"[generator]\nheap_mb = 97\njvm_args = '{jvm_args}'"
     profile = TINY_PROFILE.replace("[generator]", own)

@@ -135,7 +135,9 @@ def test_arrivals_that_find_no_memory_are_left_out_counted_and_said(to_the_end, 
     assert f"{facts['left_out_arrivals']} arrivals were not made" in report(tmp_path / "reports")
 
 
-@pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "5")], ids=["closed", "open"])
+@pytest.mark.parametrize(
+    "load", [("--users", "3"), pytest.param(("--rate", "5"), marks=pytest.mark.counterpart)], ids=["closed", "open"]
+)
 def test_ctrl_c_stops_a_real_jmeter_gracefully(to_the_end, target, tmp_path, load):
     def interrupt():
         samples_under_way(tmp_path, 20, 40)
@@ -173,7 +175,7 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     assert "could not be used" not in done.stdout
 
 
-@pytest.mark.parametrize("load", [("--users", "3"), ("--rate", "30")])
+@pytest.mark.parametrize("load", [("--users", "3"), pytest.param(("--rate", "30"), marks=pytest.mark.counterpart)])
 def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end, home, target, tmp_path, load):
     jmx = home / "plans" / "tiny.jmx"
     jmx.write_text(DUMMY_JMX.replace('"SUCCESFULL">true', '"SUCCESFULL">${__P(scheme,)}'))  # http: not true

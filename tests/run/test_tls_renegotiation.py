@@ -48,7 +48,7 @@ def is_open(port: int) -> bool:
 @pytest.mark.parametrize(
     ("is_lean", "again"),
     [
-        (False, 2),
+        pytest.param(False, 2, marks=pytest.mark.counterpart),
         (True, 1),
         pytest.param(False, 1, marks=pytest.mark.counterpart),
         pytest.param(True, 2, marks=pytest.mark.counterpart),

@@ -113,7 +113,9 @@ def haproxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Behind:
     return behind("haproxy", tmp_path)
 
 
-@pytest.mark.parametrize("balancer", ["nginx", "nginx-seed", "jvm", "haproxy"])
+@pytest.mark.parametrize(
+    "balancer", ["nginx", pytest.param("nginx-seed", marks=pytest.mark.counterpart), "jvm", "haproxy"]
+)
 def test_back_ends_get_requests_round_robin_and_nothing_is_left(
     balancer: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -93,25 +93,24 @@ def test_every_answer_has_a_verdict_and_warnings_and_every_number_an_interval(pr
     assert "What to do." in doubt["explanation"]
 
 
-def test_compare_has_a_verdict_with_intervals(project):
-    _, (found,) = ask(project, ("compare", {"baseline": "lb-nginx/run-01_1", "contender": "lb-nginx/run-01_2"}))
+def test_compare_has_a_verdict_with_intervals_and_a_run_without_one_says_why(project):
+    _, (found, short) = ask(
+        project,
+        ("compare", {"baseline": "lb-nginx/run-01_1", "contender": "lb-nginx/run-01_2"}),
+        ("run_result", {"run": "lb-nginx/run-02_1"}),
+    )
     assert found["verdict"] in ("REGRESSED", "CANNOT TELL", "IMPROVED", "OK")
     assert found["headline"].startswith(found["verdict"])
     average = next(row for row in found["metrics"] if row["is_total"] and row["metric"] == "average_ms")
     assert average["low_ratio"] < average["delta_ratio"] < average["high_ratio"]
     assert any("One run against one" in text for text in found["warnings"])
-
-
-def test_a_run_without_an_interval_says_why(project):
-    _, (short,) = ask(project, ("run_result", {"run": "lb-nginx/run-02_1"}))
     assert short["verdict"] == "DOUBTFUL"
     assert "too-short" in [warning["code"] for warning in short["warnings"]]
     assert {row["interval"] for row in short["metrics"]} == {None}
     assert all("no batches" in row["no_interval_because"] for row in short["metrics"])
 
 
-@pytest.mark.parametrize("tool", ["run_result", "report"])
-def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(project, tool):
+def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(project):
     link = project / "reports" / PLAN / "run-03_1"
     if not link.is_symlink():
         link.symlink_to(project.parent / "other" / "reports" / PLAN / "run-02_1")
@@ -124,8 +123,8 @@ def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(proj
         "lb-nginx/run-03_1",
         "",
     ]
-    _, answers = ask(project, *((tool, {"run": name}) for name in outside))
-    for name, answer in zip(outside, answers, strict=True):
+    _, answers = ask(project, *((tool, {"run": name}) for tool in ("run_result", "report") for name in outside))
+    for name, answer in zip((*outside, *outside), answers, strict=True):
         assert f"{name or 'no name'}: outside of the project; name a run of list_runs" in answer
         assert "\n" not in answer
 

@@ -125,7 +125,9 @@ ROWS = f'<collectionProp name="Schedule">{collection("row", "5", "5", "4")}</col
 @pytest.mark.parametrize(
     ("kind", "schedule"),
     [
-        ("ArrivalsThreadGroup", "".join(text(name, value) for name, value in RATE)),
+        pytest.param(
+            "ArrivalsThreadGroup", "".join(text(name, value) for name, value in RATE), marks=pytest.mark.counterpart
+        ),
         ("FreeFormArrivalsThreadGroup", ROWS),
     ],
 )

@@ -281,8 +281,18 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     ("steps", "on_sample_error", "end"),
     [
         (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptest", (STOP_TEST, "Buy")),
-        (does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"), "stoptestnow", (STOP_TEST, "Buy")),
-        (does("Thread.sleep(300); SampleResult.setStopTest(true)", "Pay"), "continue", (STOP_TEST, "Pay")),
+        pytest.param(
+            does("Thread.sleep(300); SampleResult.setSuccessful(false)", "Buy"),
+            "stoptestnow",
+            (STOP_TEST, "Buy"),
+            marks=pytest.mark.counterpart,
+        ),
+        pytest.param(
+            does("Thread.sleep(300); SampleResult.setStopTest(true)", "Pay"),
+            "continue",
+            (STOP_TEST, "Pay"),
+            marks=pytest.mark.counterpart,
+        ),
         (does("Thread.sleep(300)") + action(2), "continue", (STOP, "Pause")),
     ],
 )

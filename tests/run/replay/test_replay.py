@@ -331,7 +331,7 @@ NAMES = ["übung.txt", "日本 (1).png", "it's, 50 % & more.csv"]
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("sampler", ["lean", "jmeter"])
+@pytest.mark.parametrize("sampler", ["lean", pytest.param("jmeter", marks=pytest.mark.counterpart)])
 def test_an_upload_is_sent_under_its_recorded_name_and_an_empty_body_with_its_type(tmp_path, sampler):
     got: list = []
     with serving(Wire, got=got) as port:
