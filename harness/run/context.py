@@ -22,6 +22,7 @@ from harness.base.guardian import Guardian
 from harness.base.install import toolchain
 from harness.base.install.before_setup import needs_set_up
 from harness.base.install.class_data import want_class_data
+from harness.base.install.plugins import ensure_plugins
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import Log, spelled
@@ -81,8 +82,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     check_java_variables()
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
-    where = f"plans/{plan.name}.toml [jmeter] plugins"
-    plugins = toolchain.ensure_plugins(plan.plugins, where)
+    plugins = ensure_plugins(plan.plugin_list, home)
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
     check_space(reports, request.profile.min_free_mb)
     if request.target and not request.places:  # parts look for it themselves

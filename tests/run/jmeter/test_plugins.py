@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.install import toolchain
 from harness.run.jmeter.java_classes import check_classes
-from harness.run.jmeter.process import JMeterHome
 from tests.support.paths import FAKE_JMETER, jmeter_home
 from tests.support.tiny import DUMMY_JMX, Run, report, run_json
 
@@ -136,61 +134,6 @@ def test_a_class_of_a_plugin_of_the_plan_or_of_the_class_path_is_found(
     assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins") == ""
     assert checked(java_request("com.acme.Buy"), class_path=str(tmp_path / "plugins" / "buy-1.jar")) == ""
     assert checked(java_request("com.acme.Buy"), class_path=f"/none{os.pathsep}{tmp_path / 'plugins'}") == ""
-
-
-def maven(folder: Path, script: str) -> str:
-    """Return a PATH on which `mvn` is a script that also prints its version."""
-    program = folder / "mvn"
-    folder.mkdir(exist_ok=True)
-    program.write_text(f'#!/bin/sh\n[ "$1" = -v ] && echo "Apache Maven 3.8.7" && exit\n{script}\n')
-    program.chmod(0o755)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        (
-            "Could not find artifact kg.apc:gone:jar:1.2 in central (https://example.org)",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories; correct it, name",
-        ),
-        (
-            "kg.apc:gone:jar:1.2 was not found in https://example.org during a previous attempt",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories",
-        ),
-        (
-            "Unknown host example.org",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 cannot be fetched; check the network",
-        ),
-    ],
-)
-def test_a_plugin_that_does_not_resolve_is_one_line_and_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str, message: str
-) -> None:
-    monkeypatch.setenv("PATH", maven(tmp_path / "bin", f'echo "[ERROR] {output}"; exit 1'))
-    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
-    with pytest.raises(UsageError) as error:
-        toolchain.ensure_plugins(("kg.apc:gone:1.2",), "plans/shop.toml [jmeter] plugins")
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
-    assert not [path for path in (tmp_path / "build").iterdir() if path.is_dir()]
-
-
-def test_plugins_are_fetched_once_without_their_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    copy = 'for word; do case $word in -Dplugins.home=*) touch "${word#*=}/shop-plugin-1.2.jar";; esac; done'
-    monkeypatch.setenv("PATH", maven(tmp_path / "bin", copy))
-    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
-    folder = toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "")
-    assert folder is not None
-    pom = (folder / "pom.xml").read_text()
-    assert "<artifactId>shop-plugin</artifactId><version>1.2</version>" in pom
-    assert "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>" in pom
-    home = JMeterHome(tmp_path, "17", plugin_folder=folder)
-    assert home.versions()["shop-plugin"] == "1.2"
-    assert home.options == (f"-Jsearch_paths={folder}",)
-    maven(tmp_path / "bin", "exit 1")
-    assert toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "") == folder
-    assert toolchain.ensure_plugins((), "") is None
 
 
 def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
