@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     plugins = ensure_plugins(opened.plugins, home) if opened.plugins else None
-    check_classes(opened.jmx, home, plugins, opened.class_path)
+    check_classes(opened.jmx, home, plugins, opened.class_path, java)
     jmeter = JMeterHome(home, java, plugin_folder=plugins)
     with Interrupts() as interrupts, Guardian() as guardian, tempfile.TemporaryDirectory(prefix="gui-") as name:
         folder = Path(name)

@@ -83,7 +83,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
     plugins = ensure_plugins(plan.plugin_list, home)
-    check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
+    check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""), java)
     check_space(reports, request.profile.min_free_mb)
     if request.target and not request.places:  # parts look for it themselves
         check_target(request.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -84,7 +85,7 @@ def checked(jmeter: Path, tmp_path: Path) -> Callable[..., str]:
 def test_a_class_of_the_user_that_is_absent_is_named_with_element_line_and_remedy(checked: Callable[..., str]) -> None:
     assert checked(java_request("com.acme.Buy")) == (
         "plans/shop.jmx:7: Shop > Users > Buy: needs the Java class com.acme.Buy, which is in no jar of JMeter; name "
-        "its plugin in [jmeter] plugins of the plan, or give its jar: --properties=user.classpath=/path/to.jar"
+        'its plugin, or put its jar beside the plan: plugins = ["lib/NAME.jar"] under [jmeter] in the plan\'s TOML'
     )
 
 
@@ -117,7 +118,7 @@ def test_an_absent_class_of_a_known_plugin_names_it_and_the_line_that_adds_it(ch
         f"plans/shop.jmx:7: Shop > Users > Token: needs the Java class {name}, which is in no jar of JMeter; "
         'add plugins = ["kg.apc:jmeter-plugins-json:2.7"] under [jmeter] in the plan\'s TOML'
     )
-    assert "get the plugin mqtt-xmeter of JMeter's Plugins Manager" in checked(
+    assert "it is released as a file, mqtt-xmeter of JMeter's Plugins Manager: put its jar beside the plan" in checked(
         '<net.xmeter.samplers.PubSampler testname="Send"/>'
     )
 
@@ -163,3 +164,82 @@ def test_a_plugin_of_a_plan_is_on_the_search_path_of_its_run(run: Run, home: Pat
     assert facts["versions"]["jmeter-plugins-functions"] == "2.1"
     assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1"]
     assert "- plugins: kg.apc:jmeter-plugins-functions:2.1\n" in report(tmp_path / "reports")
+
+
+def compiled(folder: Path, jar_path: Path, sources: dict[str, str], packs: str = "", release: str = "") -> None:
+    """Compile Java sources by the names of their classes, and pack the classes of the package `packs`."""
+    for name, source in sources.items():
+        file = folder / "src" / f"{name.replace('.', '/')}.java"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"package {name.rpartition('.')[0]};\n{source}")
+    quick = ["-J-XX:TieredStopAtLevel=1", *(["--release", release] if release else [])]
+    files = sorted((folder / "src").rglob("*.java"))
+    subprocess.run(["javac", *quick, "-d", folder / "out", *files], check=True, capture_output=True)
+    jar_path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(jar_path, "w") as archive:
+        for path in sorted((folder / "out").rglob("*.class")):
+            if (name := path.relative_to(folder / "out").as_posix()).startswith(packs):
+                archive.write(path, name)
+
+
+BUY = {
+    "com.acme.Buy": "public class Buy extends Base { java.util.List<int[][]> a; Object x = new int[0][]; }",
+    "com.acme.Base": "public class Base { double d = 1.5; Object send() { return new org.lib.Client[1]; } }",
+    "org.lib.Client": "public class Client {}",
+}
+
+
+@pytest.mark.real
+def test_a_plugin_whose_dependency_is_missing_is_refused_before_the_load(
+    checked: Callable[..., str], tmp_path: Path
+) -> None:
+    plugins = tmp_path / "plugins"
+    compiled(tmp_path, plugins / "own.jar", BUY, packs="com/acme")
+    assert checked(java_request("com.acme.Buy"), plugins=plugins, java="17.0.1") == (
+        "plans/shop.jmx:7: Shop > Users > Buy: its class com.acme.Base, in own.jar, needs org.lib.Client, which is in "
+        "no jar; list the jar or the coordinate that has it in [jmeter] plugins of the plan"
+    )
+    jar(plugins / "client.jar", "org.lib.Client")
+    assert checked(java_request("com.acme.Buy"), plugins=plugins) == ""
+    assert checked(java_request("com.acme.Buy"), class_path=str(plugins / "own.jar")) != ""
+
+
+def test_a_jar_for_another_java_is_refused(checked: Callable[..., str], tmp_path: Path) -> None:
+    jar(tmp_path / "plugins" / "own.jar")
+    with zipfile.ZipFile(tmp_path / "plugins" / "own.jar", "a") as archive:
+        archive.writestr("META-INF/versions/99/com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x63")
+        archive.writestr("com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x41" + b"\0" * 8)
+    assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="17.0.15") == (
+        "own.jar is built for Java 21, and JMeter runs with Java 17; install Java 21 or newer, or take a jar that is "
+        "built for Java 17"
+    )
+    assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="21.0.2") == ""
+
+
+def test_a_relative_class_path_is_refused_as_jmeter_runs_in_another_folder(checked: Callable[..., str]) -> None:
+    assert checked(java_request("com.acme.Buy"), class_path="lib/own.jar") == (
+        "--properties: user.classpath has the relative path lib/own.jar; list it, relative to the plan: "
+        'plugins = ["lib/own.jar"] under [jmeter] in its TOML'
+    )
+
+
+@pytest.mark.parametrize(
+    ("element", "todo"),
+    [
+        (
+            '<JDBCDataSource><stringProp name="driver">org.postgresql.Driver</stringProp></JDBCDataSource>',
+            'add plugins = ["org.postgresql:postgresql:',
+        ),
+        (
+            '<PublisherSampler testname="P"><stringProp name="jms.initial_context_factory">'
+            "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory</stringProp></PublisherSampler>",
+            'add plugins = ["org.apache.activemq:artemis-jms-client:',
+        ),
+    ],
+)
+def test_an_absent_driver_or_factory_of_connections_is_named_with_its_coordinate(
+    checked: Callable[..., str], jmeter: Path, element: str, todo: str
+) -> None:
+    names = jmeter / "bin" / "saveservice.properties"
+    names.write_text(f"{names.read_text()}JDBCDataSource=com.acme.Driver\nPublisherSampler=com.acme.Driver\n")
+    assert todo in checked(element)
