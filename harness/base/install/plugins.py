@@ -37,7 +37,7 @@ _NEEDS_NO_JMETER = "<exclusion><groupId>org.apache.jmeter</groupId><artifactId>*
 _TREE = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:tree"
 _TRUSTED = "trusted"
 _ADDRESS_TIMEOUT_S = 60.0
-_NEWEST = "[0,)"
+_NEWEST = "RELEASE"
 
 
 def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
@@ -97,7 +97,7 @@ def _store_lock(plugins: PluginList, locked: Mapping[str, str]) -> None:
     own.write_text(text, encoding="utf-8")
     with suppress(OSError):  # in a folder that this user may not write the own copy has to do
         plugins.lock.write_text(text, encoding="utf-8")
-        setup_step.log(f"plans/{plugins.lock.name}: {len(locked)} jars are locked by their SHA-256; commit it")
+        setup_step.log(f"plans/{plugins.lock.name}: written, with the SHA-256 of each jar; commit it")
 
 
 @dataclass(frozen=True)
@@ -188,14 +188,14 @@ def _absent(coordinate: str, plugins: PluginList, folder: Path) -> UsageError:
 
 def _newest(library: str, folder: Path) -> str:
     """Return the coordinate of the newest version that Maven's repositories have; empty when there is none."""
-    tree = folder / "tree.txt"
     folder.mkdir(parents=True)
     try:
         (folder / "pom.xml").write_text(_pom((f"{library}:{_NEWEST}",), _NEEDS_NOTHING, {}), encoding="utf-8")
-        goals = [_TREE, f"-DoutputFile={tree}"]
-        toolchain.package(folder / "pom.xml", f"-Dplugins.home={folder}", "their versions", "versions.log", goals)
-        return next((one.coordinate for one in dependencies_in(tree.read_text(encoding="utf-8"))), "")
-    except (StartError, OSError):
+        toolchain.package(folder / "pom.xml", f"-Dplugins.home={folder}", "the newest version", "newest.log")
+        start = f"{library.partition(':')[2]}-"
+        found = (path.stem.removeprefix(start) for path in folder.glob("*.jar") if path.stem.startswith(start))
+        return next((f"{library}:{version}" for version in found), "")
+    except StartError:
         return ""
     finally:
         shutil.rmtree(folder, ignore_errors=True)
