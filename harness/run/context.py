@@ -32,7 +32,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.checks.jvm_options import check_jvm_options
-from harness.plan.spec import LEAN, RunSpec, Target
+from harness.plan.spec import HTTP, LEAN, RunSpec, Target
 from harness.run.directory import RunDirectory, check_space
 from harness.run.jmeter.connections import agent_option
 from harness.run.jmeter.interim import ShowInterim
@@ -113,7 +113,8 @@ def check_target(target: Target) -> None:
     thread.join(DEADLINE_S)
     if problem[0]:
         what = f"--target={target.url}: nothing answers at {target.origin} ({problem[0]})"
-        raise UsageError(what, "start it, or leave --target out to have the system started here")
+        instead = ", or leave --target out to have the system started here" if target.scheme in HTTP else ""
+        raise UsageError(what, f"start it{instead}")
 
 
 def _connect(target: Target) -> None:
