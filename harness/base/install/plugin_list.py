@@ -20,7 +20,7 @@ _FORMS = (
     'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1", a file beside the plan, such as '
     '"lib/own.jar", or "https://…/own.jar#sha256=…" with the 64 digits of its SHA-256'
 )
-_HEAD, _LISTED = "# The jars of [jmeter] plugins, by `lth`; remove this file to resolve them again.", "# plugins: "
+_HEAD, _LISTED = "# The jars of [jmeter] plugins, by `lth`.", "# plugins: "
 
 
 @dataclass(frozen=True)

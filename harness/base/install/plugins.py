@@ -48,12 +48,14 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
     if not plugins.listed:
         return None
     plugins.check()
-    locked = locked_jars(plugins.lock, plugins.coordinates) or locked_jars(_own_lock(plugins), plugins.coordinates)
+    given = locked_jars(plugins.lock, plugins.coordinates)
+    locked = given or locked_jars(_own_lock(plugins), plugins.coordinates)
     resolved: _Resolved | None = None
     if locked is None and plugins.coordinates:
         with lock(BUILD / "plugins.resolved.lock", _WHAT, setup_step.log):
             resolved = _Resolved.by_maven(plugins, home)
         locked = resolved.locked
+    if locked and given is None:
         _store_lock(plugins, locked)
     sums = {jar_name(coordinate): digest for coordinate, digest in (locked or {}).items()}
     sums |= {name: sum_of(file) for name, file in plugins.files.items()}
@@ -86,7 +88,7 @@ def is_own_lock(plugins: PluginList) -> bool:
 
 def _own_lock(plugins: PluginList) -> Path:
     """Return the copy of the lock file that this machine keeps, also for plans in a folder that it may not write."""
-    key = hashlib.sha256("\n".join((str(plugins.plan.resolve()), *plugins.coordinates)).encode()).hexdigest()
+    key = hashlib.sha256("\n".join(plugins.coordinates).encode()).hexdigest()
     return BUILD / _TRUSTED / f"{key[:16]}.lock"
 
 
