@@ -1,0 +1,164 @@
+"""Plans of other protocols against real servers: what a run counts is what plain JMeter and the server count."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.off_host import ENDS, element, text
+from tests.support.paths import jmeter_home
+from tests.support.protocol_servers import jars_of, sampler_jar, serving_java
+from tests.support.tiny import Run, run_json
+
+USERS, LOOPS = 2, 5
+H2 = "com.h2database:h2:2.5.252"
+
+
+def plan(*elements: str) -> str:
+    """A test plan with elements in its thread group."""
+    group = element(
+        "ThreadGroup",
+        "Users",
+        text("ThreadGroup.num_threads", "${__P(users,1)}"),
+        text("ThreadGroup.ramp_time", "${__P(ramp_s,0)}"),
+        '<elementProp name="ThreadGroup.main_controller" elementType="LoopController" testclass="LoopController">'
+        f"{text('LoopController.loops', '${__P(loops,1)}')}{ENDS}</elementProp>",
+        below="".join(elements),
+    )
+    return f"""<?xml version="1.0" encoding="UTF-8"?>
+<jmeterTestPlan version="1.2" properties="5.0" jmeter="5.6.3"><hashTree>
+<TestPlan guiclass="TestPlanGui" testclass="TestPlan" testname="Other protocols">
+<boolProp name="TestPlan.tearDown_on_shutdown">true</boolProp></TestPlan>
+<hashTree>{group}</hashTree>
+</hashTree></jmeterTestPlan>
+"""
+
+
+def java_request(name: str, class_name: str, **arguments: str) -> str:
+    rows = "".join(
+        f'<elementProp name="{key}" elementType="Argument">{text("Argument.name", key)}'
+        f"{text('Argument.value', value)}{text('Argument.metadata', '=')}</elementProp>"
+        for key, value in arguments.items()
+    )
+    table = f'<collectionProp name="Arguments.arguments">{rows}</collectionProp>'
+    given = f'<elementProp name="arguments" elementType="Arguments">{table}</elementProp>'
+    return element("JavaSampler", name, text("classname", class_name), given)
+
+
+def jdbc(url: str, driver: str, statement: str, user: str = "sa") -> str:
+    pool = {
+        "dataSource": "pool", "dbUrl": url, "driver": driver, "username": user, "password": "", "checkQuery": "",
+        "poolMax": "0", "timeout": "10000", "trimInterval": "60000", "connectionAge": "5000", "initQuery": "",
+        "transactionIsolation": "DEFAULT", "connectionProperties": "",
+    }  # fmt: skip
+    query = {"dataSource": "pool", "queryType": "Update Statement", "query": statement, "queryTimeout": "10"}
+    own = '<boolProp name="autocommit">true</boolProp><boolProp name="keepAlive">true</boolProp>'
+    return element("JDBCDataSource", "Pool", own, *(text(*one) for one in pool.items())) + element(
+        "JDBCSampler", "Sale", *(text(*one) for one in query.items())
+    )
+
+
+def rows(samples: Path) -> Counter[tuple[str, str]]:
+    """Count the samples by label and code."""
+    with samples.open(newline="") as lines:
+        return Counter((row["label"], row["responseCode"]) for row in csv.DictReader(lines))
+
+
+Driven = Callable[..., Counter[tuple[str, str]]]
+
+
+@pytest.fixture
+def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
+    """Run a plan with these plugins, then the same in plain JMeter; return the numbers of samples, which are equal."""
+
+    def drive(jmx: str, target: str, *plugins: str) -> Counter[tuple[str, str]]:
+        (home / "plans" / "tiny.jmx").write_text(jmx, encoding="utf-8")
+        toml = home / "plans" / "tiny.toml"
+        more = f"[allow]\nscripts = true\nother_protocols = true\n[jmeter]\nplugins = {json.dumps(plugins)}\n"
+        toml.write_text(toml.read_text().replace("duration_s = 2", f"loops = {LOOPS}") + more)
+        reports = tmp_path / "reports"
+        done = run("--target", target, f"--users={USERS}", f"--loops={LOOPS}", JMETER_HOME=str(jmeter_home()))
+        assert run_json(reports)["state"] == "finished", done.stdout + done.stderr
+        found = reports / "tiny" / "run-01_1"
+        assert json.loads(found.with_suffix(".json").read_text())["verdict"]["state"] != "INVALID", done.stdout
+        jars = sorted((jmeter_home().parent).glob("plugins-*"), key=lambda path: path.stat().st_mtime)[-1]
+        host, _, port = target.rpartition("/")[2].partition(":")
+        given = {"users": USERS, "loops": LOOPS, "host": host, "port": port, "search_paths": jars}
+        command = [
+            str(jmeter_home() / "bin" / "jmeter"),
+            "-n",
+            "-t",
+            str(home / "plans" / "tiny.jmx"),
+            "-l",
+            "plain.jtl",
+        ]
+        command += [f"-J{name}={value}" for name, value in given.items()]
+        command += ["-Jjmeter.save.saveservice.output_format=csv"]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        counted = rows(found / "samples.jtl")
+        assert counted == rows(tmp_path / "plain.jtl")
+        return counted
+
+    return drive
+
+
+@pytest.mark.real
+def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driven, tmp_path: Path) -> None:
+    with serving_java("H2Server", tmp_path, jars_of(tmp_path, H2)) as server:
+        url = "jdbc:h2:tcp://${__P(host,127.0.0.1)}:${__P(port,9092)}/mem:shop"
+        counted = driven(
+            plan(jdbc(url, "org.h2.Driver", "insert into sale values (1)")), f"h2://127.0.0.1:{server.port}", H2
+        )
+        assert counted == {("Sale", "200"): USERS * LOOPS}
+        assert server.count() == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
+def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
+    driven: Driven, home: Path, tmp_path: Path
+) -> None:
+    paho = "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5"
+    sampler_jar(home / "plans" / "lib" / "mqtt.jar", "MqttSampler", jars_of(tmp_path, paho))
+    with serving_java("MqttBroker", tmp_path, jars_of(tmp_path, "io.moquette:moquette-broker:0.17")) as broker:
+        url = "tcp://${__P(host,127.0.0.1)}:${__P(port,1883)}"
+        sampler = java_request("Publish", "com.acme.MqttSampler", url=url)
+        counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", paho, "lib/mqtt.jar")
+        assert counted == {("Publish", "OK"): USERS * LOOPS}
+        assert broker.count() == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
+def test_grpc_by_a_sampler_of_the_project_counts_each_status(driven: Driven, home: Path, tmp_path: Path) -> None:
+    coordinates = ("io.grpc:grpc-netty-shaded:1.85.1", "io.grpc:grpc-stub:1.85.1")
+    jars = jars_of(tmp_path, *coordinates)
+    sampler_jar(home / "plans" / "lib" / "grpc.jar", "GrpcSampler", jars)
+    with serving_java("GrpcServer", tmp_path, jars) as server:
+        sampler = java_request("Buy", "com.acme.GrpcSampler", host="${__P(host,h)}", port="${__P(port,1)}")
+        counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *coordinates, "lib/grpc.jar")
+        assert counted == {("Buy", "OK"): 8, ("Buy", "RESOURCE_EXHAUSTED"): 2}
+        assert server.count() == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
+def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path) -> None:
+    client = ("org.apache.jmeter:ApacheJMeter_jms:5.6.3", "jakarta.jms:jakarta.jms-api:2.0.3")
+    broker_jars = jars_of(tmp_path, "org.apache.activemq:artemis-server:2.31.2")
+    with serving_java("JmsBroker", tmp_path, broker_jars) as broker:
+        fields = {
+            "jms.jndi_properties": "false", "jms.provider_url": "tcp://${__P(host,h)}:${__P(port,1)}",
+            "jms.initial_context_factory": "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory",
+            "jms.connection_factory": "ConnectionFactory", "jms.topic": "dynamicQueues/sale", "jms.iterations": "1",
+            "jms.text_message": "sold", "jms.config_msg": "jms_use_text", "jms.config_msg_type": "jms_text_message",
+            "jms.authenticate": "false",
+        }  # fmt: skip
+        sampler = element("PublisherSampler", "Send", *(text(*one) for one in fields.items()))
+        address = f"tcp://127.0.0.1:{broker.port}"
+        counted = driven(plan(sampler), address, *client, "org.apache.activemq:artemis-jms-client:2.31.2")
+        assert counted == {("Send", "200"): USERS * LOOPS}
+        assert broker.count() == 2 * USERS * LOOPS
