@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shutil
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.support.off_host import ENDS, element, text
 from tests.support.paths import jmeter_home
-from tests.support.protocol_servers import jars_of, sampler_jar, serving_java
+from tests.support.protocol_servers import EchoServer, jars_of, sampler_jar, serving_java, serving_nginx
 from tests.support.tiny import Run, run_json
+from tests.system.test_postgresql import ask as ask_postgresql
+from tests.system.test_postgresql import serve as serve_postgresql
 
 USERS, LOOPS = 2, 5
 H2 = "com.h2database:h2:2.5.252"
@@ -87,9 +93,10 @@ def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
         assert run_json(reports)["state"] == "finished", done.stdout + done.stderr
         found = reports / "tiny" / "run-01_1"
         assert json.loads(found.with_suffix(".json").read_text())["verdict"]["state"] != "INVALID", done.stdout
-        jars = sorted((jmeter_home().parent).glob("plugins-*"), key=lambda path: path.stat().st_mtime)[-1]
-        host, _, port = target.rpartition("/")[2].partition(":")
-        given = {"users": USERS, "loops": LOOPS, "host": host, "port": port, "search_paths": jars}
+        jars = re.search(r"JMeter property: search_paths=(\S+)", (found / "jmeter.log").read_text())
+        assert jars
+        host, _, port = urlsplit(target).netloc.partition(":")
+        given = {"users": USERS, "loops": LOOPS, "host": host, "port": port, "search_paths": jars[1]}
         command = [
             str(jmeter_home() / "bin" / "jmeter"),
             "-n",
@@ -154,7 +161,7 @@ def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path
             "jms.jndi_properties": "false", "jms.provider_url": "tcp://${__P(host,h)}:${__P(port,1)}",
             "jms.initial_context_factory": "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory",
             "jms.connection_factory": "ConnectionFactory", "jms.topic": "dynamicQueues/sale", "jms.iterations": "1",
-            "jms.text_message": "sold", "jms.config_msg": "jms_use_text", "jms.config_msg_type": "jms_text_message",
+            "jms.text_message": "sold", "jms.config_choice": "jms_use_text", "jms.config_msg_type": "jms_text_message",
             "jms.authenticate": "false",
         }  # fmt: skip
         sampler = element("PublisherSampler", "Send", *(text(*one) for one in fields.items()))
@@ -162,3 +169,54 @@ def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path
         counted = driven(plan(sampler), address, *client, "org.apache.activemq:artemis-jms-client:2.31.2")
         assert counted == {("Send", "200"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
+def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven) -> None:
+    found = shutil.which("pg_ctl") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))), None)
+    if not found:
+        pytest.skip("NOT CHECKED: no PostgreSQL is installed")
+    with tempfile.TemporaryDirectory(prefix="postgresql-", ignore_cleanup_errors=True) as folder:
+        for url in serve_postgresql(Path(found).parent, Path(folder)):
+            ask_postgresql(url, "CREATE TABLE sale(n int)")
+            target = url.replace("perf@", "")
+            there = "jdbc:postgresql://${__P(host,h)}:${__P(port,1)}${__P(base_path,/postgres)}"
+            pool = jdbc(there, "org.postgresql.Driver", "insert into sale values (1)", "perf")
+            counted = driven(plan(pool), target, "org.postgresql:postgresql:42.7.14")
+            assert counted == {("Sale", "200"): USERS * LOOPS}
+            asked = ["psql", "-At", "-c", "SELECT count(*) FROM sale", url]
+            assert int(subprocess.run(asked, capture_output=True, check=True).stdout) == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
+def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
+    server = EchoServer()
+    fields = {"server": "${__P(host,h)}", "port": "${__P(port,1)}", "path": "/echo", "connectTimeout": "5000"}
+    read = {"readTimeout": "5000", "payloadType": "Text", "requestData": "sold"}
+    more = '<boolProp name="TLS">false</boolProp><boolProp name="createNewConnection">false</boolProp>'
+    start = "eu.luminis.jmeter.wssampler."
+    opened = element(f"{start}OpenWebSocketSampler", "Open", more, *(text(*one) for one in {**fields, **read}.items()))
+    echo = element(
+        f"{start}RequestResponseWebSocketSampler", "Echo", more, *(text(*one) for one in {**fields, **read}.items())
+    )
+    closed = element(f"{start}CloseWebSocketSampler", "Close", text("statusCode", "1000"), text("readTimeout", "5000"))
+    with server:
+        plugin = "net.luminis.jmeter:jmeter-websocket-samplers:1.3.1"
+        counted = driven(plan(opened, echo, closed), f"ws://127.0.0.1:{server.port}", plugin)
+    times = USERS * LOOPS
+    assert counted == {("Open", "101"): times, ("Echo", "200"): times, ("Close", "1000"): times}
+    assert (server.opened, server.messages) == (2 * times, 2 * times)
+
+
+@pytest.mark.counterpart
+def test_http2_over_tls_counts_what_nginx_has_logged(driven: Driven, home: Path, tmp_path: Path) -> None:
+    if not shutil.which("nginx"):
+        pytest.skip("NOT CHECKED: no nginx is installed")
+    sampler_jar(home / "plans" / "lib" / "http2.jar", "Http2Sampler")
+    with serving_nginx(tmp_path) as port:
+        url = "https://${__P(host,h)}:${__P(port,1)}/"
+        counted = driven(
+            plan(java_request("Get", "com.acme.Http2Sampler", url=url)), f"https://127.0.0.1:{port}", "lib/http2.jar"
+        )
+    assert counted == {("Get", "200"): USERS * LOOPS}
+    assert (tmp_path / "access.log").read_text().split() == ["HTTP/2.0"] * (2 * USERS * LOOPS)

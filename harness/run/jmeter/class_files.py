@@ -12,6 +12,7 @@ from types import TracebackType
 
 from harness.base.errors import UsageError
 
+_MANIFEST = "META-INF/MANIFEST.MF"
 # The version of class files for Java 1.
 _FIRST_JAVA = 44
 _MAGIC = b"\xca\xfe\xba\xbe"
@@ -34,11 +35,18 @@ class Lacking:
     jar: str
 
 
-def check_java(jars: Sequence[Path], java: str) -> None:
-    """Raise a UsageError for a jar that is built for a newer Java than JMeter's, such as 17.0.15."""
+def check_jars(jars: Sequence[Path], java: str) -> None:
+    """Raise a UsageError for a jar that is built for a newer Java than JMeter's, such as 17.0.15, or has no manifest.
+
+    Because of one such jar JMeter 5.6.3 finds none of its functions, and starts no thread.
+    """
     ours = int(match[0]) if (match := re.match(r"\d+", java)) else None
-    for path in jars if ours else ():
+    for path in jars:
         with zipfile.ZipFile(path) as jar:
+            if _MANIFEST not in jar.NameToInfo:
+                raise UsageError(
+                    f"{path.name} has no {_MANIFEST}", "without one JMeter knows no function: pack it with jar"
+                )
             first = next((name for name in jar.namelist() if _is_plain_class(name)), None)
             with_head = jar.open(first).read(8) if first else b""
         needed = struct.unpack(">H", with_head[6:8])[0] - _FIRST_JAVA if len(with_head) == 8 else 0

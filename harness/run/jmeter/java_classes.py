@@ -12,7 +12,7 @@ from harness.base.errors import UsageError
 from harness.plan.checks.runnable import plugin_todo
 from harness.plan.jmx.elements import class_named_in
 from harness.plan.jmx.tree import Node, plan_tree
-from harness.run.jmeter.class_files import Jars, check_java
+from harness.run.jmeter.class_files import Jars, check_jars
 
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.")
 # Several names of a class are separated by commas.
@@ -33,7 +33,7 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         needed.setdefault(name, node)
     where = f"{jmx.parent.name}/{jmx.name}"
     of_user = [*(plugins.glob("*.jar") if plugins else ()), *_jars_of(class_path)]
-    check_java(of_user, java)
+    check_jars(of_user, java)
     of_jmeter = [*(home / "lib" / "ext").glob("*.jar"), *(home / "lib").glob("*.jar")]
     absent = set(needed) - _present(needed, [*_folders_of(class_path), *of_user, *of_jmeter])
     if absent:

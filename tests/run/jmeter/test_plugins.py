@@ -28,6 +28,7 @@ CORE = ("testelement.TestPlan", "threads.ThreadGroup", "protocol.java.sampler.Ja
 def jar(path: Path, *names: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
         for name in names:
             archive.writestr(f"{name.replace('.', '/')}.class", b"")
 
@@ -177,6 +178,7 @@ def compiled(folder: Path, jar_path: Path, sources: dict[str, str], packs: str =
     subprocess.run(["javac", *quick, "-d", folder / "out", *files], check=True, capture_output=True)
     jar_path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(jar_path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
         for path in sorted((folder / "out").rglob("*.class")):
             if (name := path.relative_to(folder / "out").as_posix()).startswith(packs):
                 archive.write(path, name)
@@ -214,6 +216,14 @@ def test_a_jar_for_another_java_is_refused(checked: Callable[..., str], tmp_path
         "built for Java 17"
     )
     assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="21.0.2") == ""
+
+
+def test_a_jar_without_a_manifest_is_refused(checked: Callable[..., str], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "own.jar", "w") as archive:
+        archive.writestr("com/acme/Buy.class", b"")
+    assert checked(java_request("com.acme.Buy"), class_path=str(tmp_path / "own.jar")) == (
+        "own.jar has no META-INF/MANIFEST.MF; without one JMeter knows no function: pack it with jar"
+    )
 
 
 def test_a_relative_class_path_is_refused_as_jmeter_runs_in_another_folder(checked: Callable[..., str]) -> None:
