@@ -344,6 +344,8 @@ def _properties(table: Mapping[str, Any], known: Mapping[str, str | None], where
     for name in table:
         if name in SET_BY_THE_RUN:
             raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
+        if name == "user.classpath" and name not in known:
+            raise UsageError(f"{where}: {name} is no property of a plan", 'use [jmeter] plugins = ["lib/NAME.jar"]')
         if name not in known and name != SUB_RESULTS:
             meant = did_you_mean(name, known)
             there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"

@@ -6,7 +6,7 @@ from collections import Counter
 
 from harness.plan.adopt.draft import Fix
 from harness.plan.adopt.variables import Variables
-from harness.plan.jmx.addresses import PORTS, Address, address_of
+from harness.plan.jmx.addresses import PORTS, ServerAddress, address_of
 from harness.plan.jmx.trace import HTTP_SAMPLER
 from harness.plan.jmx.tree import Node
 
@@ -40,7 +40,9 @@ def fix_addresses(mapping: Variables, defaults: dict[str, str]) -> str:
     return next((_target(one, place) for _, one, place in known if place == main), "")
 
 
-def _read(mapping: Variables, node: Node, address: Address, names: tuple[str, str], texts: tuple[str, str]) -> None:
+def _read(
+    mapping: Variables, node: Node, address: ServerAddress, names: tuple[str, str], texts: tuple[str, str]
+) -> None:
     """Let an element read its host and port from properties, unless it does already."""
     read = mapping.values.properties_in(f"{address.host} {address.port}")
     if set(names) <= read:
@@ -52,6 +54,6 @@ def _read(mapping: Variables, node: Node, address: Address, names: tuple[str, st
         mapping.map(node, field, text, reads=name, fix=Fix.TARGET)
 
 
-def _target(address: Address, place: tuple[str, str]) -> str:
+def _target(address: ServerAddress, place: tuple[str, str]) -> str:
     scheme = address.scheme if address.scheme in PORTS else "tcp"
     return f"{scheme}://{place[0]}:{place[1]}"

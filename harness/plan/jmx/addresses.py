@@ -53,7 +53,7 @@ _URL = re.compile(
 _PLAIN = re.compile(rf"(?P<start>)(?P<scheme>)(?P<host>{_HOST}):(?P<port>{_PORT})(?P<end>)")
 
 
-class Address(NamedTuple):
+class ServerAddress(NamedTuple):
     """The host and the port of an element, as in the JMX; for one in a URL `url_field` is the field, and `start` and
     `end` are what is around them there.
     """
@@ -72,7 +72,7 @@ class Address(NamedTuple):
         return f"{self.start}{host}:{port}{self.end}"
 
 
-def address_of(node: Node, known: Callable[[str], str | None]) -> Address | None:
+def address_of(node: Node, known: Callable[[str], str | None]) -> ServerAddress | None:
     """Return the address of an element of another protocol than HTTP; None without one that can be read.
 
     `known` returns the value of a text before the run: a URL may be a variable.
@@ -83,14 +83,16 @@ def address_of(node: Node, known: Callable[[str], str | None]) -> Address | None
     if name in _HOST_FIELDS:
         host, port, scheme = _HOST_FIELDS[name]
         is_given = bool(node.value(host).strip())
-        return Address(scheme, node.value(host).strip(), node.value(port).strip(), host, port) if is_given else None
+        return (
+            ServerAddress(scheme, node.value(host).strip(), node.value(port).strip(), host, port) if is_given else None
+        )
     if not name:
         return None
     text = node.value(_URL_FIELDS[name]).strip()
     return address_in(text, _URL_FIELDS[name]) or address_in(known(text) or "", _URL_FIELDS[name])
 
 
-def address_in(text: str, field: str = "") -> Address | None:
+def address_in(text: str, field: str = "") -> ServerAddress | None:
     """Return the address in a URL; None for one without a host, such as jdbc:h2:mem:shop, or with several."""
     match = _URL.fullmatch(text) or _PLAIN.fullmatch(text)
     if not match:
@@ -98,4 +100,4 @@ def address_in(text: str, field: str = "") -> Address | None:
     port = match["port"] or str(PORTS.get(match["scheme"]) or "")
     if not port:
         return None
-    return Address(match["scheme"] or "tcp", match["host"], port, "", "", field, match["start"], match["end"])
+    return ServerAddress(match["scheme"] or "tcp", match["host"], port, "", "", field, match["start"], match["end"])
