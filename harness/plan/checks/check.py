@@ -91,7 +91,8 @@ def refusals(
     read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
     if not requests:
         findings += _elsewhere(nodes, values, target, plan.allow.hosts)
-    if (requests or target.scheme not in HTTP) and target.base_path and "base_path" not in read:
+    needs_path = requests or (target.scheme not in HTTP and not _has_path(nodes, values, target))
+    if needs_path and target.base_path and "base_path" not in read:
         findings.append(_ignores("base_path", f"the path {target.base_path} of --target"))
     outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
     for node, output in outputs:
@@ -119,6 +120,12 @@ def _elsewhere(nodes: Sequence[Node], values: Values, target: Target, hosts: Seq
     what = f"goes to {host}:{port}, and --target is {target.origin}"
     todo = f"write ${{__P(host,{host})}} and ${{__P(port,{port})}} there, as lth init does, or give that --target"
     yield Finding.at(node, Rule.FIXED_HOST, what, todo)
+
+
+def _has_path(nodes: Sequence[Node], values: Values, target: Target) -> bool:
+    """Return whether an address of another protocol than HTTP has the target's path itself, such as a database."""
+    found = (address_of(node, values.known) for node in nodes)
+    return any((values.known(one.end) or "").startswith(target.base_path) for one in found if one)
 
 
 def _ignores(name: str, what: str) -> Finding:

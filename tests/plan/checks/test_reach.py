@@ -371,6 +371,7 @@ def test_a_path_of_a_database_must_be_read(check) -> None:
     assert "ignores the path /shop of --target" in refusal(
         check, jmx(pool % "/fix"), database, "other_protocols = true"
     )
+    check(jmx(pool % "/shop?ssl=true"), database, "other_protocols = true")
     check(jmx(pool % "${__P(base_path,/shop)}"), database, "other_protocols = true")
 
 
