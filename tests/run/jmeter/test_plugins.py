@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.run.jmeter.java_classes import check_classes
 from tests.support.paths import FAKE_JMETER, jmeter_home
+from tests.support.protocol_servers import sampler_jar
 from tests.support.tiny import DUMMY_JMX, Run, report, run_json
 
 SAVE_SERVICE = """_version=5.0
@@ -154,17 +156,26 @@ def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
 
 
 @pytest.mark.real
-def test_a_plugin_of_a_plan_is_on_the_search_path_of_its_run(run: Run, home: Path, target: str, tmp_path: Path) -> None:
-    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX.replace('testname="Pay"', 'testname="Pay ${__strLen(abcd)}"'))
+def test_plugins_and_functions_of_the_project_are_on_the_search_path_of_a_run(
+    run: Run, home: Path, target: str, tmp_path: Path
+) -> None:
+    (home / "plans" / "tiny.jmx").write_text(
+        DUMMY_JMX.replace('testname="Pay"', 'testname="Pay ${__strLen(abcd)} ${__twice(21)}"')
+    )
+    own = home / "plans" / "lib" / "own.jar"
+    sampler_jar(own, "Twice")
     plan = home / "plans" / "tiny.toml"
-    more = '[allow]\nother_protocols = true\n[jmeter]\nplugins = ["kg.apc:jmeter-plugins-functions:2.1"]\n'
+    more = (
+        '[allow]\nother_protocols = true\n[jmeter]\nplugins = ["kg.apc:jmeter-plugins-functions:2.1", "lib/own.jar"]\n'
+    )
     plan.write_text(plan.read_text() + more)
     done = run("--target", target, "--duration", "2", JMETER_HOME=str(jmeter_home()))
-    assert "| Pay 4 |" in report(tmp_path / "reports"), done.stdout + done.stderr
+    assert "| Pay 4 42 |" in report(tmp_path / "reports"), done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert facts["versions"]["jmeter-plugins-functions"] == "2.1"
-    assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1"]
-    assert "- plugins: kg.apc:jmeter-plugins-functions:2.1\n" in report(tmp_path / "reports")
+    described = f"lib/own.jar sha256:{hashlib.sha256(own.read_bytes()).hexdigest()}"
+    assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1", described]
+    assert f"- plugins: kg.apc:jmeter-plugins-functions:2.1, {described}\n" in report(tmp_path / "reports")
 
 
 def compiled(folder: Path, jar_path: Path, sources: dict[str, str], packs: str = "", release: str = "") -> None:
