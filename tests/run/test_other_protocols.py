@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.off_host import ENDS, element, text
+from tests.support.off_host import ALIAS, ENDS, element, text
 from tests.support.paths import jmeter_home
 from tests.support.protocol_servers import EchoServer, jars_of, sampler_jar, serving_java, serving_nginx
 from tests.support.tiny import Run, run_json
@@ -24,6 +24,8 @@ from tests.system.test_postgresql import serve as serve_postgresql
 
 USERS, LOOPS = 2, 5
 H2 = "com.h2database:h2:2.5.252"
+PAHO = "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5"
+GRPC = ("io.grpc:grpc-netty-shaded:1.85.1", "io.grpc:grpc-stub:1.85.1")
 
 
 def plan(*elements: str) -> str:
@@ -130,43 +132,46 @@ def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driv
 def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
     driven: Driven, home: Path, tmp_path: Path
 ) -> None:
-    paho = "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5"
-    sampler_jar(home / "plans" / "lib" / "mqtt.jar", "MqttSampler", jars_of(tmp_path, paho))
+    sampler_jar(home / "plans" / "lib" / "mqtt.jar", "MqttSampler", jars_of(tmp_path, PAHO))
     with serving_java("MqttBroker", tmp_path, jars_of(tmp_path, "io.moquette:moquette-broker:0.17")) as broker:
         url = "tcp://${__P(host,127.0.0.1)}:${__P(port,1883)}"
         sampler = java_request("Publish", "com.acme.MqttSampler", url=url)
-        counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", paho, "lib/mqtt.jar")
+        counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", PAHO, "lib/mqtt.jar")
         assert counted == {("Publish", "OK"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
 
 
 @pytest.mark.counterpart
 def test_grpc_by_a_sampler_of_the_project_counts_each_status(driven: Driven, home: Path, tmp_path: Path) -> None:
-    coordinates = ("io.grpc:grpc-netty-shaded:1.85.1", "io.grpc:grpc-stub:1.85.1")
-    jars = jars_of(tmp_path, *coordinates)
+    jars = jars_of(tmp_path, *GRPC)
     sampler_jar(home / "plans" / "lib" / "grpc.jar", "GrpcSampler", jars)
     with serving_java("GrpcServer", tmp_path, jars) as server:
         sampler = java_request("Buy", "com.acme.GrpcSampler", host="${__P(host,h)}", port="${__P(port,1)}")
-        counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *coordinates, "lib/grpc.jar")
+        counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *GRPC, "lib/grpc.jar")
         assert counted == {("Buy", "OK"): 8, ("Buy", "RESOURCE_EXHAUSTED"): 2}
         assert server.count() == 2 * USERS * LOOPS
 
 
+JMS = ("org.apache.jmeter:ApacheJMeter_jms:5.6.3", "jakarta.jms:jakarta.jms-api:2.0.3")
+ARTEMIS = "org.apache.activemq:artemis-jms-client:2.31.2"
+
+
+def jms(url: str) -> str:
+    fields = {
+        "jms.jndi_properties": "false", "jms.provider_url": url,
+        "jms.initial_context_factory": "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory",
+        "jms.connection_factory": "ConnectionFactory", "jms.topic": "dynamicQueues/sale", "jms.iterations": "1",
+        "jms.text_message": "sold", "jms.config_choice": "jms_use_text", "jms.config_msg_type": "jms_text_message",
+        "jms.authenticate": "false",
+    }  # fmt: skip
+    return element("PublisherSampler", "Send", *(text(*one) for one in fields.items()))
+
+
 @pytest.mark.counterpart
 def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path) -> None:
-    client = ("org.apache.jmeter:ApacheJMeter_jms:5.6.3", "jakarta.jms:jakarta.jms-api:2.0.3")
-    broker_jars = jars_of(tmp_path, "org.apache.activemq:artemis-server:2.31.2")
-    with serving_java("JmsBroker", tmp_path, broker_jars) as broker:
-        fields = {
-            "jms.jndi_properties": "false", "jms.provider_url": "tcp://${__P(host,h)}:${__P(port,1)}",
-            "jms.initial_context_factory": "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory",
-            "jms.connection_factory": "ConnectionFactory", "jms.topic": "dynamicQueues/sale", "jms.iterations": "1",
-            "jms.text_message": "sold", "jms.config_choice": "jms_use_text", "jms.config_msg_type": "jms_text_message",
-            "jms.authenticate": "false",
-        }  # fmt: skip
-        sampler = element("PublisherSampler", "Send", *(text(*one) for one in fields.items()))
-        address = f"tcp://127.0.0.1:{broker.port}"
-        counted = driven(plan(sampler), address, *client, "org.apache.activemq:artemis-jms-client:2.31.2")
+    with serving_java("JmsBroker", tmp_path, jars_of(tmp_path, "org.apache.activemq:artemis-server:2.31.2")) as broker:
+        sampler = jms("tcp://${__P(host,h)}:${__P(port,1)}")
+        counted = driven(plan(sampler), f"tcp://127.0.0.1:{broker.port}", *JMS, ARTEMIS)
         assert counted == {("Send", "200"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
 
@@ -188,23 +193,29 @@ def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven) -> None
             assert int(subprocess.run(asked, capture_output=True, check=True).stdout) == 2 * USERS * LOOPS
 
 
+LUMINIS = "eu.luminis.jmeter.wssampler."
+WEBSOCKET = "net.luminis.jmeter:jmeter-websocket-samplers:1.3.1"
+
+
+def websocket(name: str, host: str, port: str) -> str:
+    fields = {
+        "server": host, "port": port, "path": "/echo", "connectTimeout": "5000", "readTimeout": "5000",
+        "payloadType": "Text", "requestData": "sold",
+    }  # fmt: skip
+    more = '<boolProp name="TLS">false</boolProp><boolProp name="createNewConnection">false</boolProp>'
+    return element(f"{LUMINIS}{name}WebSocketSampler", name, more, *(text(*one) for one in fields.items()))
+
+
 @pytest.mark.counterpart
 def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
-    server = EchoServer()
-    fields = {"server": "${__P(host,h)}", "port": "${__P(port,1)}", "path": "/echo", "connectTimeout": "5000"}
-    read = {"readTimeout": "5000", "payloadType": "Text", "requestData": "sold"}
-    more = '<boolProp name="TLS">false</boolProp><boolProp name="createNewConnection">false</boolProp>'
-    start = "eu.luminis.jmeter.wssampler."
-    opened = element(f"{start}OpenWebSocketSampler", "Open", more, *(text(*one) for one in {**fields, **read}.items()))
-    echo = element(
-        f"{start}RequestResponseWebSocketSampler", "Echo", more, *(text(*one) for one in {**fields, **read}.items())
+    closed = element(
+        f"{LUMINIS}CloseWebSocketSampler", "Close", text("statusCode", "1000"), text("readTimeout", "5000")
     )
-    closed = element(f"{start}CloseWebSocketSampler", "Close", text("statusCode", "1000"), text("readTimeout", "5000"))
-    with server:
-        plugin = "net.luminis.jmeter:jmeter-websocket-samplers:1.3.1"
-        counted = driven(plan(opened, echo, closed), f"ws://127.0.0.1:{server.port}", plugin)
+    with EchoServer() as server:
+        samplers = [websocket(one, "${__P(host,h)}", "${__P(port,1)}") for one in ("Open", "RequestResponse")]
+        counted = driven(plan(*samplers, closed), f"ws://127.0.0.1:{server.port}", WEBSOCKET)
     times = USERS * LOOPS
-    assert counted == {("Open", "101"): times, ("Echo", "200"): times, ("Close", "1000"): times}
+    assert counted == {("Open", "101"): times, ("RequestResponse", "200"): times, ("Close", "1000"): times}
     assert (server.opened, server.messages) == (2 * times, 2 * times)
 
 
@@ -220,3 +231,31 @@ def test_http2_over_tls_counts_what_nginx_has_logged(driven: Driven, home: Path,
         )
     assert counted == {("Get", "200"): USERS * LOOPS}
     assert (tmp_path / "access.log").read_text().split() == ["HTTP/2.0"] * (2 * USERS * LOOPS)
+
+
+@pytest.mark.counterpart
+def test_no_protocol_reaches_an_address_that_is_not_allowed(home: Path, tmp_path: Path, run: Run) -> None:
+    """One plan of all samplers, each with a port of its own at another address."""
+    for name, jars in (("Mqtt", jars_of(tmp_path, PAHO)), ("Grpc", jars_of(tmp_path, *GRPC)), ("Http2", tmp_path)):
+        sampler_jar(home / "plans" / "lib" / f"{name}.jar", f"{name}Sampler", jars)
+    samplers = (
+        jdbc(f"jdbc:h2:tcp://{ALIAS}:7001/mem:shop", "org.h2.Driver", "select 1"),
+        jms(f"tcp://{ALIAS}:7002"),
+        websocket("Open", ALIAS, "7003"),
+        java_request("Mqtt", "com.acme.MqttSampler", url=f"tcp://{ALIAS}:7004"),
+        java_request("Grpc", "com.acme.GrpcSampler", host=ALIAS, port="7005"),
+        java_request("Http2", "com.acme.Http2Sampler", url=f"https://{ALIAS}:7006/"),
+    )
+    (home / "plans" / "tiny.jmx").write_text(plan(*samplers), encoding="utf-8")
+    plugins = [H2, *JMS, ARTEMIS, WEBSOCKET, PAHO, *GRPC, *(f"lib/{name}.jar" for name in ("Mqtt", "Grpc", "Http2"))]
+    toml = home / "plans" / "tiny.toml"
+    more = '[allow]\nscripts = true\nother_protocols = true\nhosts = ["127.0.0.2:1"]\n'
+    toml.write_text(
+        f"{toml.read_text().replace('duration_s = 2', 'loops = 1')}{more}[jmeter]\nplugins = {json.dumps(plugins)}"
+    )
+    with EchoServer() as server:
+        done = run(f"--target=tcp://127.0.0.1:{server.port}", "--users=1", "--loops=1", JMETER_HOME=str(jmeter_home()))
+    assert done.returncode == 3, done.stdout + done.stderr
+    listed = (tmp_path / "reports" / "tiny" / "run-01_1" / "foreign-connections.txt").read_text()
+    assert [port for port in range(7001, 7007) if f"{ALIAS}:{port}" not in listed] == []
+    assert "hosts that are not allowed were refused" in done.stdout

@@ -11,6 +11,7 @@ from harness.plan.adopt.groups import GroupSize, load_names, needs_tables, prepa
 from harness.plan.adopt.hosts import host_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.reach import functions_with_code, has_code_as_condition
+from harness.plan.jmx.addresses import address_of
 from harness.plan.jmx.csv_data import KIND as CSV
 from harness.plan.jmx.elements import Effect, class_named_in, class_of, effect_of
 from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, has_http, load_groups
@@ -62,7 +63,8 @@ def contents_of(mapping: Variables) -> Contents:
     everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
     plugins = Counter(name for node in everything for name in (_plugin(node), _library(node)) if name)
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
-    hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
+    hosts = [host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain"))]
+    hosts += [host_of(mapping, one.host) for node in nodes if (one := address_of(node, mapping.known))]
     return Contents(
         title=nodes[0].name,
         sizes=tuple(sizes),

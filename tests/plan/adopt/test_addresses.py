@@ -62,6 +62,7 @@ def test_the_most_common_address_is_the_targets_and_others_are_properties(tmp_pa
     assert ">${__P(server_1,other.example.org)}<" in fixed
     assert ">${__P(server_1_port,7)}<" in fixed
     assert made.target == "postgresql://db.example.org:5432"
+    assert made.contents.hosts == ("db.example.org", "other.example.org")
 
 
 def test_beside_http_a_database_has_an_address_of_its_own(tmp_path: Path) -> None:
