@@ -42,6 +42,7 @@ from bench.plans.real_runs import (
 from bench.plans.traffic_difference import HOST, Difference, Request, differences, request_of
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, HarnessError
 from harness.base.install import toolchain
+from harness.base.install.plugins import ensure_plugins
 from harness.base.project import SHIPPED
 from harness.plan.adopt.adopt import Adoption
 from harness.plan.adopt.draft import Fix
@@ -215,7 +216,7 @@ class Comparison:
             command += ["-l", str(self.folder / "plain.jtl"), "-f", "-H", "127.0.0.1", "-P", port]
             given = {**_hosts(self.source), **self.given}
             command += [f"-J{name}={value}" for name, value in given.items()]
-            plugins = toolchain.ensure_plugins(load_plan(self.fixed.parent, NAME).plugins, "[jmeter] plugins")
+            plugins = ensure_plugins(load_plan(self.fixed.parent, NAME).plugin_list, home)
             command += [f"-Jsearch_paths={plugins}"] if plugins else []
             agent = agent_option(toolchain.ensure_agent(), self.folder / "foreign.txt", [f"127.0.0.1:{port}"])
             run_limited(command, self.folder / "plain.txt", self.source.parent, {JAVA_OPTIONS: f"{agent} {_JVM}"})

@@ -17,6 +17,8 @@ from harness.base import process as child
 from harness.base.errors import EXIT_OK, StartError, UsageError
 from harness.base.guardian import Guardian
 from harness.base.install import toolchain
+from harness.base.install.plugin_list import PluginList
+from harness.base.install.plugins import ensure_plugins
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_environment, jmeter_java_path, jmeter_java_version
 from harness.base.log import log
@@ -64,8 +66,7 @@ class _Opened:
     """What the GUI opens: the file, its plugins, and the properties and environment of its plan."""
 
     jmx: Path
-    plugins: tuple[str, ...] = ()
-    where: str = ""
+    plugins: PluginList | None = None
     class_path: str = ""
     properties: Mapping[str, str] | None = None
     secrets: Mapping[str, str] | None = None
@@ -87,8 +88,8 @@ def run(options: argparse.Namespace) -> int:
     _check_display()
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
-    plugins = toolchain.ensure_plugins(opened.plugins, opened.where)
-    check_classes(opened.jmx, home, plugins, opened.class_path)
+    plugins = ensure_plugins(opened.plugins, home) if opened.plugins else None
+    check_classes(opened.jmx, home, plugins, opened.class_path, java)
     jmeter = JMeterHome(home, java, plugin_folder=plugins)
     with Interrupts() as interrupts, Guardian() as guardian, tempfile.TemporaryDirectory(prefix="gui-") as name:
         folder = Path(name)
@@ -162,10 +163,9 @@ def _opened(options: argparse.Namespace, profile: Profile) -> _Opened:
         target = specs.parse_system(options.target)
         check_allowed(target, profile)
         properties |= target_properties(target)
-    where = f"plans/{plan.name}.toml [jmeter] plugins"
     class_path = plan.given.get("user.classpath", "")
     secrets = _secrets(plan, options.home, has_target=options.target is not None)
-    return _Opened(plan.jmx_path.resolve(), plan.plugins, where, class_path, properties, secrets)
+    return _Opened(plan.jmx_path.resolve(), plan.plugin_list, class_path, properties, secrets)
 
 
 def _secrets(plan: Plan, home: Path, *, has_target: bool) -> dict[str, str]:

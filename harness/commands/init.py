@@ -293,7 +293,7 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     for warning in warnings[:_WARNINGS_SHOWN]:
         log(f"warning: {warning.text_in(f'plans/{name}.jmx')}; {warning.todo}")
     # The project's target is used without being named; another plan's port would be a guess.
-    target = "" if read_project(plans.parent).target else " --target=http://127.0.0.1:8080"
+    target = "" if read_project(plans.parent).target else f" --target={adoption.target or 'http://127.0.0.1:8080'}"
     log(f"\nnext: lth check --plan={name}{target}")
 
 

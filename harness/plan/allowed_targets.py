@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from harness.base.errors import UsageError
 from harness.base.project import FILE_NAME, PACKAGE
-from harness.plan.spec import Profile, Target, plain_host
+from harness.plan.jmx.addresses import PORTS
+from harness.plan.spec import HTTP, Profile, Target, plain_host
 
 # The name of a host, or an IPv4 address.
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
@@ -91,8 +92,8 @@ def parse_allowed(text: str, where: str, key: str = "allowed_targets") -> Allowe
         raise UsageError(f"{what}: {error}", _TODO) from None
     if parts.username is not None or parts.path.strip("/") or parts.query or parts.fragment:
         raise UsageError(f"{what}: only scheme, host and port can be named", _TODO)
-    if has_scheme and parts.scheme not in ("http", "https"):
-        raise UsageError(f"{what}: not http or https", _TODO)
+    if has_scheme and parts.scheme not in (*HTTP, *PORTS):
+        raise UsageError(f"{what}: not http, https, or one of {', '.join(PORTS)}", _TODO)
     # A top-level domain, or one such as co.uk, has many owners.
     name = host.removeprefix(_SUBDOMAINS)
     is_too_wide = name != host and ("." not in name or _SHARED.fullmatch(name))

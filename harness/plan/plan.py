@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 from harness.base import units
 from harness.base.config import check_keys, did_you_mean, load_toml, within
 from harness.base.errors import UsageError
+from harness.base.install.plugin_list import PluginList, is_file_name
 from harness.base.project import SHIPPED, folder_with
 from harness.base.secrecy import is_secret_name, secret_values
 from harness.base.tables import read_table, toml_key
@@ -63,7 +63,6 @@ SET_BY_THE_RUN = {
 
 # The property of JMeter with which redirects and embedded resources have no rows of their own.
 SUB_RESULTS = "jmeter.save.saveservice.subresults"
-_PLUGIN = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
 
 
 _DUMP_KEYS = "give label, file and path"
@@ -151,7 +150,7 @@ class Plan:
     `secret_properties` are the names in `properties` whose values no run stores; `hidden` are values that no run
     stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
     besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
-    command line; `plugins` are Maven coordinates, group:artifact:version. `silenced` are the codes of the advice that
+    command line; `plugins` are Maven coordinates, files and addresses. `silenced` are the codes of the advice that
     `lth check` does not give. `jobs` run beside the load.
     """
 
@@ -188,6 +187,17 @@ class Plan:
         relative = (value for value in values if not Path(value).is_absolute())
         data = (value for value in relative if (self.jmx_path.parent / value).is_file())
         return (*data, *(job.body_file for job in self.jobs if job.body_file))
+
+    @property
+    def plugin_list(self) -> PluginList:
+        """The plugins, with the place of their lock file."""
+        return PluginList(self.plugins, self.jmx_path.parent / f"{self.name}.toml")
+
+    @property
+    def plugin_files(self) -> tuple[str, ...]:
+        """The jars beside the plan that it lists, and the lock file of the others."""
+        lock = self.plugin_list.lock
+        return (*filter(is_file_name, self.plugins), *([lock.name] if self.plugins and lock.is_file() else []))
 
     def own_properties(self, *, is_embedded: bool) -> dict[str, str]:
         """Return the -J properties of the plan and of the command line, which overrides the plan."""
@@ -232,7 +242,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     check_keys(embedded.secrets, dict.fromkeys(file.secrets, str), f"{where} [embedded.secrets]")
     jmx_path = _jmx_path(plans_dir, file.shape, where)
     known = read_properties(jmx_path)
-    plugins = _checked_plugins(file.jmeter.plugins, f"{where} [jmeter]")
+    PluginList(file.jmeter.plugins, plans_dir / f"{name}.toml").check()
     properties = _properties(file.properties, known, f"{where} [properties]", file.shape)
     jobs = parse_jobs(file.job, f"{where} [[job]]", plans_dir)
     private = {name: value for name, value in properties.items() if value != known.get(name)}
@@ -257,7 +267,7 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         secret_properties=tuple(name for name in private if is_secret_name(name)),
         hidden=secret_values(private.items()) + fixed_secrets(jmx_path) + secrets_of_jobs(jobs),
         allow=parse_allowances(file.allow, f"{where} [allow]"),
-        plugins=plugins,
+        plugins=file.jmeter.plugins,
         silenced=parse_silenced(file.check.silence, f"{where} [check] silence"),
         headers=checked_headers(file.headers, f"{where} [headers]"),
         jobs=jobs,
@@ -334,17 +344,11 @@ def _properties(table: Mapping[str, Any], known: Mapping[str, str | None], where
     for name in table:
         if name in SET_BY_THE_RUN:
             raise UsageError(f"{where}: {name} is set by the run", f"use {SET_BY_THE_RUN[name]} instead")
+        if name == "user.classpath" and name not in known:
+            raise UsageError(f"{where}: {name} is no property of a plan", 'use [jmeter] plugins = ["lib/NAME.jar"]')
         if name not in known and name != SUB_RESULTS:
             meant = did_you_mean(name, known)
             there = ", ".join(sorted(known.keys() - SET_BY_THE_RUN)) or "none"
             raise UsageError(f"{where}: {jmx_name} does not read the property {name}", f"{meant}it reads: {there}")
     check_keys(table, dict.fromkeys(table, (str, int, float)), where)
     return {name: value if isinstance(value, str) else units.number_text(value) for name, value in table.items()}
-
-
-def _checked_plugins(plugins: tuple[str, ...], where: str) -> tuple[str, ...]:
-    for plugin in plugins:
-        if not _PLUGIN.fullmatch(plugin):
-            todo = 'give group:artifact:version, such as "kg.apc:jmeter-plugins-functions:2.1"'
-            raise UsageError(f"{where} plugins: {plugin!r} is no Maven coordinate", todo)
-    return plugins

@@ -25,7 +25,7 @@ _VARIABLES = {"users": "--users", "ramp_s": "--ramp", "duration_s": "--duration"
 _OF_THE_HARNESS = {
     "jmeter.save.saveservice.": "the report reads the JTL in the harness's format",
     "jmeterengine.": "the harness ends JMeter through it",
-    "search_paths": "the harness names the plan's plugins there: use [jmeter] plugins, or user.classpath for a jar",
+    "search_paths": "the harness names the plan's plugins there: use [jmeter] plugins",
 }
 
 

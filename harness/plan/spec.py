@@ -16,6 +16,7 @@ from harness.base.errors import UsageError
 from harness.base.project import SHIPPED
 from harness.base.tables import read_table, toml_key
 from harness.plan.checks.jvm_options import check_jvm_options
+from harness.plan.jmx.addresses import PORTS
 from harness.plan.load.model import DURATION_MAX_S, Load, Part
 from harness.plan.plan import Plan
 
@@ -26,9 +27,10 @@ OVERRUN_S = 120.0
 PACK_MB = 64
 # What sends HTTP requests: the sampler in harness/run/java/sampler, or the one that JMeter has.
 LEAN, JMETERS = "lean", "jmeter"
-# The scheme of a target to which a plan sends no HTTP, such as a database.
-TCP = "tcp"
-_HTTP = ("http", "https")
+HTTP = ("http", "https")
+# How a database's address begins for Java: jdbc:postgresql://…, jdbc:h2:tcp://…, jdbc:oracle:thin:@//…
+_JDBC = re.compile(r"jdbc:(\w+):(?:\w+:)*@?//([^;]*).*")
+_OTHER_NAMES = {"postgres": "postgresql"}
 # A load of this length or more is long, as is every soak.
 _LONG_S = 3600.0
 _EXAMPLE = 'url = "postgresql://perf@db.example.org:5432/shop"'
@@ -140,12 +142,17 @@ def parse_sampler(text: str, name: str = "--sampler") -> str:
 
 
 def parse_system(text: str) -> Target:
-    """Return the system of --target; that of a plan without HTTP is tcp://host:port. UsageError for another text."""
-    return parse_target(text, schemes=(*_HTTP, TCP))
+    """Return the system of --target; that of a plan without HTTP is mqtt://host:port and the like, or JDBC's address.
+
+    UsageError for another text.
+    """
+    plain = f"{match[1]}://{match[2]}" if (match := _JDBC.fullmatch(text)) else text
+    scheme, separator, rest = plain.partition("://")
+    return parse_target(f"{_OTHER_NAMES.get(scheme, scheme)}{separator}{rest}", schemes=(*HTTP, *PORTS))
 
 
 def parse_target(
-    text: str, name: str = "--target", example: str = "http://host:8080", *, schemes: Sequence[str] = _HTTP
+    text: str, name: str = "--target", example: str = "http://host:8080", *, schemes: Sequence[str] = HTTP
 ) -> Target:
     """Return the system of --target=http://host:port/path, or what another variable names. UsageError for another text.
 
@@ -160,15 +167,15 @@ def parse_target(
     if port == 0:
         raise UsageError(f"{given}: there is no port 0", "give a port from 1 to 65535, or none for the default")
     if parts.scheme not in schemes or not parts.hostname:
-        raise UsageError(f"{given}: not an http or https address", todo)
-    if parts.scheme == TCP and (port is None or parts.path.strip("/")):
-        raise UsageError(
-            f"{given}: not tcp://host:port", "give host and port, such as --target=tcp://db.example.org:5432"
-        )
+        others = f", or one of {', '.join(PORTS)}" if len(schemes) > len(HTTP) and "://" in text else ""
+        raise UsageError(f"{given}: not an http or https address{others}", todo)
+    port = port or ({"http": 80, "https": 443} | PORTS)[parts.scheme]
+    if port is None or (parts.scheme == "tcp" and parts.path.strip("/")):
+        form = f"{parts.scheme}://host:port"
+        raise UsageError(f"{given}: not {form}", f"give host and port, such as --target={form[:-4]}5432")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(f"{given}: only scheme, host, port and path can be used", todo)
-    default_port = 443 if parts.scheme == "https" else 80
-    return Target(parts.scheme, plain_host(parts.hostname), port or default_port, parts.path.rstrip("/"))
+    return Target(parts.scheme, plain_host(parts.hostname), port, parts.path.rstrip("/"))
 
 
 def plain_host(text: str) -> str:

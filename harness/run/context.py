@@ -22,6 +22,7 @@ from harness.base.guardian import Guardian
 from harness.base.install import toolchain
 from harness.base.install.before_setup import needs_set_up
 from harness.base.install.class_data import want_class_data
+from harness.base.install.plugins import ensure_plugins
 from harness.base.interrupts import Interrupts
 from harness.base.java import jmeter_java_version
 from harness.base.log import Log, spelled
@@ -31,7 +32,7 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.checks.jvm_options import check_jvm_options
-from harness.plan.spec import LEAN, RunSpec, Target
+from harness.plan.spec import HTTP, LEAN, RunSpec, Target
 from harness.run.directory import RunDirectory, check_space
 from harness.run.jmeter.connections import agent_option
 from harness.run.jmeter.interim import ShowInterim
@@ -81,9 +82,8 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     check_java_variables()
     java = jmeter_java_version()
     home = toolchain.ensure_jmeter()
-    where = f"plans/{plan.name}.toml [jmeter] plugins"
-    plugins = toolchain.ensure_plugins(plan.plugins, where)
-    check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""))
+    plugins = ensure_plugins(plan.plugin_list, home)
+    check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""), java)
     check_space(reports, request.profile.min_free_mb)
     if request.target and not request.places:  # parts look for it themselves
         check_target(request.target)
@@ -113,7 +113,8 @@ def check_target(target: Target) -> None:
     thread.join(DEADLINE_S)
     if problem[0]:
         what = f"--target={target.url}: nothing answers at {target.origin} ({problem[0]})"
-        raise UsageError(what, "start it, or leave --target out to have the system started here")
+        instead = ", or leave --target out to have the system started here" if target.scheme in HTTP else ""
+        raise UsageError(what, f"start it{instead}")
 
 
 def _connect(target: Target) -> None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from harness.base.install.plugin_list import is_file_name
+from harness.base.install.plugins import is_own_lock
 from harness.base.project import CHECKOUT, SHIPPED, Project
 from harness.base.units import plural
 from harness.notify.settings import NotifySettings, requested
@@ -150,7 +152,11 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
     if plan.allow.other_protocols:
         kinds = {node.kind.rpartition(".")[2] for node in nodes if effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)}
         yield from (Power(RUNS, f"elements of other protocols: {kind}") for kind in sorted(kinds))
-    yield from (Power(ADDS, f"the plugin {plugin}") for plugin in plan.plugins)
+    for plugin in plan.plugins:
+        is_file = is_file_name(plugin)
+        yield Power(ADDS, f"the plugin {plugin}", _stamp_of_file(plan.jmx_path.parent / plugin) if is_file else "")
+    if plan.plugins and not is_own_lock(plan.plugin_list):
+        yield Power(ADDS, f"the jars in {plan.plugin_list.lock.name}", _stamp_of_file(plan.plugin_list.lock))
 
 
 def _of_profile(profile: Profile) -> Iterator[Power]:

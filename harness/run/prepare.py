@@ -247,7 +247,7 @@ def _record(
         allowances=plan.allow.lines,
         source_hashes=source_hashes(plan, profile, system.manifest.folder if system else None),
         given_properties=tuple(plan.given),
-        plugins=plan.plugins,
+        plugins=plan.plugin_list.described,
         is_profiled=spec.is_profiled,
         headers={name: masked(value, spec.hidden) for name, value in plan.headers.items()},
         set_values=tuple(masked(word, spec.hidden) for word in spec.set_values),
@@ -272,7 +272,7 @@ def source_hashes(plan: Plan, profile: Profile, system: Path | None) -> dict[str
     Reports and documents are no part of them. A file that cannot be read is left out.
     """
     folder = plan.jmx_path.parent
-    read_by_plan = [folder / name for name in (*data_files(plan.jmx_path), *plan.own_files)]
+    read_by_plan = [folder / name for name in (*data_files(plan.jmx_path), *plan.own_files, *plan.plugin_files)]
     sources = {
         "harness": [PACKAGE, *([SHIPPED / "jmeter"] if CHECKOUT else [])],
         "plan": [plan.jmx_path, folder / f"{plan.name}.toml", *read_by_plan],

@@ -154,7 +154,7 @@ class RunRecord:
     `exception_logs` are files in system/. `unknown` contains, by the name of a recorder such as heap, pairs of a
     process and why nothing is known of it.
     `allowances` describe the opt-ins of the plan, such as "run scripts and programs". `given_properties` are the names
-    of those `properties` that the command line gave; `plugins` are those of the plan, group:artifact:version.
+    of those `properties` that the command line gave; `plugins` are those of the plan; a file has its SHA-256.
     `kept_up` means that the system was already running and was not stopped; its logs contain only this run.
     `stopped_early` is the stop condition that ended the run, and what was measured then; empty without one.
     `set_values` are the assignments of SET: killbill.plugin_threads=30, amount=25.

@@ -82,7 +82,7 @@ def test_a_changed_start_script_or_starting_jar_of_jmeter_is_replaced(monkeypatc
         fetched.append(toolchain.stamp_file(copy, "jmeter").is_file())  # built again without it
         return copy
 
-    monkeypatch.setattr(toolchain, "_fetched", fetch)
+    monkeypatch.setattr(toolchain, "fetched", fetch)
     start = copy / "class-data" / "start.jar"
     start.write_bytes(b"jar")
     toolchain.integrity.store_sum(start, b"jar")

@@ -60,7 +60,7 @@ def test_an_entry_allows_the_host_it_names_and_the_scheme_and_port_where_it_give
 @pytest.mark.parametrize(
     "entry",
     [
-        "", "*", "*.org", "*.", "http://", "http://*", "ftp://a.example", "http://me:pw@a.example", "10.0.0.0/8",
+        "", "*", "*.org", "*.", "http://", "http://*", "gopher://a.example", "http://me:pw@a.example", "10.0.0.0/8",
         "http://a.example/app", "a.example?x", "10.0.0.*", "a.*.example", "a.example:99999", "a.example:http", "a b",
         "fd00::5",
         "*.co.uk", "*.com.au", "https://*.org.nz",

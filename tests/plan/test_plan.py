@@ -155,6 +155,10 @@ def test_a_missing_key_of_a_plan_is_an_error(plans: Path, key: str) -> None:
             "did you mean amount? it reads: amount, config, method.plugin",
         ),
         ("[properties]\namount = true", "plans/shop.toml [properties]: amount = True"),
+        (
+            '[properties]\n"user.classpath" = "lib/own.jar"',
+            "plans/shop.toml [properties]: user.classpath is no property of a plan; use [jmeter] plugins",
+        ),
         ("[properties]\nmethod.plugin = 1", "plans/shop.toml [properties]: shop.jmx does not read the property method"),
         ('[properties]\nhost = "a"', "plans/shop.toml [properties]: host is set by the run; use --target instead"),
         ("[embedded]\nproperties = { x = 1 }", "plans/shop.toml [embedded.properties]: shop.jmx does not read"),

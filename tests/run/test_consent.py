@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -180,6 +181,20 @@ def test_a_changed_script_is_asked_about_and_a_changed_load_is_not(project, monk
     assert "may now run 1 script element of shop.jmx, which changed; " in project.refusal()
     project.write(request())
     assert project.refusal() == ""  # fewer powers
+
+
+def test_a_changed_jar_and_a_lock_file_of_somebody_else_are_asked_about(project, monkeypatch):
+    project.accept(monkeypatch)
+    own = project.folder / "plans" / "lib" / "own.jar"
+    own.parent.mkdir()
+    for content, more in (("1", ", the plugin a:b:1"), ("2", ", which changed")):
+        with zipfile.ZipFile(own, "w") as archive:
+            archive.writestr("text", content)
+        project.write(more='[jmeter]\nplugins = ["lib/own.jar", "a:b:1"]')
+        assert f"may now let JMeter load the plugin lib/own.jar{more}; " in project.refusal()
+        project.accept(monkeypatch)
+    (project.folder / "plans" / "shop.lock").write_text("# plugins: a:b:1\n" + "0" * 64 + "  evil:jar:1\n")
+    assert "may now let JMeter load the jars in shop.lock; " in project.refusal()
 
 
 def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch):

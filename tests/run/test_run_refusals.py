@@ -68,6 +68,10 @@ BAD = [
     ),
     (("--on", "ssh:gen1"), "gen1 cannot reach the system that is started here: it listens on 127.0.0.1 only; give"),
     (("--target", "http://127.0.0.1:1"), "--target=http://127.0.0.1:1: nothing answers at http://127.0.0.1:1"),
+    (
+        ("--target", "mqtt://127.0.0.1:1"),
+        "nothing answers at mqtt://127.0.0.1:1 ([Errno 111] Connection refused); start it\n",
+    ),
 ]
 
 

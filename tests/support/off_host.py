@@ -200,11 +200,12 @@ REFUSED = {
             "LDAPSampler", "LDAPExtSampler", "PublisherSampler", "SubscriberSampler", "JMSSampler", "MailReaderSampler",
             "AjpSampler", "AccessLogSampler", "BackendListener", "MailerResultCollector",
             "kg.apc.jmeter.perfmon.PerfMonCollector", "eu.luminis.jmeter.wssampler.OpenWebSocketSampler",
+            "net.xmeter.samplers.PubSampler",
         )
     },
     **{
         kind: (request() + element(kind, "Other"), "", f"Other: is an unknown element ({kind}); remove it, or find out")
-        for kind in ("com.shop.GraphSampler", "net.xmeter.samplers.PubSampler", "SoapSampler")
+        for kind in ("com.shop.GraphSampler", "com.jmeter.sse.SSESampler", "SoapSampler")
     },
     "Include Controller": (
         element("IncludeController", "Part", text("IncludeController.includepath", "b.jmx")),

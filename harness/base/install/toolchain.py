@@ -6,14 +6,13 @@ start only compares stamps.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.base.errors import StartError, UsageError
+from harness.base.errors import UsageError
 from harness.base.install import integrity, setup_step
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
@@ -22,11 +21,6 @@ from harness.base.writable import others_write
 
 MAVEN_LEAST = (3, 6)
 _COUNTER = PACKAGE / "metrics" / "java"
-# How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
-_COORDINATES = r"([\w.-]+):([\w.-]+):(?:jar|pom):([\w.-]+)"
-_ABSENT_ARTIFACT = re.compile(
-    f"(?:Could not find artifact|Failure to find) {_COORDINATES}|{_COORDINATES} was not found in"
-)
 _AGENT, _AGENT_JAR = "AllowedConnections", "connections.jar"
 # The lean HTTP sampler uses private parts of this JMeter.
 _SAMPLER_OF = "5.6.3"
@@ -46,7 +40,7 @@ def ensure_jmeter() -> Path:
     scripts = sorted((source / "bin").iterdir())
 
     def assemble(draft: Path) -> None:
-        _package(source / "pom.xml", f"-Djmeter.home={draft}", "JMeter and its plugins", "jmeter.log")
+        package(source / "pom.xml", f"-Djmeter.home={draft}", "JMeter and its plugins", "jmeter.log")
         (draft / "lib" / "junit").mkdir(exist_ok=True)  # JMeter prints a stack trace when it is missing
         for script in scripts:
             shutil.copy(script, draft / "bin" / script.name)
@@ -57,74 +51,11 @@ def ensure_jmeter() -> Path:
     start = own / "class-data" / "start.jar"
     if start.is_file() and not integrity.has_sum(start):
         shutil.rmtree(start.parent, ignore_errors=True)  # it is made again
-    return _fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble, source)
+    return fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble, source)
 
 
 def _differ(one: Path, other: Path) -> bool:
     return other.is_file() and one.read_bytes() != other.read_bytes()
-
-
-def ensure_plugins(plugins: Sequence[str], where: str) -> Path | None:
-    """Return the folder with the jars of JMeter plugins, group:artifact:version; None without any.
-
-    Their dependencies are not fetched: they would bring old classes of JMeter along. UsageError, which calls the list
-    `where`, when one of them does not resolve.
-    """
-    if not plugins:
-        return None
-    pom = _plugin_pom(plugins)
-    stamp = hashlib.sha256(pom.encode()).hexdigest()
-    name = f"plugins-{stamp[:12]}"
-    log = f"{name}.log"
-
-    def assemble(draft: Path) -> None:
-        draft.mkdir(parents=True)
-        (draft / "pom.xml").write_text(pom, encoding="utf-8")
-        try:
-            _package(draft / "pom.xml", f"-Dplugins.home={draft}", "JMeter plugins of the plan", log)
-        except StartError:
-            shutil.rmtree(draft, ignore_errors=True)
-            absent = _ABSENT_ARTIFACT.search((BUILD / log).read_text(errors="replace"))
-            if absent is None:
-                todo = f"check the network or Maven's settings (log: build/{log})"
-                raise UsageError(f"{where}: {', '.join(plugins)} cannot be fetched", todo) from None
-            group, artifact, version = next(found for found in (absent.groups()[:3], absent.groups()[3:]) if found[0])
-            todo = (
-                "correct it, name a version that they have, or give its jar: --properties=user.classpath=/path/to.jar"
-            )
-            what = f"{where}: {group}:{artifact}:{version} is in none of Maven's repositories"
-            raise UsageError(what, todo) from None
-
-    # No lock file can have them: those of the first download are trusted, also when they are downloaded again.
-    trusted = BUILD / "trusted" / name
-    home = _fetched(name, stamp, "JMeter plugins of the plan", assemble, trusted)
-    if not (trusted / integrity.LOCK_NAME).is_file():
-        trusted.mkdir(parents=True, exist_ok=True)
-        (trusted / integrity.LOCK_NAME).write_text(integrity.locked(home), encoding="utf-8")
-    return home
-
-
-def _plugin_pom(plugins: Sequence[str]) -> str:
-    dependencies = "".join(
-        f"""
-    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>
-      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
-        for group, artifact, version in (plugin.split(":") for plugin in plugins)
-    )
-    return f"""<?xml version="1.0" encoding="UTF-8"?>
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>harness</groupId><artifactId>jmeter-plugins</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>{dependencies}
-  </dependencies>
-  <build><plugins><plugin>
-    <groupId>org.apache.maven.plugins</groupId><artifactId>maven-dependency-plugin</artifactId><version>3.6.1</version>
-    <executions><execution><phase>package</phase><goals><goal>copy-dependencies</goal></goals>
-      <configuration><outputDirectory>${{plugins.home}}</outputDirectory></configuration>
-    </execution></executions>
-  </plugin></plugins></build>
-</project>
-"""
 
 
 def ensure_charts() -> Path:
@@ -132,9 +63,9 @@ def ensure_charts() -> Path:
     source = PACKAGE / "site" / "pom.xml"
 
     def assemble(draft: Path) -> None:
-        _package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
+        package(source, f"-Dcharts.home={draft}", "the site's chart library", "site-charts.log")
 
-    return _fetched("site-charts", stamp_of([source]), "chart library", assemble, source.parent)
+    return fetched("site-charts", stamp_of([source]), "chart library", assemble, source.parent)
 
 
 def ensure_flame_graphs() -> Path:
@@ -144,11 +75,11 @@ def ensure_flame_graphs() -> Path:
     def assemble(draft: Path) -> None:
         import zipfile  # here, because every start would wait for it
 
-        _package(source, f"-Dconverter.home={draft}", "the maker of flame graphs", f"{_FLAME_GRAPHS}.log")
+        package(source, f"-Dconverter.home={draft}", "the maker of flame graphs", f"{_FLAME_GRAPHS}.log")
         with zipfile.ZipFile(draft / _FLAME_GRAPHS_JAR) as jar:
             jar.extractall(draft, [name for name in jar.namelist() if name.startswith("libs/libasyncProfiler")])
 
-    home = _fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble, source.parent)
+    home = fetched(_FLAME_GRAPHS, stamp_of([source]), "maker of flame graphs", assemble, source.parent)
     return home / _FLAME_GRAPHS_JAR
 
 
@@ -161,7 +92,7 @@ def flame_graphs_jar() -> Path | None:
     return jar
 
 
-def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None], lock_folder: Path) -> Path:
+def fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None], lock_folder: Path) -> Path:
     """Return build/`name`; unless it has the stamp, build it again, completely or not at all.
 
     UsageError, or after a download a StartError, when its jars are not those of the lock file in `lock_folder`.
@@ -171,7 +102,6 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None],
     if not has_stamp(stamp_file(home, name), stamp):
         with lock(BUILD / f"{name}.lock", what, setup_step.log):
             if not has_stamp(stamp_file(home, name), stamp):
-                check_maven()
                 draft = BUILD / f"{name}.new"
                 shutil.rmtree(draft, ignore_errors=True)
                 try:
@@ -187,10 +117,11 @@ def _fetched(name: str, stamp: str, what: str, assemble: Callable[[Path], None],
     return home
 
 
-def _package(pom: Path, where: str, what: str, log_name: str) -> None:
-    """Have Maven install the artifacts of a POM in the folder that the property `where` names."""
+def package(pom: Path, where: str, what: str, log_name: str, goals: Sequence[str] = ("package",)) -> None:
+    """Have Maven install the artifacts of a POM in the folder that the property `where` names, or reach other goals."""
+    check_maven()
     with setup_step.step(f"{what} from Maven Central", BUILD / log_name) as step:
-        command = ["mvn", "-B", "-C", "-f", str(pom), where, "package"]
+        command = ["mvn", "-B", "-C", "-f", str(pom), where, *goals]
         setup_step.run(command, step, TOP, "check the network or Maven's settings")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from harness.base.secrecy import is_secret_name
+from harness.plan.adopt.addresses import fix_addresses
 from harness.plan.adopt.contents import Contents, contents_of, known_plugins
 from harness.plan.adopt.data import DataFile, fix_data
 from harness.plan.adopt.draft import Draft, Fix
@@ -44,7 +45,8 @@ class Adoption:
     """A JMX with its fixes: what it contains, the changed draft, its data files, and what no fix can map.
 
     `others` are the further hosts, ports and schemes, by the properties of the fixed JMX. `secrets` are the
-    values that the JMX contained, by the environment variables that the fixed JMX reads.
+    values that the JMX contained, by the environment variables that the fixed JMX reads. `target` is the address of a
+    plan without HTTP, as for --target.
     """
 
     contents: Contents
@@ -53,6 +55,7 @@ class Adoption:
     left: tuple[Finding, ...]
     others: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
+    target: str = ""
 
 
 def adopt(
@@ -72,6 +75,7 @@ def adopt(
     data: dict[str, DataFile] = {}
     secrets: dict[str, str] = {}
     left = list(fix_data(mapping, data, (jmx.parent, plans / "data" / plan_name), plan_name))
+    own_target = fix_addresses(mapping, defaults)
     target = TargetFix(mapping, defaults)
     left += target.apply()
     left += fix_host_bound(mapping, target)
@@ -85,7 +89,7 @@ def adopt(
     fix_properties(mapping, [draft.plan, *draft.plan.walk_all()], defaults)  # with the added elements
     left += _left(mapping, defaults, known_plugins(contents))
     values = {name: value for value, name in secrets.items()}
-    return Adoption(contents, draft, tuple(data.values()), tuple(left), target.others, values)
+    return Adoption(contents, draft, tuple(data.values()), tuple(left), target.others, values, own_target)
 
 
 def _add_run_id(mapping: Variables, defaults: dict[str, str]) -> None:

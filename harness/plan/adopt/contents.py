@@ -11,11 +11,13 @@ from harness.plan.adopt.groups import GroupSize, load_names, needs_tables, prepa
 from harness.plan.adopt.hosts import host_of
 from harness.plan.adopt.variables import Variables
 from harness.plan.checks.reach import functions_with_code, has_code_as_condition
+from harness.plan.jmx.addresses import address_of
 from harness.plan.jmx.csv_data import KIND as CSV
-from harness.plan.jmx.elements import Effect, class_of, effect_of
+from harness.plan.jmx.elements import Effect, class_named_in, class_of, effect_of
 from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, has_http, load_groups
 
 _CODE = re.compile(r"(?i)(^|\.)(script|query|.*Code)$")
+_OF_JAVA = ("java.", "javax.", "sun.")
 _OWN = ("org.apache.jmeter.", "org.apache.jorphan.")
 
 
@@ -59,9 +61,10 @@ def contents_of(mapping: Variables) -> Contents:
         names = load_names(mapping, main)
         sizes = [replace(size, name=name) for size, name in zip(sizes, names, strict=True)]
     everything = mapping.draft.plan.walk_all()  # JMeter reads disabled elements, too
-    plugins = Counter(name for node in everything if (name := _plugin(node)))
+    plugins = Counter(name for node in everything for name in (_plugin(node), _library(node)) if name)
     samplers = Counter(node.kind for node in nodes if SAMPLER.search(node.kind))
-    hosts = (host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain")))
+    hosts = [host_of(mapping, raw) for node in nodes if has_http(node) and (raw := node.value("HTTPSampler.domain"))]
+    hosts += [host_of(mapping, one.host) for node in nodes if (one := address_of(node, mapping.known))]
     return Contents(
         title=nodes[0].name,
         sizes=tuple(sizes),
@@ -90,6 +93,12 @@ def known_plugins(contents: Contents) -> list[str]:
     """Return the Maven coordinates of the plugins that the harness's JMeter does not have, as far as known."""
     classes = (class_of(name) for name, _ in contents.plugins)
     return list(dict.fromkeys(plugin for one in classes if one for plugin in one.coordinates))
+
+
+def _library(node: Node) -> str:
+    """Return the class of no jar of JMeter that an element names, such as a driver; empty without one."""
+    name = class_named_in(node)
+    return "" if name.startswith((*_OWN, *_OF_JAVA)) else name
 
 
 def _plugin(node: Node) -> str:

@@ -15,6 +15,7 @@ from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.reach import Reach
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.guard import guard_findings, is_read_by_jmeter
+from harness.plan.jmx.addresses import address_of
 from harness.plan.jmx.csv_data import KIND as CSV
 from harness.plan.jmx.csv_data import RANDOM_KIND as RANDOM_CSV
 from harness.plan.jmx.trace import HTTP_SAMPLER
@@ -23,7 +24,7 @@ from harness.plan.jmx.values import UnknownValueError, Values, functions_in
 from harness.plan.load.model import ClosedLoad, Load
 from harness.plan.plan import Plan, effective_jmx
 from harness.plan.properties import load_properties, target_properties
-from harness.plan.spec import TCP, Target
+from harness.plan.spec import HTTP, Target, plain_host
 
 _USERS = ("ThreadGroup.num_threads", "TargetLevel")
 _RAMPS = ("ThreadGroup.ramp_time", "RampUp")
@@ -82,13 +83,16 @@ def refusals(
     # JMeter removes a property with an empty value: then the plan's default applies.
     values = Values.of(nodes, {name: value for name, value in run.items() if value}, plan.jmx_path.parent)
     requests = [node for node in nodes if HTTP_SAMPLER.search(node.kind)]
-    if target.scheme == TCP and requests:
+    if target.scheme not in HTTP and requests:
         what, todo = f"sends HTTP, and --target is {target.origin}", "give --target=http://… or https://…"
         return (Finding.at(requests[0], Rule.FIXED_HOST, what, todo),)
     findings = [*Reach(values, target, plan.allow).findings(nodes), *guard_findings(plan, nodes, values, properties)]
     findings += _data(nodes, values)
     read = {name for node in nodes for text in texts_of(node.element) for name in values.properties_in(text)}
-    if requests and target.base_path and "base_path" not in read:
+    if not requests:
+        findings += _elsewhere(nodes, values, target, plan.allow.hosts)
+    needs_path = requests or (target.scheme not in HTTP and not _has_path(nodes, values, target))
+    if needs_path and target.base_path and "base_path" not in read:
         findings.append(_ignores("base_path", f"the path {target.base_path} of --target"))
     outputs = ((writer, output) for writer in nodes for output in _outputs(writer))
     for node, output in outputs:
@@ -103,6 +107,25 @@ def refusals(
     else:
         effective_jmx(plan.jmx_path, load)  # RATE needs exactly one group to replace
     return tuple(dict.fromkeys(findings))
+
+
+def _elsewhere(nodes: Sequence[Node], values: Values, target: Target, hosts: Sequence[str]) -> Iterator[Finding]:
+    """Yield a finding for a plan without HTTP all of whose addresses are known and none is the target's."""
+    found = [(node, address) for node in nodes if (address := address_of(node, values.known))]
+    known = [(node, values.known(one.host), values.known(one.port)) for node, one in found]
+    wanted = (target.host, str(target.port))
+    if not known or hosts or any(None in one or (plain_host(one[1] or ""), one[2]) == wanted for one in known):
+        return
+    node, host, port = known[0]
+    what = f"goes to {host}:{port}, and --target is {target.origin}"
+    todo = f"write ${{__P(host,{host})}} and ${{__P(port,{port})}} there, as lth init does, or give that --target"
+    yield Finding.at(node, Rule.FIXED_HOST, what, todo)
+
+
+def _has_path(nodes: Sequence[Node], values: Values, target: Target) -> bool:
+    """Return whether an address of another protocol than HTTP has the target's path itself, such as a database."""
+    found = (address_of(node, values.known) for node in nodes)
+    return any((values.known(one.end) or "").startswith(target.base_path) for one in found if one)
 
 
 def _ignores(name: str, what: str) -> Finding:

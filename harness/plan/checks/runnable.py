@@ -17,7 +17,8 @@ _BRACKETS = re.compile(r"\[[A-Za-z][\w -]*\]")
 _FIELDS = tuple(f"HTTPSampler.{name}" for name in ("domain", "port", "protocol", "path"))
 # The path of a Module Controller begins with the root of JMeter's tree and the Test Plan.
 _ROOTS = 2
-_JAR = "--properties=user.classpath=/path/to.jar"
+_UNDER = "under [jmeter] in the plan's TOML"
+_JAR = 'plugins = ["lib/NAME.jar"]'
 
 
 def not_runnable(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
@@ -37,15 +38,17 @@ def plugin_todo(name: str) -> str:
     """Return what to do when JMeter lacks a class: the line of the plan's TOML with the plugin that has it."""
     known = class_of(name)
     if known is None or not known.plugin:
-        return f"name its plugin in [jmeter] plugins of the plan, or give its jar: {_JAR}"
+        return f"name its plugin, or put its jar beside the plan: {_JAR} {_UNDER}"
     if known.is_in_maven:
-        return f"add plugins = {json.dumps(known.coordinates)} under [jmeter] in the plan's TOML"
-    return f"get the plugin {known.plugin} of JMeter's Plugins Manager: {_JAR}"
+        return f"add plugins = {json.dumps(known.coordinates)} {_UNDER}"
+    found_at = f"it is released as a file, {known.plugin} of JMeter's Plugins Manager"
+    return f"{found_at}: put its jar beside the plan, {_JAR} {_UNDER}"
 
 
 def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
     """Yield a finding for each class that the harness's JMeter lacks, also for one of a disabled element."""
     listed = {_unversioned(plugin) for plugin in plugins}
+    has_files = any(plugin.count(":") != 2 for plugin in plugins)  # what is in them the check of the classes knows
     nodes: dict[str, Node] = {}
     for node in plan.walk_all():
         nodes.setdefault(node.kind, node)
@@ -55,7 +58,7 @@ def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
             what, todo = f"needs the class {kind}, which JMeter 5.6.3 does not have", plugin_todo(kind)
             todo = todo if "." in kind else "delete the element: earlier versions of JMeter had it"
             yield Finding.at(node, Rule.ABSENT_CLASS, what, todo)
-        elif known and known.plugin and _unversioned(known.plugin) not in listed:
+        elif known and known.plugin and not has_files and _unversioned(known.plugin) not in listed:
             what = f"needs the class {known.name} of the plugin {known.plugin}"
             yield Finding.at(node, Rule.ABSENT_CLASS, what, plugin_todo(known.name))
 

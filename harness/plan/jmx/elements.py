@@ -25,6 +25,17 @@ _SHORT = {
 _JAVA_TESTS = tuple(f"org.apache.jmeter.protocol.java.test.{name}" for name in ("JavaTest", "SleepTest"))
 
 
+# The attributes in which an element names a class of the user: a test, a driver, a factory of connections.
+_CLASS_ATTRIBUTES = {
+    "JavaSampler": "classname", "BackendListener": "classname", "JUnitSampler": "junitsampler.classname",
+    "JDBCDataSource": "driver", "JMSSampler": "JMSSampler.initialContextFactory",
+    "PublisherSampler": "jms.initial_context_factory", "SubscriberSampler": "jms.initial_context_factory",
+}  # fmt: skip
+_CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
+# With it JMS reads the factory's name from a file.
+_JNDI_FILE = "jms.jndi_properties"
+
+
 class Effect(StrEnum):
     """What an element does in a run."""
 
@@ -34,13 +45,14 @@ class Effect(StrEnum):
     CONNECTS = "connects"
     INCLUDE = "include"
     UNKNOWN = "unknown"
+    LIBRARY = "library"
 
 
 @dataclass(frozen=True)
 class ElementClass:
     """A class of test elements; `plugin` is empty for those of the harness's JMeter.
 
-    `needs` are the Maven coordinates of the libraries that the plugin needs beside it.
+    `needs` are the Maven coordinates of jars beside those that Maven finds that the plugin needs.
     """
 
     name: str
@@ -55,7 +67,7 @@ class ElementClass:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Return the Maven coordinates of the plugin and what it needs; empty when it is not in Maven Central."""
+        """Return the Maven coordinates to list for the plugin; empty when it has none."""
         return (self.plugin, *self.needs) if self.is_in_maven else ()
 
 
@@ -70,6 +82,13 @@ def effect_of(node: Node) -> Effect:
         return Effect.HARMLESS
     found = class_of(node.kind)
     return found.effect if found else Effect.UNKNOWN
+
+
+def class_named_in(node: Node) -> str:
+    """Return the class of the user that an element names, such as a driver; empty for none, or one only a run knows."""
+    name = node.kind.rpartition(".")[2]
+    value = node.value(_CLASS_ATTRIBUTES[name]) if name in _CLASS_ATTRIBUTES and node.is_enabled else ""
+    return value if _CLASS.fullmatch(value) and node.value(_JNDI_FILE) != "true" else ""
 
 
 @cache

@@ -10,23 +10,20 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.plan.checks.runnable import plugin_todo
+from harness.plan.jmx.elements import class_named_in
 from harness.plan.jmx.tree import Node, plan_tree
+from harness.run.jmeter.class_files import Jars, check_jars
 
-# The attributes in which an element names a class of the user.
-_ATTRIBUTES = {
-    "JavaSampler": "classname", "BackendListener": "classname", "JUnitSampler": "junitsampler.classname",
-    "JDBCDataSource": "driver",
-}  # fmt: skip
-_CLASS = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 _OF_JAVA = ("java.", "javax.", "jdk.", "sun.")
 # Several names of a class are separated by commas.
 _LINE = re.compile(r"\s*([\w.$,]+)\s*=\s*([\w.$]+)\s*")
 
 
-def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path: str = "") -> None:
-    """Raise a UsageError that names each class that the JMX needs and that is in no jar.
+def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path: str = "", java: str = "") -> None:
+    """Raise a UsageError that names each class that the JMX needs and that is in no jar, or cannot be loaded.
 
-    Searched are the JMeter home, the folder of the plan's plugins, and `class_path`, JMeter's user.classpath.
+    Searched are the JMeter home, the folder of the plan's plugins, and `class_path`, JMeter's user.classpath. Those of
+    plugins and class path must be for the version of Java, and what the classes of the JMX use must be there, too.
     """
     if not (home / "bin" / "saveservice.properties").is_file():
         return
@@ -34,11 +31,21 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
     needed = dict[str, Node]()
     for node, name in needed_classes(plan_tree(jmx), aliases):
         needed.setdefault(name, node)
-    jars = [*(home / "lib" / "ext").glob("*.jar"), *(plugins.glob("*.jar") if plugins else ())]
-    absent = set(needed) - _present(needed, [*map(Path, filter(None, class_path.split(os.pathsep))), *jars])
-    absent -= _present(absent, (home / "lib").glob("*.jar"))
+    where = f"{jmx.parent.name}/{jmx.name}"
+    of_user = [*(plugins.glob("*.jar") if plugins else ()), *_jars_of(class_path)]
+    check_jars(of_user, java)
+    of_jmeter = [*(home / "lib" / "ext").glob("*.jar"), *(home / "lib").glob("*.jar")]
+    absent = set(needed) - _present(needed, [*_folders_of(class_path), *of_user, *of_jmeter])
     if absent:
-        _refuse(f"{jmx.parent.name}/{jmx.name}", {name: node for name, node in needed.items() if name in absent})
+        _refuse(where, {name: node for name, node in needed.items() if name in absent})
+    if not of_user:
+        return
+    with Jars(of_user, of_jmeter) as jars:
+        for name, node in needed.items():
+            if lacking := jars.lacking(name):
+                at = f"{where}{f':{node.line}' if node.line else ''}: {node.path}"
+                what = f"{at}: its class {lacking.user}, in {lacking.jar}, needs {lacking.name}, which is in no jar"
+                raise UsageError(what, "list the jar or the coordinate that has it in [jmeter] plugins of the plan")
 
 
 def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Node, str]]:
@@ -50,8 +57,8 @@ def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Nod
         name = node.kind.replace("_-", "$").replace("__", "_")
         name = aliases.get(name, name)
         yield node, aliases.get(name, name)
-        value = node.value(_ATTRIBUTES[node.kind]) if node.kind in _ATTRIBUTES and node.is_enabled else ""
-        if _CLASS.fullmatch(value) and not value.startswith(_OF_JAVA):
+        value = class_named_in(node)
+        if value and not value.startswith(_OF_JAVA):
             yield node, value
 
 
@@ -60,6 +67,21 @@ def _names(file: Path) -> dict[str, str]:
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.is_file() else []
     pairs = [match.groups() for line in lines if (match := _LINE.fullmatch(line)) and not match[1].startswith("_")]
     return {name: value for names, value in pairs for name in names.split(",")}
+
+
+def _folders_of(class_path: str) -> list[Path]:
+    """Return the folders of a class path; UsageError for a relative path, as JMeter runs in another folder."""
+    paths = [Path(one) for one in filter(None, class_path.split(os.pathsep))]
+    if relative := next((one for one in paths if not one.is_absolute()), None):
+        what = f"--properties: user.classpath has the relative path {relative}"
+        raise UsageError(what, f'list it, relative to the plan: plugins = ["{relative}"] under [jmeter] in its TOML')
+    return [one for one in paths if one.is_dir()]
+
+
+def _jars_of(class_path: str) -> Iterator[Path]:
+    folders = _folders_of(class_path)
+    yield from (jar for folder in folders for jar in folder.glob("*.jar"))
+    yield from (Path(one) for one in class_path.split(os.pathsep) if zipfile.is_zipfile(one))
 
 
 def _present(names: Iterable[str], paths: Iterable[Path]) -> set[str]:

@@ -51,11 +51,12 @@ def project(request: Request, target: str) -> Files:
     """Return the files of a project with the request's plan, its data and profile, which may load the target."""
     plan, profile = request.plan, request.profile
     folder = plan.jmx_path.parent
+    beside = (*data_files(plan.jmx_path), *plan.own_files, *plan.plugin_files)
     files: dict[str, Path | bytes] = {
         FILE_NAME: f"format_version = 1\n[targets]\nrun = {json.dumps(target)}\n".encode(),
         f"plans/{plan.name}.toml": folder / f"{plan.name}.toml",
         f"plans/{plan.jmx_path.name}": plan.jmx_path,
-        **{f"plans/{name}": folder / name for name in (*data_files(plan.jmx_path), *plan.own_files)},
+        **{f"plans/{name}": folder / name for name in beside},
     }
     return files | ({f"env/{profile.name}.toml": profile.path} if profile.path else {})
 

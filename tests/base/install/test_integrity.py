@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import HarnessError, StartError, UsageError
-from harness.base.install import integrity, toolchain
+from harness.base.install import integrity, plugins, toolchain
+from harness.base.install.plugin_list import PluginList
+from harness.base.install.plugins import ensure_plugins
 from tests.support.paths import ROOT
-
-PLUGIN = ("com.acme:shop-plugin:1.2",)
 
 
 @pytest.fixture
@@ -128,12 +128,14 @@ def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 echo "$*" >> {tmp_path}/calls
 for word; do case $word in
 -Dplugins.home=*) cp {content} "${{word#*=}}/shop-plugin-1.2.jar";;
+-DoutputFile=*) echo '+- com.acme:shop-plugin:jar:1.2:compile' > "${{word#*=}}";;
 -Djmeter.home=*) mkdir -p "${{word#*=}}/bin" "${{word#*=}}/lib/ext"; cp {content} "${{word#*=}}/lib/ext/core.jar";;
 esac; done
 """)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
-    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
+    for module in (toolchain, plugins):
+        monkeypatch.setattr(module, "BUILD", tmp_path / "build")
     monkeypatch.delenv("JMETER_HOME", raising=False)
     folder = tmp_path / "shipped" / "jmeter"
     shutil.copytree(ROOT / "jmeter", folder)
@@ -172,15 +174,16 @@ def test_a_jmeter_of_the_user_is_not_locked(monkeypatch: pytest.MonkeyPatch, tmp
     assert toolchain.ensure_jmeter() == own
 
 
-def test_a_plugin_of_a_plan_must_stay_as_it_was_first_downloaded(maven: Path) -> None:
-    folder = toolchain.ensure_plugins(PLUGIN, "")
+def test_a_plugin_of_a_plan_must_stay_as_it_was_first_downloaded(maven: Path, tmp_path: Path) -> None:
+    listed = PluginList(("com.acme:shop-plugin:1.2",), tmp_path / "shop.toml")
+    folder = ensure_plugins(listed, tmp_path)
     assert folder
     (folder / "shop-plugin-1.2.jar").write_text("evil")
     with pytest.raises(UsageError, match=r"shop-plugin-1\.2\.jar: changed"):
-        toolchain.ensure_plugins(PLUGIN, "")
+        ensure_plugins(listed, tmp_path)
     shutil.rmtree(folder)
     maven.write_text("other")
     with pytest.raises(HarnessError, match=r"shop-plugin-1\.2\.jar: changed"):
-        toolchain.ensure_plugins(PLUGIN, "")
+        ensure_plugins(listed, tmp_path)
     maven.write_text("good")
-    assert toolchain.ensure_plugins(PLUGIN, "") == folder
+    assert ensure_plugins(listed, tmp_path) == folder

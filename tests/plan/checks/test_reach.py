@@ -8,6 +8,7 @@ from harness.base.errors import UsageError
 from harness.cli.verbs import main
 from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.model import LoadArguments, parse_load, resolve_load
+from harness.plan.spec import parse_system
 from harness.run.preflight import check_request
 from tests.plan.checks.conftest import TARGET
 from tests.support.off_host import (
@@ -344,6 +345,40 @@ def test_a_plan_without_http_has_a_target_of_tcp(check) -> None:
     assert "sends HTTP, and --target is tcp://127.0.0.1:5432; give --target=http://" in refusal(
         check, jmx(request() + element("JDBCSampler", "Query")), DATABASE, "other_protocols = true"
     )
-    for wrong in ("tcp://127.0.0.1", "tcp://127.0.0.1:5432/shop", "jdbc:postgresql://127.0.0.1:5432/shop"):
+    for wrong in ("tcp://127.0.0.1", "tcp://127.0.0.1:5432/shop", "jdbc:h2:mem:shop", "gopher://127.0.0.1:70"):
         with pytest.raises(UsageError, match="--target="):
             check(query, wrong, "other_protocols = true")
+
+
+@pytest.mark.parametrize(
+    ("given", "origin"),
+    [
+        ("postgresql://127.0.0.1", "postgresql://127.0.0.1:5432"),
+        ("postgres://127.0.0.1:5433", "postgresql://127.0.0.1:5433"),
+        ("jdbc:sqlserver://127.0.0.1;databaseName=shop", "sqlserver://127.0.0.1:1433"),
+        ("jdbc:h2:tcp://127.0.0.1:9092", "h2://127.0.0.1:9092"),
+        ("mqtt://127.0.0.1", "mqtt://127.0.0.1:1883"),
+        ("grpc://127.0.0.1:50051", "grpc://127.0.0.1:50051"),
+    ],
+)
+def test_a_target_may_have_the_scheme_of_its_protocol(given: str, origin: str) -> None:
+    assert parse_system(given).origin == origin
+
+
+def test_a_path_of_a_database_must_be_read(check) -> None:
+    pool = element("JDBCDataSource", "Pool", text("dbUrl", "jdbc:postgresql://${__P(host,h)}:${__P(port,1)}%s"))
+    database = "jdbc:postgresql://127.0.0.1:5432/shop"
+    assert "ignores the path /shop of --target" in refusal(
+        check, jmx(pool % "/fix"), database, "other_protocols = true"
+    )
+    check(jmx(pool % "/shop?ssl=true"), database, "other_protocols = true")
+    check(jmx(pool % "${__P(base_path,/shop)}"), database, "other_protocols = true")
+
+
+def test_a_plan_that_goes_elsewhere_than_its_target_is_refused(check) -> None:
+    pool = jmx(element("JDBCDataSource", "Pool", text("dbUrl", "jdbc:postgresql://127.0.0.1:5433/shop")))
+    assert "Pool: goes to 127.0.0.1:5433, and --target is postgresql://127.0.0.1:5432; write ${__P(host" in refusal(
+        check, pool, "postgresql://127.0.0.1:5432", "other_protocols = true"
+    )
+    check(pool, "postgresql://127.0.0.1:5433", "other_protocols = true")
+    check(pool, "postgresql://127.0.0.1:5432", 'other_protocols = true\nhosts = ["127.0.0.1:5433"]')

@@ -44,7 +44,8 @@ def test_every_short_name_of_the_installed_jmeter_means_the_same_class():
         ("FTPSampler", CONNECTS, "org.apache.jmeter:ApacheJMeter_ftp:5.6.3"),
         ("kg.apc.jmeter.perfmon.PerfMonCollector", CONNECTS, "kg.apc:jmeter-plugins-perfmon:2.1"),
         ("com.blazemeter.jmeter.controller.ParallelSampler", HARMLESS, "com.blazemeter:jmeter-parallel:0.12"),
-        ("net.xmeter.samplers.PubSampler", Effect.UNKNOWN, "mqtt-xmeter"),
+        ("net.xmeter.samplers.PubSampler", CONNECTS, "mqtt-xmeter"),
+        ("org.h2.Driver", Effect.LIBRARY, "com.h2database:h2:2.5.252"),
     ],
 )
 def test_a_class_has_an_effect_and_the_plugin_that_contains_it(kind, effect, plugin):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.install import toolchain
 from harness.run.jmeter.java_classes import check_classes
-from harness.run.jmeter.process import JMeterHome
 from tests.support.paths import FAKE_JMETER, jmeter_home
+from tests.support.protocol_servers import sampler_jar
 from tests.support.tiny import DUMMY_JMX, Run, report, run_json
 
 SAVE_SERVICE = """_version=5.0
@@ -29,6 +30,7 @@ CORE = ("testelement.TestPlan", "threads.ThreadGroup", "protocol.java.sampler.Ja
 def jar(path: Path, *names: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
         for name in names:
             archive.writestr(f"{name.replace('.', '/')}.class", b"")
 
@@ -86,7 +88,7 @@ def checked(jmeter: Path, tmp_path: Path) -> Callable[..., str]:
 def test_a_class_of_the_user_that_is_absent_is_named_with_element_line_and_remedy(checked: Callable[..., str]) -> None:
     assert checked(java_request("com.acme.Buy")) == (
         "plans/shop.jmx:7: Shop > Users > Buy: needs the Java class com.acme.Buy, which is in no jar of JMeter; name "
-        "its plugin in [jmeter] plugins of the plan, or give its jar: --properties=user.classpath=/path/to.jar"
+        'its plugin, or put its jar beside the plan: plugins = ["lib/NAME.jar"] under [jmeter] in the plan\'s TOML'
     )
 
 
@@ -119,7 +121,7 @@ def test_an_absent_class_of_a_known_plugin_names_it_and_the_line_that_adds_it(ch
         f"plans/shop.jmx:7: Shop > Users > Token: needs the Java class {name}, which is in no jar of JMeter; "
         'add plugins = ["kg.apc:jmeter-plugins-json:2.7"] under [jmeter] in the plan\'s TOML'
     )
-    assert "get the plugin mqtt-xmeter of JMeter's Plugins Manager" in checked(
+    assert "it is released as a file, mqtt-xmeter of JMeter's Plugins Manager: put its jar beside the plan" in checked(
         '<net.xmeter.samplers.PubSampler testname="Send"/>'
     )
 
@@ -138,61 +140,6 @@ def test_a_class_of_a_plugin_of_the_plan_or_of_the_class_path_is_found(
     assert checked(java_request("com.acme.Buy"), class_path=f"/none{os.pathsep}{tmp_path / 'plugins'}") == ""
 
 
-def maven(folder: Path, script: str) -> str:
-    """Return a PATH on which `mvn` is a script that also prints its version."""
-    program = folder / "mvn"
-    folder.mkdir(exist_ok=True)
-    program.write_text(f'#!/bin/sh\n[ "$1" = -v ] && echo "Apache Maven 3.8.7" && exit\n{script}\n')
-    program.chmod(0o755)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        (
-            "Could not find artifact kg.apc:gone:jar:1.2 in central (https://example.org)",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories; correct it, name",
-        ),
-        (
-            "kg.apc:gone:jar:1.2 was not found in https://example.org during a previous attempt",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 is in none of Maven's repositories",
-        ),
-        (
-            "Unknown host example.org",
-            "plans/shop.toml [jmeter] plugins: kg.apc:gone:1.2 cannot be fetched; check the network",
-        ),
-    ],
-)
-def test_a_plugin_that_does_not_resolve_is_one_line_and_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, output: str, message: str
-) -> None:
-    monkeypatch.setenv("PATH", maven(tmp_path / "bin", f'echo "[ERROR] {output}"; exit 1'))
-    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
-    with pytest.raises(UsageError) as error:
-        toolchain.ensure_plugins(("kg.apc:gone:1.2",), "plans/shop.toml [jmeter] plugins")
-    assert str(error.value).startswith(message)
-    assert "\n" not in str(error.value)
-    assert not [path for path in (tmp_path / "build").iterdir() if path.is_dir()]
-
-
-def test_plugins_are_fetched_once_without_their_dependencies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    copy = 'for word; do case $word in -Dplugins.home=*) touch "${word#*=}/shop-plugin-1.2.jar";; esac; done'
-    monkeypatch.setenv("PATH", maven(tmp_path / "bin", copy))
-    monkeypatch.setattr(toolchain, "BUILD", tmp_path / "build")
-    folder = toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "")
-    assert folder is not None
-    pom = (folder / "pom.xml").read_text()
-    assert "<artifactId>shop-plugin</artifactId><version>1.2</version>" in pom
-    assert "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>" in pom
-    home = JMeterHome(tmp_path, "17", plugin_folder=folder)
-    assert home.versions()["shop-plugin"] == "1.2"
-    assert home.options == (f"-Jsearch_paths={folder}",)
-    maven(tmp_path / "bin", "exit 1")
-    assert toolchain.ensure_plugins(("com.acme:shop-plugin:1.2",), "") == folder
-    assert toolchain.ensure_plugins((), "") is None
-
-
 def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
     refused: Callable[..., str], home: Path, jmeter: Path, target: str, tmp_path: Path
 ) -> None:
@@ -209,14 +156,111 @@ def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
 
 
 @pytest.mark.real
-def test_a_plugin_of_a_plan_is_on_the_search_path_of_its_run(run: Run, home: Path, target: str, tmp_path: Path) -> None:
-    (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX.replace('testname="Pay"', 'testname="Pay ${__strLen(abcd)}"'))
+def test_plugins_and_functions_of_the_project_are_on_the_search_path_of_a_run(
+    run: Run, home: Path, target: str, tmp_path: Path
+) -> None:
+    (home / "plans" / "tiny.jmx").write_text(
+        DUMMY_JMX.replace('testname="Pay"', 'testname="Pay ${__strLen(abcd)} ${__twice(21)}"')
+    )
+    own = home / "plans" / "lib" / "own.jar"
+    sampler_jar(own, "Twice")
     plan = home / "plans" / "tiny.toml"
-    more = '[allow]\nother_protocols = true\n[jmeter]\nplugins = ["kg.apc:jmeter-plugins-functions:2.1"]\n'
+    more = (
+        '[allow]\nother_protocols = true\n[jmeter]\nplugins = ["kg.apc:jmeter-plugins-functions:2.1", "lib/own.jar"]\n'
+    )
     plan.write_text(plan.read_text() + more)
     done = run("--target", target, "--duration", "2", JMETER_HOME=str(jmeter_home()))
-    assert "| Pay 4 |" in report(tmp_path / "reports"), done.stdout + done.stderr
+    assert "| Pay 4 42 |" in report(tmp_path / "reports"), done.stdout + done.stderr
     facts = run_json(tmp_path / "reports")
     assert facts["versions"]["jmeter-plugins-functions"] == "2.1"
-    assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1"]
-    assert "- plugins: kg.apc:jmeter-plugins-functions:2.1\n" in report(tmp_path / "reports")
+    described = f"lib/own.jar sha256:{hashlib.sha256(own.read_bytes()).hexdigest()}"
+    assert facts["plugins"] == ["kg.apc:jmeter-plugins-functions:2.1", described]
+    assert f"- plugins: kg.apc:jmeter-plugins-functions:2.1, {described}\n" in report(tmp_path / "reports")
+
+
+def compiled(folder: Path, jar_path: Path, sources: dict[str, str], packs: str = "", release: str = "") -> None:
+    """Compile Java sources by the names of their classes, and pack the classes of the package `packs`."""
+    for name, source in sources.items():
+        file = folder / "src" / f"{name.replace('.', '/')}.java"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"package {name.rpartition('.')[0]};\n{source}")
+    quick = ["-J-XX:TieredStopAtLevel=1", *(["--release", release] if release else [])]
+    files = sorted((folder / "src").rglob("*.java"))
+    subprocess.run(["javac", *quick, "-d", folder / "out", *files], check=True, capture_output=True)
+    jar_path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(jar_path, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+        for path in sorted((folder / "out").rglob("*.class")):
+            if (name := path.relative_to(folder / "out").as_posix()).startswith(packs):
+                archive.write(path, name)
+
+
+BUY = {
+    "com.acme.Buy": "public class Buy extends Base { java.util.List<int[][]> a; Object x = new int[0][]; }",
+    "com.acme.Base": "public class Base { double d = 1.5; Object send() { return new org.lib.Client[1]; } }",
+    "org.lib.Client": "public class Client {}",
+}
+
+
+@pytest.mark.real
+def test_a_plugin_whose_dependency_is_missing_is_refused_before_the_load(
+    checked: Callable[..., str], tmp_path: Path
+) -> None:
+    plugins = tmp_path / "plugins"
+    compiled(tmp_path, plugins / "own.jar", BUY, packs="com/acme")
+    assert checked(java_request("com.acme.Buy"), plugins=plugins, java="17.0.1") == (
+        "plans/shop.jmx:7: Shop > Users > Buy: its class com.acme.Base, in own.jar, needs org.lib.Client, which is in "
+        "no jar; list the jar or the coordinate that has it in [jmeter] plugins of the plan"
+    )
+    jar(plugins / "client.jar", "org.lib.Client")
+    assert checked(java_request("com.acme.Buy"), plugins=plugins) == ""
+    assert checked(java_request("com.acme.Buy"), class_path=str(plugins / "own.jar")) != ""
+
+
+def test_a_jar_for_another_java_is_refused(checked: Callable[..., str], tmp_path: Path) -> None:
+    jar(tmp_path / "plugins" / "own.jar")
+    with zipfile.ZipFile(tmp_path / "plugins" / "own.jar", "a") as archive:
+        archive.writestr("META-INF/versions/99/com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x63")
+        archive.writestr("com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x41" + b"\0" * 8)
+    assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="17.0.15") == (
+        "own.jar is built for Java 21, and JMeter runs with Java 17; install Java 21 or newer, or take a jar that is "
+        "built for Java 17"
+    )
+    assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="21.0.2") == ""
+
+
+def test_a_jar_without_a_manifest_is_refused(checked: Callable[..., str], tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "own.jar", "w") as archive:
+        archive.writestr("com/acme/Buy.class", b"")
+    assert checked(java_request("com.acme.Buy"), class_path=str(tmp_path / "own.jar")) == (
+        "own.jar has no META-INF/MANIFEST.MF; without one JMeter knows no function: pack it with jar"
+    )
+
+
+def test_a_relative_class_path_is_refused_as_jmeter_runs_in_another_folder(checked: Callable[..., str]) -> None:
+    assert checked(java_request("com.acme.Buy"), class_path="lib/own.jar") == (
+        "--properties: user.classpath has the relative path lib/own.jar; list it, relative to the plan: "
+        'plugins = ["lib/own.jar"] under [jmeter] in its TOML'
+    )
+
+
+@pytest.mark.parametrize(
+    ("element", "todo"),
+    [
+        (
+            '<JDBCDataSource><stringProp name="driver">org.postgresql.Driver</stringProp></JDBCDataSource>',
+            'add plugins = ["org.postgresql:postgresql:',
+        ),
+        (
+            '<PublisherSampler testname="P"><stringProp name="jms.initial_context_factory">'
+            "org.apache.activemq.artemis.jndi.ActiveMQInitialContextFactory</stringProp></PublisherSampler>",
+            'add plugins = ["org.apache.activemq:artemis-jms-client:',
+        ),
+    ],
+)
+def test_an_absent_driver_or_factory_of_connections_is_named_with_its_coordinate(
+    checked: Callable[..., str], jmeter: Path, element: str, todo: str
+) -> None:
+    names = jmeter / "bin" / "saveservice.properties"
+    names.write_text(f"{names.read_text()}JDBCDataSource=com.acme.Driver\nPublisherSampler=com.acme.Driver\n")
+    assert todo in checked(element)

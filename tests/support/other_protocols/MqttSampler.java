@@ -1,0 +1,50 @@
+package com.acme;
+
+import org.apache.jmeter.config.Arguments;
+import org.apache.jmeter.protocol.java.sampler.AbstractJavaSamplerClient;
+import org.apache.jmeter.protocol.java.sampler.JavaSamplerContext;
+import org.apache.jmeter.samplers.SampleResult;
+import org.eclipse.paho.client.mqttv3.MqttClient;
+import org.eclipse.paho.client.mqttv3.MqttException;
+import org.eclipse.paho.client.mqttv3.persist.MemoryPersistence;
+
+/** Publishes one message with acknowledgement; each user has a connection of its own. */
+public class MqttSampler extends AbstractJavaSamplerClient {
+    private MqttClient client;
+
+    @Override public Arguments getDefaultParameters() {
+        Arguments arguments = new Arguments();
+        arguments.addArgument("url", "");
+        return arguments;
+    }
+
+    @Override public SampleResult runTest(JavaSamplerContext context) {
+        SampleResult result = new SampleResult();
+        result.sampleStart();
+        try {
+            if (client == null) {
+                client = new MqttClient(context.getParameter("url"), MqttClient.generateClientId(), new MemoryPersistence());
+                client.connect();
+            }
+            client.publish("sale", new byte[] {1, 2, 3}, 1, false);
+            result.setSuccessful(true);
+            result.setResponseCode("OK");
+        } catch (MqttException error) {
+            result.setResponseCode(String.valueOf(error.getReasonCode()));
+            result.setResponseMessage(String.valueOf(error));
+        }
+        result.sampleEnd();
+        return result;
+    }
+
+    @Override public void teardownTest(JavaSamplerContext context) {
+        try {
+            if (client != null) {
+                client.disconnect();
+                client.close();
+            }
+        } catch (MqttException error) {
+            getNewLogger().warn("not disconnected", error);
+        }
+    }
+}
