@@ -31,6 +31,19 @@ _PERCENTILES = ("50", "95", "99")
 KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT, ReportPart.MEDIAN, ReportPart.ERRORS})
+# What exceptions of JMeter do not say, by words of code and message; findings/ has a script of each.
+_MEANINGS = (
+    (
+        ("NoHttpResponseException",),
+        "The server closed the connection without a response. If it closes idle connections while users pause, "
+        "--properties=httpclient4.validate_after_inactivity=500 lets JMeter connect again, as a browser does.",
+    ),
+    (
+        ("SocketException", "Broken pipe"),
+        "The server closed the connection before it had the whole request. It may have refused it, "
+        "such as with 413 or 401: JMeter does not read that response, the server's log has it.",
+    ),
+)
 
 
 def key_rows(summary: RunSummary) -> tuple[Shown, ...]:
@@ -97,14 +110,18 @@ def is_tail(metric: Metric, sample_count: int) -> bool:
 
 
 def first_error(summary: RunSummary) -> str:
-    """Return the most frequent kind of error in one sentence, of equal ones that of the load; empty without errors."""
+    """Return the most frequent kind of error, of equal ones that of the load; empty without errors.
+
+    A second sentence has what its exception does not say.
+    """
     if not summary.errors:
         return ""
     load = summary.group(LOAD)
     labels = {label.label for label in load.labels} if load else set()
     kind = max(summary.errors, key=lambda kind: (kind.count, kind.label in labels))
     what = " ".join(filter(None, (kind.code, kind.cause)))
-    return f"Most frequent error: {kind.label}: {what} ({units.plural(kind.count, 'time')})."
+    meaning = next((text for words, text in _MEANINGS if all(word in what for word in words)), "")
+    return f"Most frequent error: {kind.label}: {what} ({units.plural(kind.count, 'time')}). {meaning}".rstrip()
 
 
 class Total(Measured, Protocol):

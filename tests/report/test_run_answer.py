@@ -16,7 +16,7 @@ from harness.metrics.figures import LOAD
 from harness.plan.goal import Goal
 from harness.report.charts.run_charts import run_charts
 from harness.report.jtls import summary_of_jtls
-from harness.report.key_figures import LABELS_MOST, result_of, run_result
+from harness.report.key_figures import LABELS_MOST, first_error, result_of, run_result
 from harness.report.markdown import report
 from harness.run.directory import load_record
 from tests.support.factories import closed_load, failed, record, sample, tally_of, two_users
@@ -209,3 +209,20 @@ def test_an_invalid_run_with_failed_requests_leads_to_them_first():
         ["Read", "the", "failed", "requests"],
         ["Read", "the", "logs", "in"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "meaning"),
+    [
+        ("org.apache.http.NoHttpResponseException", "127.0.0.1:80 failed to respond", "closes idle connections"),
+        ("java.net.SocketException", "Broken pipe (Write failed)", "before it had the whole request"),
+        ("java.net.SocketException", "Connection reset", ""),
+        ("java.net.SocketTimeoutException", "Read timed out", ""),
+    ],
+)
+def test_the_first_error_says_what_an_exception_about_a_connection_does_not(code, message, meaning):
+    names = {"code": f"Non HTTP response code: {code}", "message": f"Non HTTP response message: {message}"}
+    text = first_error(summary_of([failed(start_ms=1_000_000, failure="", **names)], record()))
+    named, _, more = text.partition(" (1 time).")
+    assert named.endswith(message)
+    assert (meaning in more) if meaning else not more

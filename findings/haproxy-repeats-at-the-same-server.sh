@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Question: one of two servers behind haproxy refuses connections, neither has a health check. What do clients see?
+# Guess: 200; "retries 3" is the default, and the other server is idle.
+# Seen: every second request is 503, after 3 s: haproxy repeats at the same server, a second apart. With "option redispatch"
+# all are 200, at once.
+# Since: seen with haproxy 2.6.12 (of Debian 12, whose archive has one version at a time).
+# A user notices: one server of a pair fails in a test, and half of the users wait 3 s for an error.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+apt-get -qq -o APT::Sandbox::User=root download haproxy
+dpkg -x haproxy_*.deb .
+usr/sbin/haproxy -v | sed -n 1p
+python3 - <<'PY'
+import http.client
+import http.server
+import socket
+import subprocess
+import threading
+import time
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def answers(setting: str) -> list[tuple[int, int]]:
+    """Return the code and the whole seconds of four requests."""
+    port = free_port()
+    with open("haproxy.cfg", "w") as out:
+        out.write(f"defaults\n mode http\n{setting} timeout client 9s\n timeout server 9s\n timeout connect 9s\n")
+        out.write(f"listen all\n bind 127.0.0.1:{port}\n server gone 127.0.0.1:{free_port()}\n")
+        out.write(f" server one 127.0.0.1:{server.server_port}\n")
+    balancer = subprocess.Popen(["usr/sbin/haproxy", "-db", "-f", "haproxy.cfg"], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        seen = []
+        for _ in range(4):
+            began = time.monotonic()
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            client.request("GET", "/")
+            code = client.getresponse().status
+            client.close()
+            seen.append((code, int(time.monotonic() - began)))
+        return sorted(seen)
+    finally:
+        balancer.terminate()
+        balancer.wait()
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+default, redispatched = answers(""), answers(" option redispatch\n")
+print(f"code and seconds of four requests: {default}; with option redispatch: {redispatched}")
+if [code for code, _ in default] != [204, 204, 503, 503] or default[-1][1] < 3 or redispatched != [(204, 0)] * 4:
+    raise SystemExit("CHANGED: not half after 3 s, and none")
+PY
