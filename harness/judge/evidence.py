@@ -25,7 +25,7 @@ from harness.metrics.resource_growth import Growth
 from harness.metrics.throttle import Throttle
 from harness.metrics.timeline import SecondFigures
 from harness.metrics.wake_delays import GeneratorDelay
-from harness.metrics.window import Window
+from harness.metrics.window import LEAST_SAMPLES, Window
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
 from harness.run.record import RunRecord
@@ -42,8 +42,6 @@ STALL_RATIO = 0.05
 GAP_INVALID_RATIO = 0.10
 # Times are whole milliseconds: below this median one step of the clock is a fifth of it and more.
 COARSE_CLOCK_MS = 5
-# With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
-LEAST_SAMPLES = 100
 # A longer duration is proposed in these steps.
 _ROUND_S = 10
 _ROUND_REQUESTS = 100

@@ -42,6 +42,7 @@ _CONSTANT_RATIO = 0.9
 # Series of more seconds (28 hours) are judged in cells of several.
 _CELLS_MOST = 50_000
 _DECIMALS_MORE = 2
+_P95 = "p95"
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,16 @@ def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> St
     """
     if total is None:
         return None
-    figures = list(_figures_of_batches(total, labels))
-    series_count = sum(not figure.is_share for figure in figures)
-    found = (find_difference(figure, is_open=True, series_count=series_count) for figure in figures)
+    figures, memory = list(_figures_of_batches(total, labels)), _memory_of_batches(total)
+    count = sum(not figure.is_share for figure in figures)
+    found = (find_difference(figure, is_open=True, memory_s=memory, series_count=count) for figure in figures)
     return next((one for one in found if one), None)
+
+
+def _memory_of_batches(total: Batches) -> float:
+    """Return for how many batches requests that wait for each other resemble each other: a response time."""
+    known = [average_ms for average_ms in total.average_ms if average_ms is not None]
+    return fmean(known) / units.MS_PER_S / total.length_s if known else 0.0
 
 
 def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterator[WindowFigure]:
@@ -175,7 +182,7 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
         yield WindowFigure("size of responses", [float(one) for one in known], counts, _bytes_text, is_batches=True)
     p95_ms = [value for value in total.percentiles_ms.get("95", ()) if value is not None]
     if len(p95_ms) == len(counts):
-        yield WindowFigure("p95", list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
+        yield WindowFigure(_P95, list(map(float, p95_ms)), [1.0] * len(p95_ms), _ms_text, is_batches=True)
     often = sorted(labels, key=lambda label: -sum(labels[label].sample_count))[:_LABELS_MOST]
     for label in often:
         own = [float(count) for count in labels[label].sample_count]
@@ -221,7 +228,8 @@ def find_difference(
 ) -> StateChange | None:
     """Return the parts between which a number differs by more than the limit and more than chance; None without.
 
-    Requests that wait for each other resemble each other for `memory_s`. So many series of batches are looked at.
+    Requests that wait for each other resemble each other for `memory_s`, or so many batches. So many series of batches
+    are looked at.
     """
     if not sum(figure.weights):
         return None
@@ -231,7 +239,8 @@ def find_difference(
         amount / weight if weight else None for amount, weight in zip(figure.amounts, figure.weights, strict=True)
     ]
     if figure.is_batches:
-        change = find_level([value for value in values if value is not None], series_count)
+        known, are_means = [value for value in values if value is not None], figure.name != _P95
+        change = find_level(known, series_count, are_means, memory_s)
         return StateChange(figure, change) if change else None
     sample_count = sum(figure.amounts if figure.is_count else figure.weights)
     change = find_change(

@@ -37,14 +37,14 @@ _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
 # Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
 # also vary because a few users wait for long.
 _SLOW_LIMIT = {False: 7.0, True: 14.0}
-_STEP_LIMIT, _LEVEL_LIMITS = 17.0, (30.0, 49.0, 60.0)
+_STEP_LIMIT, _LEVEL_LIMITS = 14.5, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
 # Averages of thirds must differ by PRACTICAL_RATIO, counts by this: they also vary by chance.
 _COUNTS_RATIO = 1.10
 # Regular waves are the state of a system while their thirds differ by less than this ratio.
 _WAVE_LIMIT, _WAVE_RATIO = 25.0, 1.10
-# Thirds of a short series must differ by this ratio, and a step be clearer; it has so many values.
-_LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, 20.0, 10
+# Thirds of a short series must differ by this ratio, and a step of percentiles be clearer; it has so many values.
+_LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, {True: 15.0, False: 20.0}, 10
 _NEIGHBOURS = 3
 _OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.045
 _MAD_TO_DEVIATION = 1.4826
@@ -132,22 +132,27 @@ def _is_uneven(wave: FoundWave) -> bool:
     return parts is not None and parts.greatest > _WAVE_RATIO * parts.least
 
 
-def find_level(values: Sequence[float], series_count: int = 1) -> WindowChange | None:
+def find_level(
+    values: Sequence[float], series_count: int = 1, are_means: bool = False, memory: float = 0.0
+) -> WindowChange | None:
     """Return the clearest step or interval of another level of a short series without gaps; None without one.
 
-    The values are means of many samples. A level must be clear, the more so the more series are looked at, and differ
-    as much as averages of two runs may.
+    The values are means of many samples (`are_means`), or percentiles. A level must be clear, the more so the more
+    series are looked at, and differ as much as averages of two runs may. Values that resemble each other for `memory`
+    values are combined.
     """
-    if len(values) < _LEVEL_VALUES_LEAST or min(values) <= 0:
+    width = max(1, math.ceil(memory / 2))
+    combined = [fmean(values[begin : begin + width]) for begin in range(0, len(values), width)]
+    if len(combined) < _LEVEL_VALUES_LEAST or min(combined) <= 0:
         return None
-    fit, more = NoiseFit(list(map(math.log, values))), 2 * math.log(series_count)
-    levels = fit.levels()
-    if not levels or (levels[0].ratio <= _LEVEL_LIMITS[0] + more and fit.step_ratio() <= _SHORT_STEP_LIMIT + more):
+    fit, more = NoiseFit(list(map(math.log, combined))), 2 * math.log(series_count)
+    levels, step_limit = fit.levels(), _SHORT_STEP_LIMIT[are_means] + more
+    if not levels or (levels[0].ratio <= _LEVEL_LIMITS[0] + more and fit.step_ratio() <= step_limit):
         return None
     parts = extremes(values, [1.0] * len(values))
     if parts is None or parts.greatest < _LEVEL_RATIO * parts.least:
         return None
-    begin, end, _ = levels[0]
+    begin, end = (min(width * edge, len(values)) for edge in (levels[0].begin, levels[0].end))
     inside, outside = fmean(values[begin:end]), fmean([*values[:begin], *values[end:]])
     if begin == 0:
         return WindowChange(end, inside, outside)

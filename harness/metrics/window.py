@@ -4,7 +4,8 @@ A sample belongs to the second in which it ended, counted from the first start o
 three steps:
 
 1. Ramp and tail: `full_load`.
-2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`.
+2. Warm-up: MSER-5 on the average response time per second, `warm_up_batches`. Of few samples
+   it often cuts many by chance: then it cuts fewer, if that changes nothing.
 3. A check that MSER-5 cannot make: it looks for a different start, and accepts a run that breaks down near its end.
    Neither response times nor throughput may change within the rest, `steadiness`. If MSER-5 cuts half, its maximum,
    that is no warm-up: then nothing is cut, and the whole interval must pass.
@@ -19,6 +20,7 @@ Sources: K. P. White, "An effective truncation heuristic for bias reduction in s
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,13 +36,15 @@ ALL, STEADY, GIVEN = "all", "steady", "given"
 BATCHES_NEEDED = 10
 # A shorter interval between ramp-up and tail is not called steady.
 STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
+# With fewer samples the 95 % interval of a p90 reaches from the p84 to beyond the p95 (order statistics, binomial).
+LEAST_SAMPLES = 100
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
 _SLOW_DOWN_LEAST_S = 3 * BATCH_S
-# What is counted is slower by this ratio than what is cut: that is no warm-up.
+# What is counted is slower by this ratio than what is cut: that is no warm-up. Averages that differ less are the same.
 _SLOWER_RATIO = 1.05
 # A shorter pause is one of the runtime.
 _STALL_LEAST_S = 3.0
@@ -159,11 +163,11 @@ def describe(window: Window) -> str:
     return f"{measured}; excluded: {', '.join(cuts)}." if cuts else f"{measured}."
 
 
-def warm_up_batches(batch_means: Mapping[int, float], batch_count: int) -> int:
-    """Return how many leading batches MSER cuts: 0 to half of them. `batch_means` has those with samples, by number.
+def warm_up_batches(batch_means: Mapping[int, float], most: int) -> int:
+    """Return how many leading batches MSER cuts: 0 to `most`. `batch_means` has those with samples, by number.
 
     The cut minimises the sum of squared deviations of the remaining means ÷ (their number)²; ties give the shortest
-    cut. A batch without samples has no information: it counts in the half, not in the sum.
+    cut. A batch without samples has no information: it counts in `most`, not in the sum.
     """
     best_cut, best = 0, math.inf
     # Welford's running mean from the end: one pass, and exact for equal values.
@@ -173,7 +177,7 @@ def warm_up_batches(batch_means: Mapping[int, float], batch_count: int) -> int:
         deviation = value - mean
         mean += deviation / count
         square_sum += deviation * (value - mean)
-        if cut <= batch_count // 2 and count >= _BATCHES_LEFT and square_sum / count**2 <= best:
+        if cut <= most and count >= _BATCHES_LEFT and square_sum / count**2 <= best:
             best_cut, best = cut, square_sum / count**2
     return best_cut
 
@@ -191,7 +195,7 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     elif len(means) < BATCHES_NEEDED:
         reason = f"{_SPARSE} {len(means)} of {count} intervals of {BATCH_S} s contain samples, {BATCHES_NEEDED} needed"
     else:
-        cut = warm_up_batches(means, count)
+        cut = _warm_up_cut(seconds[from_s:to_s], means, count)
         is_capped = not any(cut < at <= count // 2 for at in means)
         full = Interval(from_s, to_s)
         # While queues fill, responses get slower: MSER-5 does not always cut that.
@@ -248,6 +252,18 @@ def _batch_means(seconds: Sequence[SecondFigures]) -> dict[int, float]:
         if second.sample_count and from_s < end_s:
             averages_ms.setdefault(from_s // BATCH_S, []).append(second.elapsed_sum_ms / second.sample_count)
     return {batch: _mean(means) for batch, means in averages_ms.items()}
+
+
+def _warm_up_cut(seconds: Sequence[SecondFigures], means: Mapping[int, float], count: int) -> int:
+    """Return how many of so many batches to cut: as MSER-5, or fewer to leave enough samples of the same average."""
+    cut = warm_up_batches(means, count // 2)
+    left, spare = total(seconds[cut * BATCH_S :]), total(seconds).sample_count - LEAST_SAMPLES
+    if left.sample_count >= LEAST_SAMPLES or spare < 0:
+        return cut
+    most = bisect_right(range(1, cut + 1), spare, key=lambda at: total(seconds[: at * BATCH_S]).sample_count)
+    less = warm_up_batches(means, most)
+    whole_ms, left_ms = (one.elapsed_sum_ms / one.sample_count for one in (total(seconds[less * BATCH_S :]), left))
+    return less if max(whole_ms, left_ms) <= _SLOWER_RATIO * min(whole_ms, left_ms) else cut
 
 
 def _filling_batches(seconds: Sequence[SecondFigures], full: Interval, means: Mapping[int, float]) -> int:

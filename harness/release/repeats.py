@@ -1,8 +1,10 @@
 """Changes of values of which each run has one, such as the duration of a job, estimated over the repeats of all cells.
 
 Values are compared by their logarithms. `change_over` fits a mean for each cell and one change for all (additive model,
-least squares); what remains, also a change that differs between cells, is its error. `change_in` estimates the change
-of one cell, with the deviation that is given. Intervals and p-values are Student's.
+least squares); what remains, also a change that differs between cells, is its error. On a machine that drifts, the runs
+of a round resemble each other: with one change in all cells and three rounds or more, the mean of a round over all
+cells counts as one value. `change_in` estimates the change of one cell, with the deviation that is given. Intervals and
+p-values are Student's.
 
 Source: D. C. Montgomery, "Design and Analysis of Experiments", 4.1 (randomised blocks with unequal numbers).
 """
@@ -21,6 +23,10 @@ from harness.metrics.shift import CONFIDENCE, as_ratio
 from harness.report.change_text import decimals_of, interval_text, signed_text
 
 RUNS_LEAST = 2
+# Of fewer rounds the scatter is hardly known.
+_ROUNDS_LEAST = 3
+# A change that scatters between cells by more than so many times the variance of repeats is not one change.
+_UNEVEN_LEAST = 4.0
 NO_VERDICT = "no verdict: one run"
 
 
@@ -105,11 +111,26 @@ def change_over(blocks: Sequence[Block], judgement: Judgement) -> RepeatedChange
     estimate = math.fsum(map(math.prod, zip(weights, shifts, strict=True))) / math.fsum(weights)
     within, count = scatter_of(known), sum(len(side) for block in known for side in block)
     squares = within.deviation**2 * within.freedom if within else 0.0
-    squares += sum(weight * (shift - estimate) ** 2 for weight, shift in zip(weights, shifts, strict=True))
-    if (freedom := count - len(known) - 1) < 1:
+    uneven = sum(weight * (shift - estimate) ** 2 for weight, shift in zip(weights, shifts, strict=True))
+    freedom = float(count - len(known) - 1)
+    if freedom < 1:
         return replace(change, ratio=as_ratio(estimate))
-    error = math.sqrt(squares / freedom / math.fsum(weights))
+    error = math.sqrt((squares + uneven) / freedom / math.fsum(weights))
+    is_one = within is not None and within.deviation**2 * _UNEVEN_LEAST * (len(known) - 1) >= uneven
+    if is_one and (rounds := _rounds(known)):
+        of_rounds = scatter_of([rounds])
+        assert of_rounds
+        error, freedom = of_rounds.deviation * math.sqrt(sum(1 / len(side) for side in rounds)), of_rounds.freedom
     return _judged(change, estimate, error, freedom, judgement)
+
+
+def _rounds(blocks: Sequence[Block]) -> Block | None:
+    """Return the geometric mean over cells of each round; None where cells have few repeats, or not equally many."""
+    counts = {len(side) for block in blocks for side in block}
+    if len(blocks) < 2 or len(counts) > 1 or min(counts) < _ROUNDS_LEAST:
+        return None
+    sides = (zip(*(block[side] for block in blocks), strict=True) for side in (0, 1))
+    return Block(*([math.exp(_mean_log(values)) for values in side] for side in sides))
 
 
 def median_of(values: Iterable[float]) -> float | None:

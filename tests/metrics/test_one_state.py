@@ -131,6 +131,12 @@ def test_short_waves_are_no_one_state_where_thirds_of_them_differ(seed):
     assert waves(10, 0.5) == waves(5, 0.8) == waves(12, 0.2) == ""
 
 
+@pytest.mark.parametrize("seed", [3, 9, 18, 54, 58])
+def test_a_step_of_a_fifth_is_clear_in_noise_of_a_sixth(seed):
+    steps = [value * (1.2 if second >= 72 else 1) for second, value in enumerate(noisy(seed, 120, variation=0.16))]
+    assert "the average depends on when you look" in difference_of(seconds_of(steps))
+
+
 def batches(counts, averages_ms=None, sizes=None, p95_ms=None, errors=None):
     count = len(counts)
     return Batches(
@@ -162,6 +168,27 @@ def test_a_label_beside_ones_too_rare_for_batches_has_a_share_that_changes():
     counts = [60] * 5 + [100] * 15
     assert "the share of Buy depends" in of_batches(batches([100] * 20), {"Buy": batches(counts)})
     assert of_batches(batches([100] * 20), {"Buy": batches([100] * 20)}) == ""
+
+
+def test_a_label_that_becomes_rarer_is_mostly_found_in_few_samples():
+    """Measured over 100 runs of 2,400 samples: 88; of 300 without a change: none."""
+
+    def ratio(seed, shares):
+        random = Random(seed)
+        return share_ratio([sum(random.random() < share for _ in range(120)) for share in shares], [120] * 20)
+
+    assert sum(ratio(seed, [0.4] * 10 + [0.3] * 10) > 1 for seed in range(30)) >= 26
+    assert sum(ratio(seed, [0.35] * 20) > 1 for seed in range(30)) == 0
+
+
+def test_the_p95_of_requests_that_take_as_long_as_batches_seldom_differs_by_chance():
+    """Measured over 300 runs: 2; 12 if batches that resemble each other were not combined."""
+
+    def of_noise(seed):
+        p95_ms = [round(value) for value in noisy(seed, 20, 20_000, 0.15, 0.85)]
+        return of_batches(batches([100] * 20, averages_ms=[20_000.0] * 20, p95_ms=p95_ms), {})
+
+    assert sum(bool(of_noise(seed)) for seed in range(100)) <= 1
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.3, 0.6])

@@ -42,7 +42,7 @@ def queue(seed, length_s, utilisation, served_per_s):
 def warm_up_batches(means):
     """Return the cut of means by batch, None where no sample ended."""
     known = {at: mean for at, mean in enumerate(means) if mean is not None}
-    return window.warm_up_batches(known, len(means))
+    return window.warm_up_batches(known, len(means) // 2)
 
 
 def brute_force_mser(means):

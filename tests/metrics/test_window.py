@@ -157,6 +157,20 @@ def test_a_run_too_short_for_a_decision_is_counted_without_ramp_and_tail():
     assert window.reason == "38 s between ramp-up and tail are too short; it takes 50 s"
 
 
+@pytest.mark.parametrize(
+    ("first_ms", "cut_s"),
+    [
+        # The averages are the same: of 118 samples 18 may be cut.
+        ([180.0, 220.0], 15),
+        # A warm-up is cut, though only 78 samples are left: the report warns of it.
+        ([400.0, 440.0], 40),
+    ],
+)
+def test_few_samples_are_only_cut_where_the_average_differs(first_ms, cut_s):
+    seconds = run_of([200.0, *first_ms * 20, *[200.0, 202.0] * 39, 200.0], users=1, per_second=1)
+    assert cuts(find_window(STEADY, seconds)) == (1, cut_s, 1)
+
+
 def test_half_of_the_seconds_may_be_empty():
     series = [None if second % 2 else 10 for second in range(200)]
     assert find_window(STEADY, with_users(series), Drive(10)).is_steady

@@ -191,6 +191,20 @@ def test_the_change_over_cells_of_one_run_each_is_the_t_test_of_pairs():
     assert change.verdict == CANNOT_TELL
 
 
+def test_the_runs_of_a_round_over_all_cells_count_as_one_value():
+    # By hand: logarithms of rounds -0.1, 0 and 0.1, standard error 0.1 * sqrt(2 / 3), t(0.975, 4) = 2.776.
+    rounds = [math.exp(shift) for shift in (-0.1, 0.0, 0.1)]
+    blocks = [Block([level * one for one in rounds], [2 * level * one for one in rounds]) for level in (1, 50)]
+    change = change_over(blocks, JUDGED)
+    assert math.log1p(change.low) == pytest.approx(math.log(2) - 2.7764 * 0.1 * math.sqrt(2 / 3), abs=1e-4)
+
+
+def test_a_change_of_one_cell_is_no_change_of_all():
+    rounds = [math.exp(shift) for shift in (-0.01, 0.0, 0.01)]
+    blocks = [Block(rounds, [factor * one for one in rounds]) for factor in (1.0, 1.0, 1.0, 1.6)]
+    assert change_over(blocks, JUDGED).verdict == CANNOT_TELL
+
+
 def test_equal_repeats_are_no_proof_of_a_change():
     block = Block([10.0, 10.0], [20.0, 20.0])
     assert change_in(block, scatter_of([block]), JUDGED).verdict == CANNOT_TELL

@@ -22,6 +22,7 @@ from tests.release.test_release import recommended_on, section
 from tests.support.factories import closed_load
 from tests.support.markdown_rows import cells_of, rows_of, tables_of
 from tests.support.releases import save_release
+from tests.support.stated_rates import least_covered_text
 
 # Slow requests: few samples, which are written and read quickly.
 TIMES_MS = {"Search": 150.0, "Pay": 250.0}
@@ -119,6 +120,13 @@ def test_the_page_has_jobs_databases_brokers_and_the_services_that_took_part(sev
     assert "sessions-1.svg" in section(text, "Database load")
     assert "lag, messages" in section(text, "Brokers, search and load balancer") + text
     assert (several[0] / PAGE).with_suffix("").joinpath("sessions-1.svg").is_file()
+
+
+def test_the_page_states_how_often_intervals_of_jobs_and_databases_are_right_on_a_machine_that_drifts(several):
+    text = several[1].replace("\n", " ")
+    of_jobs, of_databases = least_covered_text("release, jobs"), least_covered_text("release, databases")
+    assert f"resemble each other by 0.8, an interval contains the true change in {of_jobs} instead of 95 %" in text
+    assert f"an interval of a statement contains the true change in {of_databases} instead of 95 %" in text
 
 
 def test_what_the_page_cannot_tell_names_rights_days_and_levels_of_one_release(several):

@@ -19,11 +19,12 @@ from harness.sweep.pairs import compare_sweeps
 from harness.sweep.record import CAPACITY
 from harness.sweep.render import printed_sweep
 from harness.sweep.sources import find_sweeps, printed_sweeps
-from harness.sweep.text import doubts_of
+from harness.sweep.text import doubts_of, notes_of
 from tests.support.factories import record
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import rows_of
 from tests.support.results import label_result
+from tests.support.stated_rates import least_covered_text
 from tests.support.sweep_reports import save_run, written
 from tests.support.sweeps import BROKEN, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels, measured_level, sweep
 
@@ -198,6 +199,12 @@ def test_a_search_that_used_up_its_runs_is_not_settled():
     doubts = doubts_of(found, analyse(found.levels, GOAL))
     assert "The search ended after 40 runs, before the limit was settled." in doubts
     assert not any("settled" in text for text in doubts_of(replace(found, record=SEARCH), analyse(found.levels, GOAL)))
+
+
+def test_the_page_of_a_search_states_how_often_its_answer_is_right():
+    found = Sweep("tiny/sweep-07", levels_of([(1, run_of(100))]), SEARCH)
+    assert [text for text in notes_of(found) if f"scatter by 5 %, {least_covered_text('sweep --find')}." in text]
+    assert not [text for text in notes_of(replace(found, record=SWEEP_RECORD)) if "simulated" in text]
 
 
 def test_a_goal_of_a_label_is_in_the_goals_and_not_in_the_answer():

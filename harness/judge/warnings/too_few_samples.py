@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.judge.evidence import LEAST_SAMPLES, Evidence, Values, longer, of_least_samples_s
+from harness.judge.evidence import Evidence, Values, longer, of_least_samples_s
 from harness.judge.warning_kind import ReportPart, Severity, WarningKind
+from harness.metrics.window import LEAST_SAMPLES
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
