@@ -48,14 +48,14 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
     if not plugins.listed:
         return None
     plugins.check()
-    given = locked_jars(plugins.lock, plugins.coordinates)
-    locked = given or locked_jars(_own_lock(plugins), plugins.coordinates)
+    given = lock_file(plugins)
+    locked = locked_jars(given, plugins.coordinates) if given else None
     resolved: _Resolved | None = None
     if locked is None and plugins.coordinates:
         with lock(BUILD / "plugins.resolved.lock", _WHAT, setup_step.log):
             resolved = _Resolved.by_maven(plugins, home)
         locked = resolved.locked
-    if locked and given is None:
+    if locked and given != plugins.lock:
         _store_lock(plugins, locked)
     sums = {jar_name(coordinate): digest for coordinate, digest in (locked or {}).items()}
     sums |= {name: sum_of(file) for name, file in plugins.files.items()}
@@ -78,6 +78,12 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
             _download(url, digest, draft / file_name, plugins.where)
 
     return toolchain.fetched(name, stamp, _WHAT, assemble, trusted)
+
+
+def lock_file(plugins: PluginList) -> Path | None:
+    """Return the lock file of these plugins: that beside the plan, or this machine's copy; None when there is none."""
+    files = (plugins.lock, _own_lock(plugins))
+    return next((one for one in files if locked_jars(one, plugins.coordinates) is not None), None)
 
 
 def is_own_lock(plugins: PluginList) -> bool:

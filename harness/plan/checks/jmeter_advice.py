@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
 from harness.plan.jmx.csv_data import KIND, blank_line
-from harness.plan.jmx.tree import SAMPLER, SIDE_GROUPS, Node, has_http
+from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, has_http
 
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
 _SEEN_BY_HTTP = frozenset((
@@ -227,6 +227,10 @@ def _kept_cookies(checked: Checked) -> Iterator[str]:
         yield from dict.fromkeys(label for label, headers in checked.answers if _DELETED.search(headers))
 
 
+def _grabs(checked: Checked) -> Iterator[str]:
+    yield from (node.name for node in checked.nodes if CODE.match(node.kind) and "@Grab" in node.value("script"))
+
+
 JMETER_ADVICE = (
     Advice(
         "blank-row", "a data file has a blank line", _blank_rows,
@@ -308,5 +312,10 @@ JMETER_ADVICE = (
         "kept-cookie", "a response deletes a cookie and gives it a value", _kept_cookies,
         "JMeter keeps the cookie and sends that value, because Max-Age=0 or 1 January 1970 is for it no end",
         "clear the cookies in each iteration, or remove it in a JSR223 PostProcessor",
+    ),
+    Advice(
+        "grabbing-script", "a Groovy script has @Grab", _grabs,
+        "JMeter has no Ivy, which downloads: the script ends its user at once, without a row",
+        "list the coordinate in [jmeter] plugins of the plan, and remove @Grab",
     ),
 )  # fmt: skip

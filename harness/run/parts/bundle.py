@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 from harness import __version__
+from harness.base.install.plugins import lock_file
 from harness.base.once import stamp_of
 from harness.base.project import BUILD, FILE_NAME, NAME, PACKAGE, SHIPPED
 from harness.plan.jmx.data_files import data_files
@@ -58,6 +59,8 @@ def project(request: Request, target: str) -> Files:
         f"plans/{plan.jmx_path.name}": plan.jmx_path,
         **{f"plans/{name}": folder / name for name in beside},
     }
+    if plan.plugin_list.coordinates and (lock := lock_file(plan.plugin_list)):
+        files[f"plans/{plan.name}.lock"] = lock
     return files | ({f"env/{profile.name}.toml": profile.path} if profile.path else {})
 
 

@@ -12,7 +12,7 @@ from harness.commands.check import advice_of
 from harness.plan.checks.advice import ADVICE
 from harness.plan.plan import load_plan
 from tests.support.exchanges import ONE
-from tests.support.off_host import element, flag, request, text
+from tests.support.off_host import element, flag, request, script, text
 
 TOML = """format_version = 1
 title = "Shop"
@@ -314,6 +314,10 @@ FLAWS = {
         ({"beside": SEEN_COOKIES, "cookie": flawed}, {"beside": SEEN_COOKIES, "cookie": good})
         for flawed in ("a=deleted; Path=/; Max-Age=0", "a=x; expires=Thu, 01-Jan-1970 00:00:00 GMT")
         for good in ("a=; Max-Age=0", "a=x; Max-Age=10", "a=x; expires=Thu, 01 Jan 1970 00:00:10 GMT")
+    ],
+    "grabbing-script": [
+        ({"inside": script("JSR223Sampler", "S", "@Grab('a:b:1') import a.B") + get("/")},
+         {"inside": script("JSR223Sampler", "S", "import a.B") + get("/")}),
     ],
 }  # fmt: skip
 
