@@ -21,8 +21,8 @@ from harness.jtl.csv import NOT_UTF_8
 # Below this size, the plain reader finishes before the counter has started.
 LARGE_BYTES = 8 * 1024 * 1024
 _THREADS_MAX = 4
-# Enough for the buffers and counts of four threads and half a million distinct times.
-_HEAP_MB = 128
+# Enough for four threads, and for the slices of two hours of 5,000 labels; it is seldom filled.
+_HEAP_MB = 256
 # A small nursery stays in the processor's cache.
 _JVM_OPTIONS = ("-XX:+UseSerialGC", "-Xmn16m", "-XX:+IgnoreUnrecognizedVMOptions")
 # Compilers compete with counting for cores. The quick one is done in tenths of a second. The optimising one pays in

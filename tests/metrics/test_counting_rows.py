@@ -8,12 +8,14 @@ import pytest
 from harness.metrics import counter_process
 from harness.metrics.counter import CsvFile, count_file
 from harness.metrics.counter_process import CounterError
+from harness.metrics.interval import IntervalMs
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, HEAD, lines_of, plain, same
 
 # A test that needs a process of its own runs it in another context.
 pytestmark = pytest.mark.usefixtures("one_process")
 
+FIRST_MS = 1_700_000_000_000
 IN_QUOTES = b'5,7,"' + b"x\n" * 10_002 + b'",200,T 1-1,true,10,3,1,0\n'
 ODD = {
     "a quote over more lines than a record has": lambda: HEAD + lines_of(3000) + IN_QUOTES + lines_of(3000),
@@ -66,6 +68,25 @@ def test_more_labels_than_fit_into_memory_are_an_error(tmp_path, program, monkey
     with pytest.raises(CounterError, match="too little memory for so many labels"):
         Context().run(count_file, CsvFile(path, len(data), "x.jtl"), program, Scope(), None, lambda *_: None)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.counterpart
+def test_two_hours_of_two_thousand_labels_fit_into_memory(tmp_path, program):
+    path = tmp_path / "wide.jtl"
+    labels = [b"label %d,200,T 1-1,true,10,3,1,0\n" % row for row in range(2000)]
+    chance = random.Random(1)
+    with path.open("wb") as file:
+        file.write(HEAD)
+        for number in range(7200):
+            start_ms = FIRST_MS + number * 1000
+            chosen = chance.choices(labels, k=300)
+            file.write(b"".join(b"%d,%d,%s" % (start_ms, 20 + chance.random() ** 2 * 240, label) for label in chosen))
+    window = Scope(window_ms=IntervalMs(600_000 + FIRST_MS, 7_200_000 + FIRST_MS), batch_count=20, with_timeline=False)
+    one_process = Context()
+    for scope in (Scope(then_window=True), window):
+        file = CsvFile(path, path.stat().st_size, "x.jtl")
+        tally = one_process.run(count_file, file, program, scope, None, lambda *_: None)
+        assert len(tally.labels) == 2000
 
 
 @pytest.mark.real
