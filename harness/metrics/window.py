@@ -23,6 +23,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, parse_duration_s
@@ -100,6 +101,13 @@ class Window:
     def whole(cls, run_s: int) -> Window:
         """Return the window of a whole run."""
         return cls(ALL, 0, run_s, run_s, run_s)
+
+
+class _Cut(NamedTuple):
+    """How many batches are cut, and which number of the rest depends on when one looks; "" when it is steady."""
+
+    batch_count: int
+    reason: str
 
 
 def parse_window(text: str) -> WindowSpec:
@@ -220,16 +228,14 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
     )
 
 
-def _steady_cut(
-    seconds: Sequence[SecondFigures], full: Interval, cuts: Sequence[int], *, is_open: bool
-) -> tuple[int, str]:
-    """Return the first of some numbers of batches whose cut leaves one state; else the first, and what is not."""
+def _steady_cut(seconds: Sequence[SecondFigures], full: Interval, cuts: Sequence[int], *, is_open: bool) -> _Cut:
+    """Return the first of some numbers of batches whose cut leaves one state; else the first."""
     reasons: list[str] = []
     for cut in dict.fromkeys(cuts):
         reasons.append(_change(seconds, Interval(full.from_s + cut * BATCH_S, full.to_s), is_open=is_open))
         if not reasons[-1]:
-            return cut, ""
-    return cuts[0], reasons[0]
+            return _Cut(cut, "")
+    return _Cut(cuts[0], reasons[0])
 
 
 def _short_cut(means: Mapping[int, float], count: int, is_capped: bool) -> int:
