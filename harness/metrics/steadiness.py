@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import fmean, median, stdev
 
+from harness.metrics.distributions import binomial_at_most
 from harness.metrics.extremes import Extremes, extremes
 from harness.metrics.interval import Interval
 from harness.metrics.noise_fit import FoundLevel, FoundWave, NoiseFit
@@ -33,12 +34,16 @@ PRACTICAL_RATIO = 1.05
 _END_RATIO = {False: 1.33, True: 4.0}
 # And further from the median than any earlier interval of that length, by this factor.
 _END_BEYOND = 2.0
+# Half of its values are beyond the middle between both by chance in at most this share of cases.
+_END_CHANCE = 0.01
 _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
 # Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
 # also vary because a few users wait for long.
 _SLOW_LIMIT = {False: 7.0, True: 14.0}
 _STEP_LIMIT, _LEVEL_LIMITS = 14.5, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
+# Thirds that differ by less than this ratio must do so more clearly, by this factor: no number is off by much.
+_SMALL_RATIO, _SMALL_FACTOR = 1.10, 1.5
 # Averages of thirds must differ by PRACTICAL_RATIO, counts by this: they also vary by chance.
 _COUNTS_RATIO = 1.10
 # Regular waves are the state of a system while their thirds differ by less than this ratio.
@@ -110,13 +115,15 @@ def find_change(
     least_ratio = _COUNTS_RATIO if are_counts else PRACTICAL_RATIO
     if parts is None or not 0 < parts.least * least_ratio < parts.greatest:
         return None
-    fit, factor = NoiseFit(_without_outliers(logs)), _COUNTS_FACTOR if are_counts else 1.0
+    fit, is_small = NoiseFit(_without_outliers(logs)), parts.greatest < _SMALL_RATIO * parts.least
+    clearer = _SMALL_FACTOR if is_small else 1.0
+    factor = clearer * (_COUNTS_FACTOR if are_counts else 1.0)
     slow_ratio, levels = fit.slow_ratio(), fit.levels()
     limits = [factor * limit for limit in _LEVEL_LIMITS]
     are_levels = any(level.ratio > limit for level, limit in zip(levels, limits, strict=False))
-    is_other = are_levels or slow_ratio > _SLOW_LIMIT[are_counts]
+    is_other = are_levels or slow_ratio > clearer * _SLOW_LIMIT[are_counts]
     # Of a few users one may wait for long: then a step of the throughput is none of the system.
-    if not is_other and (are_counts or not (fit.step_ratio() > _STEP_LIMIT or _is_uneven(fit.wave()))):
+    if not is_other and (are_counts or not (fit.step_ratio() > factor * _STEP_LIMIT or _is_uneven(fit.wave()))):
         return None
     if levels and levels[0].ratio >= slow_ratio:
         begins = [*(begin for begin, _ in known), len(values)]
@@ -210,9 +217,17 @@ def _change_at_end(logs: Sequence[float], width_s: float, is_open: bool) -> int 
         error = stdev(before) * math.sqrt(1 + 1 / count)
         furthest = max(abs(one - usual) for one in before)
         is_far = abs(last - usual) > max(math.log(_END_RATIO[is_open]), _END_BEYOND * furthest)
-        if is_far and abs(last - fmean(before)) > t_value(count - 1) * error:
+        if is_far and abs(last - fmean(before)) > t_value(count - 1) * error and not _is_chance(logs, begin):
             return begin
     return None
+
+
+def _is_chance(logs: Sequence[float], begin: int) -> bool:
+    """Return whether so many values are as far before `begin` that half of the last ones may be so by chance."""
+    last, usual, length = median(logs[begin:]), median(logs), len(logs) - begin
+    middle = (last + usual) / 2
+    share = sum((value > middle) == (last > usual) for value in logs[:begin]) / begin
+    return 1 - binomial_at_most((length - 1) // 2, length, share) > _END_CHANCE
 
 
 def _without_outliers(logs: Sequence[float]) -> list[float]:

@@ -23,6 +23,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.base.errors import UsageError
 from harness.base.units import MS_PER_S, parse_duration_s
@@ -40,6 +41,8 @@ STEADY_LEAST_S = BATCHES_NEEDED * BATCH_S
 LEAST_SAMPLES = 100
 # Fewer batches are not enough for an average and its spread.
 _BATCHES_LEFT = 5
+# Where it would cut half, it may find a warm-up within a quarter.
+_SHORT_PART = 4
 # Queues may fill for so many response times after the load is full.
 _FILLING_RESPONSES = 2
 # The system was fast for at least this long before a slow-down.
@@ -98,6 +101,13 @@ class Window:
     def whole(cls, run_s: int) -> Window:
         """Return the window of a whole run."""
         return cls(ALL, 0, run_s, run_s, run_s)
+
+
+class _Cut(NamedTuple):
+    """How many batches are cut, and which number of the rest depends on when one looks; "" when it is steady."""
+
+    batch_count: int
+    reason: str
 
 
 def parse_window(text: str) -> WindowSpec:
@@ -198,16 +208,9 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         cut = _warm_up_cut(seconds[from_s:to_s], means, count)
         is_capped = not any(cut < at <= count // 2 for at in means)
         full = Interval(from_s, to_s)
-        # While queues fill, responses get slower: MSER-5 does not always cut that.
-        cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means))
-        reason = _change(seconds, Interval(from_s + cuts[0] * BATCH_S, to_s), is_open=is_open)
-        cut = cuts[0]
-        if (
-            reason
-            and cuts[1] != cut
-            and not _change(seconds, Interval(from_s + cuts[1] * BATCH_S, to_s), is_open=is_open)
-        ):
-            cut, reason = cuts[1], ""
+        # While queues fill, responses get slower: MSER-5 does not always cut that, and may cut a warm-up too late.
+        cuts = (0 if is_capped else cut, _filling_batches(seconds, full, means), _short_cut(means, count, is_capped))
+        cut, reason = _steady_cut(seconds, full, cuts, is_open=is_open)
         reason = reason or _growth(seconds, full, is_open=is_open)
     warm_up_s = 0 if reason else cut * BATCH_S
     return Window(
@@ -223,6 +226,23 @@ def _steady_window(seconds: Sequence[SecondFigures], from_s: int, to_s: int, *, 
         reason=reason,
         slow_down=_slow_down(seconds, Interval(from_s, to_s), from_s + warm_up_s, is_open=is_open) if warm_up_s else "",
     )
+
+
+def _steady_cut(seconds: Sequence[SecondFigures], full: Interval, cuts: Sequence[int], *, is_open: bool) -> _Cut:
+    """Return the first of some numbers of batches whose cut leaves one state; else the first."""
+    reasons: list[str] = []
+    for cut in dict.fromkeys(cuts):
+        reasons.append(_change(seconds, Interval(full.from_s + cut * BATCH_S, full.to_s), is_open=is_open))
+        if not reasons[-1]:
+            return _Cut(cut, "")
+    return _Cut(cuts[0], reasons[0])
+
+
+def _short_cut(means: Mapping[int, float], count: int, is_capped: bool) -> int:
+    """Return how many of so many batches MSER-5 cuts if a quarter is its maximum, where half was; 0 at the maximum."""
+    most = count // _SHORT_PART
+    cut = warm_up_batches(means, most) if is_capped else 0
+    return cut if any(cut < at <= most for at in means) else 0
 
 
 def _with_stall(seconds: Sequence[SecondFigures], to_s: int) -> int:
