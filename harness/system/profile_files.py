@@ -16,6 +16,7 @@ from harness.base.units import MS_PER_S
 from harness.system import statements
 from harness.system.agent import WALL_INTERVAL_MS, agent_library, start_agents, stop_agents
 from harness.system.database_files import DatabaseReader, databases
+from harness.system.dumps_files import ThreadSampler
 from harness.system.jcmd import Problems, exit_code_within, is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile, profiles
 from harness.system.profile_events import FILE_NAME
@@ -34,14 +35,15 @@ NO_AGENT = "async-profiler has no version for this machine"
 
 
 class _Recorded(NamedTuple):
-    """The arguments of ReadProfile.java for a process: its name, the paths of both recordings, and why the second one,
-    that of async-profiler, is absent ("" when it is not).
+    """The arguments of ReadProfile.java for a process: its name, the paths of both recordings, why the second one,
+    that of async-profiler, is absent ("" when it is not), and the path of the samples of virtual threads.
     """
 
     process: str
     recording: str
     samples: str
     no_agent: str
+    virtual: str
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Profiler:
     agent: Path | None = None
     no_agent: dict[str, str] = field(default_factory=dict)
     unknown: list[tuple[str, str]] = field(default_factory=list)
+    _threads: ThreadSampler | None = None
 
     def __enter__(self) -> Profiler:
         self.pids = {process: pid for process, pid in self.pids.items() if is_jvm(pid)}
@@ -71,11 +74,16 @@ class Profiler:
         else:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
+        # What starts recordings made the JVM listen for commands.
+        self._threads = ThreadSampler(self.pids, {name: self.folder / threads_name(name) for name in self.pids})
+        self._threads.__enter__()
         if self.databases:
             self.databases.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._threads:
+            self._threads.__exit__()
         if self.agent:
             samples = {name: self.folder / samples_name(name) for name in self.pids if name not in self.no_agent}
             self.no_agent |= stop_agents(self.pids, self.agent, samples, self.environment)
@@ -108,7 +116,9 @@ class Profiler:
     def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
         samples = "" if why else str(self.folder / samples_name(process))
-        return _Recorded(process, str(self.folder / recording_name(process)), samples, why)
+        threads = self.folder / threads_name(process)
+        virtual = str(threads) if threads.is_file() else ""
+        return _Recorded(process, str(self.folder / recording_name(process)), samples, why, virtual)
 
 
 def recording_name(process: str) -> str:
@@ -119,6 +129,11 @@ def recording_name(process: str) -> str:
 def samples_name(process: str) -> str:
     """Return the name of the file with the samples of async-profiler."""
     return f"samples-{process}.jfr"
+
+
+def threads_name(process: str) -> str:
+    """Return the name of the file with the samples of virtual threads."""
+    return f"threads-{process}.tsv"
 
 
 def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:
