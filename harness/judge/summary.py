@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.judge.tail import TailAccount
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -46,6 +47,7 @@ def late_types() -> dict[str, type]:
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.judge.tail import TailAccount
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -57,7 +59,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services,
+        RecordedUse, DatabaseUse, OwnMetrics, Services, TailAccount,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -90,6 +92,7 @@ class Observed:
     recorded: tuple[RecordedUse, ...] = ()
     stops: tuple[ProcessStop, ...] = ()
     services: Services | None = None
+    tails: tuple[TailAccount, ...] = ()
 
 
 @dataclass(frozen=True)

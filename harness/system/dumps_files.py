@@ -14,7 +14,7 @@ from harness.base.units import MS_PER_S
 from harness.system.jcmd import Paths, Pids
 from harness.system.thread_dumps import DumpedThreads
 
-# A JVM without virtual threads is asked so often whether it has some.
+# A JVM without virtual threads, and without the threads that run them, is asked so often whether it has some.
 _PERIOD_S, _WITHOUT_S = 0.05, 2.0
 # All dumps together take at most this share of one core, in the JVM and here, and of the time.
 SHARE_MOST = 0.03
@@ -23,6 +23,7 @@ _DEADLINE_S = 10.0
 _NS_PER_S = 1_000_000_000
 _ANSWER_BYTES = 4_096
 _LISTENER = "Attach Listener"
+_CARRIERS = ("ForkJoinPool-1-", "VirtualThread-")
 NO_DUMPS = "dumps of virtual threads need Java 21 or newer"
 
 
@@ -64,7 +65,7 @@ class ThreadSampler:
                     took_s = time.time_ns() / _NS_PER_S - began_ns / _NS_PER_S
                     cpu_s = time.thread_time() - own_s + listener_s() - in_jvm_s
                     cost_s += cpu_s
-                    least_s = _PERIOD_S if threads.most else _WITHOUT_S
+                    least_s = _PERIOD_S if threads.most or _has_carriers(pid) else _WITHOUT_S
                     wait_s = max(least_s, cpu_s / SHARE_MOST, took_s / _WAIT_MOST) - took_s
                 out.writelines(threads.end())
                 length_s = time.monotonic() - began_s
@@ -100,6 +101,13 @@ def _why_not(pid: int, dump: Path) -> str:
         if b"Unknown diagnostic command" in answer
         else answer.decode(errors="replace").strip().replace("\n", " ")
     )
+
+
+def _has_carriers(pid: int) -> bool:
+    """Return whether a JVM has threads with the names of those that run virtual ones."""
+    with contextlib.suppress(OSError):
+        return any((task / "comm").read_text().startswith(_CARRIERS) for task in Path(f"/proc/{pid}/task").iterdir())
+    return False
 
 
 def _listener_cpu_s(pid: int) -> Callable[[], float]:

@@ -62,7 +62,7 @@ final class AgentSamples {
                 int stack = sums.stack(methods.isEmpty() ? List.of(ofJvm(event.getValue("sampledThread"))) : methods);
                 sums.add("cpu", event.getStartTime().getEpochSecond(), stack, "", "", 1, 0, 0);
                 if (!methods.isEmpty()) {
-                    times.cpu(Names.id(event.getValue("sampledThread")), methods, ReadProfile.us(event.getStartTime()));
+                    times.cpu(times.id(event.getValue("sampledThread")), methods, ReadProfile.us(event.getStartTime()));
                 }
             }
             case "profiler.WallClockSample" -> addThread(event);

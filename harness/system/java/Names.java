@@ -79,11 +79,6 @@ final class Names {
         return name == null ? "" : clean(NUMBER.matcher(name).replaceAll("*"));
     }
 
-    /** Returns the number of a Java thread, -2 if not known. */
-    static long id(RecordedThread thread) {
-        return thread == null || thread.getJavaThreadId() <= 0 ? -2 : thread.getJavaThreadId();
-    }
-
     static String clean(String text) {
         return text == null ? "" : text.replaceAll("[\\t\\r\\n]", " ");
     }

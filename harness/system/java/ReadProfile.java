@@ -16,14 +16,14 @@ import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Sums up recordings per second. {@code ReadProfile interval_ns [name file.jfr agent.jfr why threads.tsv …]} prints tab-separated
+ * Sums up recordings per second. {@code ReadProfile interval_ns [name file.jfr agent.jfr why threads.tsv delays.tsv …]} prints tab-separated
  * lines: agent.jfr is a recording of async-profiler, or empty with the reason why there is none; threads.tsv has samples of
- * virtual threads, or is empty.
+ * virtual threads and delays.tsv the waits of threads for a CPU; both may be empty.
  *
  * <p>{@code P process}; {@code R recorder why}, the recorder of methods; {@code S id frames}, where frames are separated by
  * ";" and the innermost comes first; {@code E kind second stack detail other count sum longest}, with the second since 1970,
  * and stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds.
- * {@code V …} is about virtual threads (VirtualThreads), and N, W, C and L about single ones (ThreadTimes). A recording that cannot be read gives {@code X process reason}.
+ * {@code V …} is about virtual threads (VirtualThreads), and N, W, C, L, H and Q about single ones (ThreadTimes). A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
     private static final long NS_PER_US = 1_000, US_PER_S = 1_000_000;
@@ -44,18 +44,18 @@ public final class ReadProfile {
     public static void main(String[] args) {
         var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8)));
         long intervalNs = Long.parseLong(args[0]);
-        for (int index = 1; index + 4 < args.length; index += 5) {
-            var recorded = new Recorded(args[index], args[index + 1], args[index + 2], args[index + 3], args[index + 4]);
-            print(out, intervalNs, recorded);
+        for (int at = 1; at + 5 < args.length; at += 6) {
+            print(out, intervalNs, new Recorded(args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4], args[at + 5]));
         }
         out.flush();
     }
 
     /**
      * What was recorded of a process: the paths of its flight recording and of that of async-profiler. The second is empty
-     * when async-profiler did not record it; noAgent is the reason. The last is that of the samples of virtual threads, or empty.
+     * when async-profiler did not record it; noAgent is the reason. The last are those of the samples of virtual threads and of waits for a CPU, or empty.
      */
-    private record Recorded(String process, String flightRecording, String agentRecording, String noAgent, String virtual) { }
+    private record Recorded(
+            String process, String flightRecording, String agentRecording, String noAgent, String virtual, String delays) { }
 
     private static void print(PrintWriter out, long intervalNs, Recorded recorded) {
         out.println("P\t" + recorded.process);
@@ -71,6 +71,9 @@ public final class ReadProfile {
             out.println("R\t" + recorder + "\t" + Names.clean(recorded.noAgent));
             String period = new ReadProfile(sums, times).read(Path.of(recorded.flightRecording));
             out.println("V\t" + new VirtualThreads(sums, times).read(recorded.virtual));
+            if (!recorded.delays.isEmpty()) {
+                times.printDelays(Path.of(recorded.delays));
+            }
             period = hasAgent ? samples.period() : period;
             if (!period.isEmpty()) {
                 out.println("T\tcpu\t" + Names.clean(period));
@@ -102,7 +105,7 @@ public final class ReadProfile {
             case "jdk.ExecutionSample" -> {
                 List<String> methods = Names.methods(event.getStackTrace());
                 count("cpu", event, methods, "", "", 0);
-                times.cpu(Names.id(event.getValue("sampledThread")), methods, us(event.getStartTime()));
+                times.cpu(times.id(event.getValue("sampledThread")), methods, us(event.getStartTime()));
             }
             case "jdk.JavaMonitorEnter" ->
                 wait(event, Waits.LOCK, monitor(event), Names.thread(event.getValue("previousOwner")));
@@ -157,7 +160,7 @@ public final class ReadProfile {
         void addTo(Sums sums, ThreadTimes times) {
             if (begin != null && end != null) {
                 long ns = java.time.Duration.between(begin, end).toNanos();
-                times.recorded(ThreadTimes.ALL_THREADS, "stop", operation, us(begin), ns / NS_PER_US);
+                times.recorded(ThreadTimes.ALL_THREADS, "", "stop", operation, us(begin), ns / NS_PER_US);
                 sums.add("safepoint", begin.getEpochSecond(), Sums.NO_STACK, operation, "", 1, ns, ns);
             }
         }
@@ -181,10 +184,11 @@ public final class ReadProfile {
     private void wait(RecordedEvent event, String known, String blocker, String holder) {
         List<String> methods = Names.methods(event.getStackTrace());
         String kind = Waits.kind(methods, blocker, known);
-        var wait = new Waits(kind, blocker, holder, Names.thread(event.getThread()), methods);
+        String pool = Names.thread(event.getThread());
+        var wait = new Waits(kind, blocker, holder, pool.isEmpty() ? VirtualThreads.NAME : pool, methods);
         long ns = event.getDuration().toNanos();
         wait.addTo(sums, second(event), 1, ns, ns);
-        times.recorded(Names.id(event.getThread()), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
+        times.recorded(times.id(event.getThread()), wait.pool(), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
     }
 
     static long us(Instant instant) {

@@ -40,7 +40,7 @@ final class VirtualThreads {
             readLines(Path.of(path));
         }
         String[] parts = header.split("\t", 2);
-        return Math.max(Integer.parseInt(parts[0]), times.mostAlive()) + "\t" + parts[1];
+        return Math.max(Integer.parseInt(parts[0]), times.printLives()) + "\t" + parts[1];
     }
 
     private void readLines(Path path) throws IOException {
@@ -93,7 +93,8 @@ final class VirtualThreads {
         String state = kind.isEmpty() ? "run" : kind.equals(Waits.IDLE) ? "idle" : "wait";
         int frames = state.equals("wait") ? sums.stack(List.of(without.isEmpty() ? "" : without.get(0), place)) : Sums.NO_STACK;
         var wait = new Waits(kind, stack.blocker, "", pool, without);
-        boolean isNew = !kind.isEmpty() && times.sampled(thread, kind, wait.name(), startUs, endUs - startUs);
+        String seen = kind.isEmpty() ? "run" : kind;
+        boolean isNew = times.sampled(thread, pool, seen, wait.name(), startUs, endUs - startUs) && !kind.isEmpty();
         for (long us = startUs; us < endUs; us = (us / US_PER_S + 1) * US_PER_S) {
             long second = us / US_PER_S, ns = (Math.min(endUs, (second + 1) * US_PER_S) - us) * NS_PER_US;
             sums.add("thread", second, frames, pool, state, 1, ns, 0);

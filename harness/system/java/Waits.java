@@ -18,6 +18,8 @@ record Waits(String kind, String blocker, String holder, String pool, List<Strin
     /** What the main thread of a server is in until it is stopped: Tomcat, Jetty. */
     private static final Set<String> UNTIL_STOPPED = Set.of(
             "org.apache.catalina.core.StandardServer.await", "org.eclipse.jetty.util.thread.QueuedThreadPool.join");
+    /** Pools whose threads wait for work in methods of their own. */
+    private static final String[] EXECUTORS = {"org.jboss.threads.", "org.eclipse.jetty.util.thread.", "io.netty.", "org.xnio."};
     private static final String[] OF_JAVA = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
     private static final String[] POOLS = {
         "com.zaxxer.hikari.", "org.apache.tomcat.jdbc.pool.", "org.apache.commons.pool2.", "org.apache.commons.dbcp2.",
@@ -116,7 +118,7 @@ record Waits(String kind, String blocker, String holder, String pool, List<Strin
 
     /** Whether a thread that waits has nothing to do. */
     static boolean isIdle(List<String> methods) {
-        return methods.stream().noneMatch(Waits::isOwn)
+        return methods.stream().filter(Waits::isOwn).allMatch(method -> startsWith(method, EXECUTORS))
                 || methods.stream().anyMatch(Waits::isWithoutWork)
                 || any(methods, "org.eclipse.jetty.server.AbstractConnector$Acceptor.");
     }
