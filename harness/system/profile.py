@@ -113,7 +113,7 @@ class ProcessProfile:
     `sample_count` are samples of running Java threads, or of CPU time if the recorder is async-profiler, one each
     `sample_period_ms`; `no_agent` is why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
     those of all rows, also of those that are not listed. `safepoints` is None if they were not recorded.
-    `flame_graphs` are files in the run directory.
+    `flame_graphs` are files in the run directory. `other_waits` is None in older files.
     """
 
     process: str
@@ -134,7 +134,7 @@ class ProcessProfile:
     thrown: tuple[Thrown, ...] = ()
     pools: tuple[ThreadPool, ...] = ()
     waits: tuple[Wait, ...] = ()
-    other_waits: tuple[OtherWait, ...] = ()
+    other_waits: tuple[OtherWait, ...] | None = None
     virtual: VirtualThreads | None = None
 
 
@@ -190,7 +190,7 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
         thrown=tuple(_thrown(thrown)),
         pools=thread_pools(threads, of("pool"), of("blocked"), len(seconds)),
         waits=thread_waits(threads, of("pool"), len(seconds)),
-        other_waits=tuple(_other_waits(of("await"))),
+        other_waits=tuple(_other_waits(of("await"))) if events.has_other_waits else None,
         virtual=events.virtual,
     )
 

@@ -58,6 +58,7 @@ class Events:
     no_agent: str = ""
     sample_period_ms: float = PERIOD_UNKNOWN_MS
     has_safepoints: bool = False
+    has_other_waits: bool = False
     virtual: VirtualThreads | None = None
 
 
@@ -76,6 +77,7 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
             events.has_safepoints = True
         elif kind == "V" and len(texts) == 4:
             events.virtual = _virtual(*texts)
+            events.has_other_waits = True
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
         elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
