@@ -34,7 +34,7 @@ _KINDS = {
     "sleep": _Kind("Z", "sleep", "sleep at {}"),
     "io": _Kind("I", "network read", "network read at {}"),
     "other": _Kind("W", "other wait", "other wait at {}"),
-    "run": _Kind("R", "running", "running, or waiting for a CPU, at {}"),
+    "run": _Kind("R", "running", "running, in native code or waiting for a CPU at {}"),
     thread_times.CPU: _Kind("X", "CPU", "CPU in {}"),
     thread_times.QUEUE: _Kind("Q", "CPU queue", "CPU queue"),
     thread_times.STOP: _Kind("G", "garbage collection or safepoint", "safepoint {}"),

@@ -2,7 +2,6 @@
 
 import pytest
 
-from harness.judge.tail import SHARE_LEAST
 from tests.support.java_program import java_of
 from tests.support.slow_server import Load, tail_of
 
@@ -70,11 +69,11 @@ def test_work_is_cpu_time_and_waiting_for_a_cpu(tmp_path):
 @pytest.mark.counterpart
 @pytest.mark.parametrize("threads", ["platform", "virtual"])
 def test_a_wait_that_no_recorder_sees_is_unexplained_and_no_cause_is_claimed(threads, tmp_path):
-    """Locks that other threads wait for meanwhile are no causes."""
+    """Locks that other threads wait for meanwhile are no causes; a virtual thread in native code seems to run."""
     found = tail_of("/hidden.300", tmp_path, load_on(threads))
     assert found is not None
     assert not found.is_told
-    assert all(one.ms < 2 * SHARE_LEAST * found.excess_ms for one in found.causes)
+    assert {one.kind for one in found.causes} <= {"run", "queue", "cpu"}
 
 
 @pytest.mark.counterpart
