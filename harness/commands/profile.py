@@ -26,6 +26,7 @@ from harness.report.machine import own_metrics_text
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.run_tables import slowest_table
 from harness.report.tables import cell, table
+from harness.report.tail_text import tail_text
 from harness.run.directory import RunDirectory
 from harness.run.names import find_run
 from harness.system.profile import own_frame
@@ -85,7 +86,8 @@ def _why(summary: RunSummary) -> str:
 
 def _text(summary: RunSummary, folder: str) -> str:
     observed = summary.observed
-    parts = [profile_text(profile, folder) for profile in observed.profiles]
+    parts = [tail_text(account) for account in observed.tails]
+    parts += [profile_text(profile, folder) for profile in observed.profiles]
     parts += [database_text(used, request_count(summary)) for used in observed.databases]
     if observed.slowest:
         parts.append(f"### Slowest samples\n\n{slowest_table(observed.slowest)}")

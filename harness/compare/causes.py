@@ -21,6 +21,14 @@ CAUSES_MOST = 3
 # A smaller growth is not named, nor is one within this many standard errors of counted samples.
 _GROWTH_LEAST = 0.10
 _ERRORS_LEAST = 3.0
+# Waits other than for locks, and what they are called.
+_WAITS = {
+    "latch": "latch",
+    "condition": "condition",
+    "pool": "wait for a connection",
+    "statement": "wait for a statement",
+    "service": "wait for a service",
+}
 _UNITS = ("ms", "KB", "")
 
 
@@ -127,6 +135,17 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
         for wait in profile.locks
     }
     by_key[key("lock", "ms")] = _listed(locks, ROWS_MOST, profile.wait_ms / requests * LEAST_SHARE)
+    if profile.other_waits is not None:
+        waits = {
+            (wait.kind, f"{wait.blocker} at {wait.method}" if wait.blocker else wait.method): _Cost(
+                wait.total_ms / requests, sqrt(wait.count) * wait.longest_ms / requests
+            )
+            for wait in profile.other_waits
+        }
+        least = min(cost.value for cost in waits.values()) if len(waits) == ROWS_MOST else 0.0
+        for kind, title in _WAITS.items():
+            of_kind = {name: cost for (found, name), cost in waits.items() if found == kind}
+            by_key[key(title, "ms")] = _Costs(of_kind, least)
     made = {
         f"{site.object_class} at {site.method}": _Cost(
             site.bytes_estimated / BYTES_PER_KB / requests,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.judge.tail import TailAccount
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -47,6 +48,7 @@ def late_types() -> dict[str, type]:
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.judge.tail import TailAccount
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -58,7 +60,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services,
+        RecordedUse, DatabaseUse, OwnMetrics, Services, TailAccount,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -91,6 +93,7 @@ class Observed:
     recorded: tuple[RecordedUse, ...] = ()
     stops: tuple[ProcessStop, ...] = ()
     services: Services | None = None
+    tails: tuple[TailAccount, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from harness.judge.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
 from harness.judge.stored_comparisons import ComparedGroup, ComparedRun
 from harness.judge.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.judge.summary import Observed, RunSummary
+from harness.judge.tail import tails_of
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
@@ -36,7 +37,9 @@ from harness.run.directory import RunDirectory, json_text, load_record, write_wh
 from harness.run.jmeter.exchanges import Exchange, parse_exchanges
 from harness.run.record import RunRecord
 from harness.run.recorders import read_all
+from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.recorder import Reading
+from harness.system.thread_times import read_thread_times
 
 STEADY_WINDOW = parse_window("steady")
 
@@ -88,7 +91,11 @@ def _observed(
         return observed
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     slowest = slowest_samples(samples, run.once_labels, window_ms)
-    return replace(observed, slowest=explained(slowest, of.events, observed.usage_series, origin_s))
+    slow = explained(slowest, of.events, observed.usage_series, origin_s)
+    samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
+    times = read_thread_times(of.lines(PROFILE))
+    tails = tails_of(samples, run.once_labels, window_ms, times, observed.stops, origin_s)
+    return replace(observed, slowest=slow, tails=tails)
 
 
 def stored_summary(directory: RunDirectory) -> RunSummary:

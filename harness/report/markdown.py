@@ -14,6 +14,7 @@ from harness.judge.loads import rows_by_load, rows_by_tenant
 from harness.judge.machines import is_generator
 from harness.judge.result import Result
 from harness.judge.summary import Observed, RunSummary
+from harness.judge.tail import TailAccount
 from harness.judge.verdict import DOUBTFUL, VALID, Verdict, further_reasons
 from harness.judge.warnings import ReportPart, RunWarning, explained
 from harness.metrics.figures import LOAD, Group, driven_labels
@@ -60,6 +61,7 @@ from harness.report.tables import (
     table,
     title_of,
 )
+from harness.report.tail_text import slowest_bars, tail_sentence, tail_text
 from harness.report.template import filled
 from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 
@@ -294,6 +296,7 @@ def _first_screen(summary: RunSummary, chart: str) -> str:
         f"{left_out}: see the full tables." if left_out else "",
         " ".join(filter(None, (f"Load: {load_text(run.load)}." if run else "", window_line))),
         cell(first_error(summary)),
+        *_tail_lines(summary.observed.tails),
     )
     more = len(warnings) - WARNINGS_MOST
     weakened_by = [*further_reasons(verdict, summary.warnings), *(one.text for one in warnings[:WARNINGS_MOST])]
@@ -308,6 +311,11 @@ def _first_screen(summary: RunSummary, chart: str) -> str:
         table="\n\n".join(filter(None, lines)),
         weakened_by=[cell(line) for line in weakened_by if line],
     )
+
+
+def _tail_lines(tails: Sequence[TailAccount]) -> list[str]:
+    """Return why the slowest label is slow: a sentence, and its slowest requests as bars."""
+    return [cell(tail_sentence(tails[0])), slowest_bars(tails[0])] if tails else []
 
 
 def _goals(result: Result, verdict: Verdict) -> str:
@@ -332,6 +340,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "histogram_unknown": unknown.pop("histograms", ()),
         "profile_unknown": unknown.pop("profile", ()),
         "not_recorded": unknown,
+        "tails": [tail_text(account) for account in observed.tails],
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",

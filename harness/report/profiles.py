@@ -27,7 +27,18 @@ def profile_text(profile: ProcessProfile, folder: str) -> str:
 
     `folder` contains the flame graphs.
     """
-    parts = (_methods, _locks, _exceptions, _allocations, _collections, _safepoints, _pools, _waits)
+    parts = (
+        _methods,
+        _virtual,
+        _locks,
+        _other_waits,
+        _exceptions,
+        _allocations,
+        _collections,
+        _safepoints,
+        _pools,
+        _waits,
+    )
     texts = [part(profile) for part in parts]
     return "\n\n".join(filter(None, [f"### {cell(profile.process)}", *texts, _flame_graphs(profile, folder)]))
 
@@ -53,8 +64,21 @@ def _sampling(profile: ProcessProfile) -> str:
     return f"{text} by JFR, because {cell(profile.no_agent)}." if profile.no_agent else f"{text}."
 
 
+def _virtual(profile: ProcessProfile) -> str:
+    found = profile.virtual
+    if not found:
+        return ""
+    text = f"Virtual threads: up to {found.most_count} at a time."
+    if found.problem:
+        return f"{text} What they waited for is not known: {cell(found.problem)}."
+    period, cost = units.number_text(found.sample_period_ms), units.percent_text(found.cost_ratio, 1)
+    return f"{text} Their waits were sampled every {period} ms by thread dumps, which took {cost} % of a core."
+
+
 def _locks(profile: ProcessProfile) -> str:
     if not profile.locks:
+        if profile.virtual and profile.virtual.problem:
+            return "Locks: not known for virtual threads; no other thread waited 1 ms or longer for one."
         return "Locks: no thread waited 1 ms or longer for one."
     rows = []
     for wait in profile.locks:
@@ -63,6 +87,18 @@ def _locks(profile: ProcessProfile) -> str:
     waiting = profile.wait_ms / MS_PER_S / profile.length_s
     text = f"Locks: on average {waiting:.2f} threads waited for one, counting waits of 1 ms and longer."
     columns = ("lock", "waited at", "held by", "waits", "all ms", "longest ms")
+    return f"{text}\n\n{table(columns, rows, text_columns=3)}"
+
+
+def _other_waits(profile: ProcessProfile) -> str:
+    if not profile.other_waits:
+        return ""
+    rows = []
+    for wait in profile.other_waits:
+        times = map(average_text, (wait.total_ms, wait.longest_ms))
+        rows.append([*map(cell, (wait.kind, wait.blocker, wait.method)), str(wait.count), *times])
+    columns = ("kind", "class", "waited at", "waits", "all ms", "longest ms")
+    text = "Other waits of 1 ms and longer, of threads with work; latches include semaphores, futures and queues."
     return f"{text}\n\n{table(columns, rows, text_columns=3)}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
-from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events
+from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events, VirtualThreads
 from harness.system.threads import WAITING, ThreadPool, Wait, thread_pools, thread_waits
 
 ROWS_MOST = 10
@@ -46,6 +46,21 @@ class LockWait:
     total_ms: float
     longest_ms: float
     holder: str
+
+
+@dataclass(frozen=True)
+class OtherWait:
+    """Waits of one kind other than for locks, at one method; `blocker` is the class waited for, "" if not known.
+
+    Kinds: latch (also semaphores, futures, queues), condition, pool (of connections), statement, service, io, other.
+    """
+
+    kind: str
+    blocker: str
+    method: str
+    count: int
+    total_ms: float
+    longest_ms: float
 
 
 @dataclass(frozen=True)
@@ -98,7 +113,7 @@ class ProcessProfile:
     `sample_count` are samples of running Java threads, or of CPU time if the recorder is async-profiler, one each
     `sample_period_ms`; `no_agent` is why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
     those of all rows, also of those that are not listed. `safepoints` is None if they were not recorded.
-    `flame_graphs` are files in the run directory.
+    `flame_graphs` are files in the run directory. `other_waits` is None in older files.
     """
 
     process: str
@@ -119,6 +134,8 @@ class ProcessProfile:
     thrown: tuple[Thrown, ...] = ()
     pools: tuple[ThreadPool, ...] = ()
     waits: tuple[Wait, ...] = ()
+    other_waits: tuple[OtherWait, ...] | None = None
+    virtual: VirtualThreads | None = None
 
 
 def profiles(events: Mapping[str, Events], first_ms: int, last_ms: int) -> tuple[ProcessProfile, ...]:
@@ -173,6 +190,8 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
         thrown=tuple(_thrown(thrown)),
         pools=thread_pools(threads, of("pool"), of("blocked"), len(seconds)),
         waits=thread_waits(threads, of("pool"), len(seconds)),
+        other_waits=tuple(_other_waits(of("await"))) if events.has_other_waits else None,
+        virtual=events.virtual,
     )
 
 
@@ -241,6 +260,19 @@ def _locks(rows: Sequence[EventRow], wait_ns: int) -> Iterator[LockWait]:
             longest_ms=round(max(row.longest for row in same) / _NS_PER_MS, 1),
             holder=max(sorted(holders), key=lambda name: holders[name], default=""),
         )
+
+
+def _other_waits(rows: Sequence[EventRow]) -> Iterator[OtherWait]:
+    """Return the waits other than for locks, those with the largest total first; a sleep waits for nothing."""
+    grouped: defaultdict[tuple[str, str, str], list[EventRow]] = defaultdict(list)
+    for row in rows:
+        if row.other != "sleep":
+            grouped[row.other, row.detail, own_frame(row.stack)].append(row)
+    totals = {key: sum(row.total for row in same) for key, same in grouped.items()}
+    for key in sorted(grouped, key=lambda key: (-totals[key], key))[:ROWS_MOST]:
+        same = grouped[key]
+        longest_ms = round(max(row.longest for row in same) / _NS_PER_MS, 1)
+        yield OtherWait(*key, sum(row.count for row in same), round(totals[key] / _NS_PER_MS, 1), longest_ms)
 
 
 def _allocations(rows: Sequence[EventRow], allocated_bytes: int) -> Iterator[Allocation]:

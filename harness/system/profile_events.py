@@ -32,15 +32,34 @@ class EventRow:
     longest: int
 
 
+@dataclass(frozen=True)
+class VirtualThreads:
+    """The virtual threads of a JVM: most at a time, and how thread dumps sampled them.
+
+    `sample_period_ms` is the mean time between two dumps, `cost_ratio` the share of a core that they took. `problem`
+    is why their waits are not known, "" when they are.
+    """
+
+    most_count: int
+    sample_period_ms: float
+    cost_ratio: float
+    problem: str = ""
+
+
 @dataclass
 class Events:
-    """The events of one process by kind, the recorder of its methods, why async-profiler is not it, and its period."""
+    """The events of one process by kind, the recorder of its methods, why async-profiler is not it, and its period.
+
+    `virtual` is None without virtual threads.
+    """
 
     rows: dict[str, list[EventRow]] = field(default_factory=dict)
     recorder: str = JFR
     no_agent: str = ""
     sample_period_ms: float = PERIOD_UNKNOWN_MS
     has_safepoints: bool = False
+    has_other_waits: bool = False
+    virtual: VirtualThreads | None = None
 
 
 def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
@@ -56,6 +75,9 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
         elif kind == "R" and len(texts) == 2:
             events.recorder, events.no_agent = texts
             events.has_safepoints = True
+        elif kind == "V" and len(texts) == 4:
+            events.virtual = _virtual(*texts)
+            events.has_other_waits = True
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
         elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):
@@ -65,3 +87,9 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
             row = EventRow(int(texts[1]), stacks[texts[2]], texts[3], texts[4], count, total, longest)
             events.rows.setdefault(texts[0], []).append(row)
     return by_process
+
+
+def _virtual(most: str, period_ms: str, cost: str, problem: str) -> VirtualThreads | None:
+    """Return what a line has about virtual threads; None when there were none."""
+    found = VirtualThreads(int(most), float(period_ms), float(cost), problem)
+    return found if found.most_count else None

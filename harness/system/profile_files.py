@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +17,12 @@ from harness.base.units import MS_PER_S
 from harness.system import statements
 from harness.system.agent import WALL_INTERVAL_MS, agent_library, start_agents, stop_agents
 from harness.system.database_files import DatabaseReader, databases
+from harness.system.dumps_files import ThreadSampler
 from harness.system.jcmd import Problems, exit_code_within, is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile, profiles
 from harness.system.profile_events import FILE_NAME
 from harness.system.recorder import Reading, Recorder, Recording, Started
+from harness.system.run_queue_files import RunQueueSampler
 
 # A recording of ten minutes takes some seconds to read.
 _DEADLINE_S = 300.0
@@ -34,14 +37,17 @@ NO_AGENT = "async-profiler has no version for this machine"
 
 
 class _Recorded(NamedTuple):
-    """The arguments of ReadProfile.java for a process: its name, the paths of both recordings, and why the second one,
-    that of async-profiler, is absent ("" when it is not).
+    """The arguments of ReadProfile.java for a process: its name, the paths of both recordings, why the second one,
+    that of async-profiler, is absent ("" when it is not), and the paths of the samples of virtual threads and of
+    waits for a CPU ("" without them).
     """
 
     process: str
     recording: str
     samples: str
     no_agent: str
+    virtual: str
+    delays: str
 
 
 @dataclass
@@ -60,6 +66,7 @@ class Profiler:
     agent: Path | None = None
     no_agent: dict[str, str] = field(default_factory=dict)
     unknown: list[tuple[str, str]] = field(default_factory=list)
+    _samplers: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Profiler:
         self.pids = {process: pid for process, pid in self.pids.items() if is_jvm(pid)}
@@ -71,11 +78,16 @@ class Profiler:
         else:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
+        # What starts recordings made the JVM listen for commands.
+        for sampler, name_of in ((ThreadSampler, threads_name), (RunQueueSampler, delays_name)):
+            paths = {process: self.folder / name_of(process) for process in self.pids}
+            self._samplers.enter_context(sampler(self.pids, paths))
         if self.databases:
             self.databases.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._samplers.close()
         if self.agent:
             samples = {name: self.folder / samples_name(name) for name in self.pids if name not in self.no_agent}
             self.no_agent |= stop_agents(self.pids, self.agent, samples, self.environment)
@@ -108,7 +120,9 @@ class Profiler:
     def _recorded(self, process: str) -> _Recorded:
         why = self.no_agent.get(process, "")
         samples = "" if why else str(self.folder / samples_name(process))
-        return _Recorded(process, str(self.folder / recording_name(process)), samples, why)
+        sampled = (self.folder / name_of(process) for name_of in (threads_name, delays_name))
+        paths = (str(path) if path.is_file() else "" for path in sampled)
+        return _Recorded(process, str(self.folder / recording_name(process)), samples, why, *paths)
 
 
 def recording_name(process: str) -> str:
@@ -119,6 +133,16 @@ def recording_name(process: str) -> str:
 def samples_name(process: str) -> str:
     """Return the name of the file with the samples of async-profiler."""
     return f"samples-{process}.jfr"
+
+
+def threads_name(process: str) -> str:
+    """Return the name of the file with the samples of virtual threads."""
+    return f"threads-{process}.tsv"
+
+
+def delays_name(process: str) -> str:
+    """Return the name of the file with the waits of threads for a CPU."""
+    return f"delays-{process}.tsv"
 
 
 def flame_graphs(folder: Path, profile: ProcessProfile) -> tuple[str, ...]:

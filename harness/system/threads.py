@@ -106,10 +106,10 @@ def thread_waits(samples: Sequence[EventRow], counts: Sequence[EventRow], second
 
 
 def _sizes(counts: Sequence[EventRow], second_count: int) -> dict[str, float]:
-    """Return the mean number of threads of each pool."""
-    totals = Counter[str]()
+    """Return the mean number of threads of each pool; of virtual threads the time that they lived is known."""
+    totals: defaultdict[str, float] = defaultdict(float)
     for row in counts:
-        totals[row.detail] += row.count
+        totals[row.detail] += row.count or row.total / _NS_PER_S
     return {name: count / second_count for name, count in totals.items()}
 
 

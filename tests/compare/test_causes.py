@@ -13,6 +13,7 @@ from harness.system.profile import (
     Collections,
     LockWait,
     MethodUse,
+    OtherWait,
     ProcessProfile,
     Safepoints,
     Thrown,
@@ -71,6 +72,19 @@ def test_an_entry_that_the_baseline_does_not_list_has_a_bound():
     wait = LockWait("shop.Till", "shop.Pay.pay", 900, 30_000.0, 40.0, "http-*")
     found = causes([run()], [run(replace(PROFILE, wait_ms=30_000.0, locks=(wait,)))])
     assert found == (GrownCost("lock", "shop", "shop.Till at shop.Pay.pay", 0.0, 3.0, "ms", is_bound=True),)
+
+
+def test_a_longer_wait_for_a_connection_is_named_unless_the_baseline_did_not_record_waits():
+    short, long = (
+        (
+            OtherWait("pool", "", "shop.Pay.find", 900, total_ms, 60.0),
+            OtherWait("sleep", "", "shop.Pay.nap", 900, 9e6, 60.0),
+        )
+        for total_ms in (10_000.0, 40_000.0)
+    )
+    found = causes([run(replace(PROFILE, other_waits=short))], [run(replace(PROFILE, other_waits=long))])
+    assert found == (GrownCost("wait for a connection", "shop", "shop.Pay.find", 1.0, 4.0, "ms", is_bound=False),)
+    assert causes([run()], [run(replace(PROFILE, other_waits=long))]) == ()
 
 
 @pytest.mark.parametrize(("sample_count", "is_named"), [(4, False), (100, True)])

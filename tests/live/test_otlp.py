@@ -39,9 +39,10 @@ def delivery_text(run):
 
 
 def by_label(metric):
-    """The points of a metric by (label, group, kind)."""
+    """The points of a metric by (label, group, kind); all are of one run."""
     points = getattr(metric, metric.WhichOneof("data")).data_points
-    return {tuple(attributes(point).values()): point for point in points}
+    assert len({attributes(point)["run"] for point in points}) == 1
+    return {tuple(value for name, value in attributes(point).items() if name != "run"): point for point in points}
 
 
 @pytest.fixture(params=["direct", pytest.param("collector", marks=pytest.mark.counterpart)])
@@ -303,6 +304,7 @@ def test_counts_have_units_and_messages_name_what_made_them(followed):
         "loadtest.errors": "{request}",
         "loadtest.error_causes": "{request}",
         "loadtest.active_users": "{user}",
+        "loadtest.run_info": "{run}",
     }
     assert all(metric.unit for metric in receiver.last.values())
     about = receiver.resource

@@ -25,6 +25,8 @@ from tests.support.tiny import DUMMY_JMX, TINY_PLAN, TINY_PROFILE, TINY_SYSTEM, 
 pytestmark = pytest.mark.real
 
 DASHBOARD = json.loads((ROOT / "docs" / "grafana" / "load-test.json").read_text(encoding="utf-8"))
+# The response times as a native histogram, which only OTLP delivers.
+NATIVE = "loadtest_response_time_seconds{"
 # What Grafana puts in place of its variables.
 VARIABLES = {"$run": "tiny/run-01_1", "$kind": "request", "$__rate_interval": "4s", "$__range": "5m"}
 _SAMPLER = DUMMY_JMX[DUMMY_JMX.index("        <kg.apc") : DUMMY_JMX.index("        <hashTree/>")]
@@ -154,11 +156,13 @@ def dashboard_queries():
     ]
 
 
-def documented_queries():
-    """The queries of the page, as if every scrape interval was the one of this test."""
+def documented_queries(*, is_native=False):
+    """The queries of the page for one kind of histograms, as if every scrape interval was the one of this test."""
     text = (ROOT / "docs" / "prometheus.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```promql\n(.*?)```", text, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if line and not line.startswith("#")]
+    other = "loadtest_response_time_seconds_bucket" if is_native else NATIVE
+    lines = [line for line in lines if other not in line]
     return [line.replace("[1m]", "[4s]") for line in lines]
 
 

@@ -27,7 +27,7 @@ from harness.judge.goals import GoalResult
 from harness.judge.verdict import VALID, Verdict
 from harness.kinds.nightly.outcome import nightly_result
 from harness.kinds.nightly.report_files import nightly_xml
-from harness.live.otlp.messages import Export, Messages
+from harness.live.otlp.messages import RUN_ATTRIBUTE, Export, Messages
 from harness.live.page_address import LiveAddress
 from harness.live.run_counts import RunCounts
 from harness.live.view import LiveView
@@ -371,7 +371,7 @@ def test_otlp_has_each_text_as_the_value_of_one_attribute():
     counts = RunCounts(())
     samples = list(live_samples())
     counts.add(samples)
-    messages = Messages({"service.name": " ".join(TEXTS)}, 0, "1")
+    messages = Messages({"service.name": " ".join(TEXTS), RUN_ATTRIBUTE: TEXTS[0]}, 0, "1")
     sent = ExportMetricsServiceRequest.FromString(messages.metrics(Export(1, counts.snapshot())))
     points = [
         point

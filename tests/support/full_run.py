@@ -80,12 +80,15 @@ def heap_of_100_s():
 
 
 def add_profile(directory):
-    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement, own metrics."""
+    """Add what a profiled run leaves: 200 samples of a method, a lock wait, an allocation, a statement, own metrics.
+
+    A virtual thread lived for as long as a request took.
+    """
     second = START_MS // 1000 + 50
     lines = [
         "P\tshop", "S\t0\tshop.Cart.sum;shop.Page.show", f"E\tcpu\t{second}\t0\t\t\t200\t0\t0",
         f"E\tlock\t{second}\t0\tshop.Till\tmain\t1\t5000000\t5000000",
-        f"E\talloc\t{second}\t0\tbyte[]\t\t1\t1048576\t1048576",
+        f"E\talloc\t{second}\t0\tbyte[]\t\t1\t1048576\t1048576", f"L\t7\t{second}000000\t{second}900000",
     ]  # fmt: skip
     (directory.path / "profile.tsv.gz").write_bytes(gzip.compress("\n".join([*lines, ""]).encode()))
     (directory.system_logs / "statements-till.tsv").write_text("statement\tcount\ttotal_ms\nCOMMIT\t380\t95.0\n")

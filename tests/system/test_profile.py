@@ -285,11 +285,11 @@ def test_the_hot_spots_of_a_real_jvm_are_named_first(profiled):
 def test_the_profile_names_what_sampled_its_methods_and_threads(profiled):
     shop = profiled.shop
     if profiled.no_agent:
-        assert profiled.files == ["profile-shop.jfr"]
+        assert profiled.files == ["delays-shop.tsv", "profile-shop.jfr"]
         assert (shop.recorder, shop.no_agent, shop.pools) == ("JFR", NO_AGENT, ())
         assert f"running Java threads, taken every 10 ms by JFR, because {NO_AGENT}." in profile_text(shop, "run-01_1")
         return
-    assert profiled.files == ["profile-shop.jfr", "samples-shop.jfr"]
+    assert profiled.files == ["delays-shop.tsv", "profile-shop.jfr", "samples-shop.jfr"]
     assert shop.recorder == "async-profiler, ctimer"
     # One thread of three runs, all of the time that the machine grants it.
     payers = next(pool for pool in shop.pools if pool.name == "payer-*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -40,17 +40,22 @@ from harness.run.telemetry.table import STOLEN
 
 _NS_PER_MS = 1_000_000
 NAME = "load-test-harness"
+RUN_ATTRIBUTE = "loadtest.run"
 # The unit is a field of its own. Prometheus puts it back: both ways lead to the same names there.
 _UNITS = {"_seconds": "s", "_bytes": "By"}
+# The info metric of the run, which Prometheus' text format gives the suffix, and its attributes of the resource.
+_INFO = replace(instruments.INFO, name=f"{instruments.INFO.name}_info")
+_OF_INFO = (("loadtest.plan", None), ("deployment.environment.name", None), ("vcs.ref.head.revision", 12))
 # Units of counts are annotations, which Prometheus leaves out.
 _UNITS_OF_COUNTS = {
     instruments.REQUESTS: "{request}",
     instruments.ERRORS: "{request}",
     instruments.ERROR_CAUSES: "{request}",
     instruments.USERS: "{user}",
+    _INFO: "{run}",
 }
 _HTTP_STATUS = re.compile("[1-5][0-9]{2}")
-# The values of an instrument's labels without the run's id, which is in the resource; then the value.
+# The values of an instrument's labels without the run; then the value.
 Row = tuple[Sequence[str], float]
 # There are 2 ** SCALE buckets per doubling. A bucket is 2.2 % wide, so below 46 ms each millisecond has its own. From
 # 1 ms to 60 s there are 508; Prometheus takes scales up to 8.
@@ -80,6 +85,11 @@ class Messages:
     version: str
     hidden: tuple[str, ...] = ()
 
+    @property
+    def run(self) -> str:
+        """Return the run, an attribute of every point: Prometheus makes no labels of the resource."""
+        return self.attributes[RUN_ATTRIBUTE]
+
     def metrics(self, export: Export) -> bytes:
         """Return an ExportMetricsServiceRequest with all counts since the start."""
         snapshot = export.snapshot
@@ -88,6 +98,7 @@ class Messages:
             for (group, label, is_transaction), counts in snapshot.labels.items()
         ]
         memory = [((use.process,), use.rss_bytes) for use in export.uses if use.process.partition(" ")[0] != STOLEN]
+        info = tuple(self.attributes.get(name, "")[:most] for name, most in _OF_INFO)
         metrics = [
             self._times(rows, export.time_ns),
             self._sum(instruments.REQUESTS, [(row, counts.histogram.count) for row, counts in rows], export.time_ns),
@@ -95,9 +106,10 @@ class Messages:
             self._sum(instruments.RECEIVED, _known((row, one.received_bytes) for row, one in rows), export.time_ns),
             self._sum(instruments.SENT, _known((row, one.sent_bytes) for row, one in rows), export.time_ns),
             self._sum(instruments.ERROR_CAUSES, snapshot.causes.items(), export.time_ns),
-            _gauge(instruments.USERS, [((), snapshot.active_users)], export.time_ns),
+            self._gauge(instruments.USERS, [((), snapshot.active_users)], export.time_ns),
             self._sum(instruments.CPU, [((use.process,), use.cpu_s) for use in export.uses], export.time_ns),
-            _gauge(instruments.MEMORY, memory, export.time_ns),
+            self._gauge(instruments.MEMORY, memory, export.time_ns),
+            self._gauge(_INFO, [(info, 1)], export.time_ns),
         ]
         known = [
             one for one in metrics if any(kind.data_points for kind in (one.exponential_histogram, one.sum, one.gauge))
@@ -124,7 +136,7 @@ class Messages:
         for values, counts in rows:
             histogram, buckets = counts.histogram, exponential_buckets(counts.histogram)
             metric.exponential_histogram.data_points.add(
-                attributes=_labels(instruments.RESPONSE_TIME, values),
+                attributes=_labels(instruments.RESPONSE_TIME, (self.run, *values)),
                 start_time_unix_nano=self.start_ns,
                 time_unix_nano=time_ns,
                 count=histogram.count,
@@ -141,8 +153,27 @@ class Messages:
         metric = _metric(instrument)
         metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
         metric.sum.is_monotonic = True
-        metric.sum.data_points.extend(_points(instrument, rows, time_ns, self.start_ns))
+        metric.sum.data_points.extend(self._points(instrument, rows, time_ns, self.start_ns))
         return metric
+
+    def _gauge(self, instrument: Instrument, rows: Iterable[Row], time_ns: int) -> Metric:
+        metric = _metric(instrument)
+        metric.gauge.data_points.extend(self._points(instrument, rows, time_ns))
+        return metric
+
+    def _points(
+        self, instrument: Instrument, rows: Iterable[Row], time_ns: int, start_ns: int = 0
+    ) -> list[NumberDataPoint]:
+        points = []
+        for values, value in rows:
+            attributes = _labels(instrument, (self.run, *values))
+            point = NumberDataPoint(attributes=attributes, start_time_unix_nano=start_ns, time_unix_nano=time_ns)
+            if isinstance(value, int):
+                point.as_int = value
+            else:
+                point.as_double = value
+            points.append(point)
+        return points
 
     def _span(self, sample: Sample) -> Span:
         """Return the span of a request. Its id is that in the request's header, so the system's own span is below it.
@@ -189,34 +220,13 @@ def _metric(instrument: Instrument) -> Metric:
     return Metric(name=name.replace("_", ".", 1), description=instrument.help, unit=unit)
 
 
-def _gauge(instrument: Instrument, rows: Iterable[Row], time_ns: int) -> Metric:
-    metric = _metric(instrument)
-    metric.gauge.data_points.extend(_points(instrument, rows, time_ns))
-    return metric
-
-
-def _points(instrument: Instrument, rows: Iterable[Row], time_ns: int, start_ns: int = 0) -> list[NumberDataPoint]:
-    points = []
-    for values, value in rows:
-        point = NumberDataPoint(
-            attributes=_labels(instrument, values), start_time_unix_nano=start_ns, time_unix_nano=time_ns
-        )
-        if isinstance(value, int):
-            point.as_int = value
-        else:
-            point.as_double = value
-        points.append(point)
-    return points
-
-
 def _known(rows: Iterable[tuple[Sequence[str], int | None]]) -> list[Row]:
     """Return the rows without those of a column that the JTL lacks."""
     return [(values, value) for values, value in rows if value is not None]
 
 
 def _labels(instrument: Instrument, values: Sequence[str]) -> list[KeyValue]:
-    names = instrument.labels[len(instruments.RUN) :]
-    return _attributes(dict(zip(names, values, strict=True)))
+    return _attributes(dict(zip(instrument.labels, values, strict=True)))
 
 
 def _attributes(attributes: Mapping[str, str | int]) -> list[KeyValue]:

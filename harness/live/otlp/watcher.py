@@ -20,7 +20,7 @@ from harness.base.errors import HarnessError
 from harness.base.log import Log
 from harness.base.project import current_project
 from harness.jtl.sample import Sample
-from harness.live.otlp.messages import NAME, Export, Messages, rejected_points, rejected_spans
+from harness.live.otlp.messages import NAME, RUN_ATTRIBUTE, Export, Messages, rejected_points, rejected_spans
 from harness.live.otlp.receiver import NotDeliveredError, Receiver
 from harness.live.run_counts import RunCounts, RunSnapshot
 from harness.live.telemetry_tail import TelemetryTail
@@ -123,7 +123,7 @@ def _resource(directory: RunDirectory, spec: RunSpec) -> dict[str, str]:
     return {
         "service.name": "load-test",
         "service.instance.id": run,
-        "loadtest.run": run,
+        RUN_ATTRIBUTE: run,
         "loadtest.plan": directory.plan,
         "deployment.environment.name": spec.profile.name,
         # The program that makes the messages: "opentelemetry" is the name of the project's own SDK alone.

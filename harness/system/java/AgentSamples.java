@@ -18,26 +18,20 @@ import jdk.jfr.consumer.RecordingFile;
  */
 final class AgentSamples {
     private static final long NS_PER_S = 1_000_000_000;
-    /** What a thread without work is in: pools of the JDK, Tomcat and Grizzly, Jetty, selectors, Netty, servers. */
-    private static final Set<String> IDLE = Set.of(
-            "getTask", "takeTask", "awaitWork", "idleJobPoll", "reservedWait", "doSelect", "epollWait", "epollWait0", "epollWait1",
-            "kevent", "accept", "accept0");
-    /** What the main thread of a server is in until it is stopped: Tomcat, Jetty. */
-    private static final Set<String> UNTIL_STOPPED = Set.of(
-            "org.apache.catalina.core.StandardServer.await", "org.eclipse.jetty.util.thread.QueuedThreadPool.join");
     /** Frames of native code; native methods of Java classes have other types. */
     private static final Set<String> NATIVE = Set.of("Native", "C++", "Kernel");
-    private static final String[] OF_JAVA = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
 
     private final Sums sums;
+    private final ThreadTimes times;
     private final long intervalNs;
     private final Map<Long, Integer> threads = new HashMap<>();
     private final Map<String, BitSet> seen = new HashMap<>();
     private String engine = "";
     private String period = "";
 
-    AgentSamples(Sums sums, long intervalNs) {
+    AgentSamples(Sums sums, ThreadTimes times, long intervalNs) {
         this.sums = sums;
+        this.times = times;
         this.intervalNs = intervalNs;
     }
 
@@ -67,6 +61,9 @@ final class AgentSamples {
                 List<String> methods = Names.methods(event.getStackTrace(), NATIVE);
                 int stack = sums.stack(methods.isEmpty() ? List.of(ofJvm(event.getValue("sampledThread"))) : methods);
                 sums.add("cpu", event.getStartTime().getEpochSecond(), stack, "", "", 1, 0, 0);
+                if (!methods.isEmpty()) {
+                    times.cpu(times.id(event.getValue("sampledThread")), methods, ReadProfile.us(event.getStartTime()));
+                }
             }
             case "profiler.WallClockSample" -> addThread(event);
             case "jdk.ActiveSetting" -> {
@@ -89,8 +86,8 @@ final class AgentSamples {
             return; // a thread of the JVM itself
         }
         boolean isRunning = !event.getString("state").contains("SLEEPING");
-        String own = methods.stream().filter(AgentSamples::isOwn).findFirst().orElse("");
-        boolean isIdle = !isRunning && (own.isEmpty() || methods.stream().anyMatch(AgentSamples::isIdle));
+        String own = methods.stream().filter(Waits::isOwn).findFirst().orElse("");
+        boolean isIdle = !isRunning && Waits.isIdle(methods);
         int stack = isRunning || isIdle ? Sums.NO_STACK : sums.stack(List.of(methods.get(0), own));
         String state = isRunning ? "run" : isIdle ? "idle" : "wait";
         long startNs = event.getStartTime().getEpochSecond() * NS_PER_S + event.getStartTime().getNano();
@@ -111,19 +108,6 @@ final class AgentSamples {
             long second = Long.parseLong(key.substring(0, tab));
             sums.add("pool", second, Sums.NO_STACK, key.substring(tab + 1), "", found.cardinality(), 0, 0);
         });
-    }
-
-    private static boolean isOwn(String method) {
-        for (String prefix : OF_JAVA) {
-            if (method.startsWith(prefix)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static boolean isIdle(String method) {
-        return UNTIL_STOPPED.contains(method) || IDLE.contains(method.substring(method.lastIndexOf('.') + 1));
     }
 
     /** Returns what a thread does that runs no Java method. */

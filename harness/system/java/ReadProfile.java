@@ -13,59 +13,67 @@ import java.util.Set;
 import jdk.jfr.EventType;
 import jdk.jfr.consumer.RecordedClass;
 import jdk.jfr.consumer.RecordedEvent;
-import jdk.jfr.consumer.RecordedFrame;
-import jdk.jfr.consumer.RecordedMethod;
-import jdk.jfr.consumer.RecordedStackTrace;
 import jdk.jfr.consumer.RecordingFile;
 
 /**
- * Sums up recordings per second. {@code ReadProfile interval_ns [name file.jfr agent.jfr why …]} prints tab-separated lines:
- * agent.jfr is a recording of async-profiler, or empty with the reason why there is none.
+ * Sums up recordings per second. {@code ReadProfile interval_ns [name file.jfr agent.jfr why threads.tsv delays.tsv …]} prints tab-separated
+ * lines: agent.jfr is a recording of async-profiler, or empty with the reason why there is none; threads.tsv has samples of
+ * virtual threads and delays.tsv the waits of threads for a CPU; both may be empty.
  *
  * <p>{@code P process}; {@code R recorder why}, the recorder of methods; {@code S id frames}, where frames are separated by
  * ";" and the innermost comes first; {@code E kind second stack detail other count sum longest}, with the second since 1970,
- * and stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds. A recording that cannot be read gives {@code X process reason}.
+ * and stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds.
+ * {@code V …} is about virtual threads (VirtualThreads), and N, W, C, L, H and Q about single ones (ThreadTimes). A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
+    private static final long NS_PER_US = 1_000, US_PER_S = 1_000_000;
+
     private final Sums sums;
+    private final ThreadTimes times;
     private final Map<Long, Safepoint> safepoints = new HashMap<>();
     private final Set<Long> allocating = new HashSet<>();
 
     private long sampleType = -1;
     private String period = "";
 
-    private ReadProfile(Sums sums) {
+    private ReadProfile(Sums sums, ThreadTimes times) {
         this.sums = sums;
+        this.times = times;
     }
 
     public static void main(String[] args) {
         var out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8)));
         long intervalNs = Long.parseLong(args[0]);
-        for (int index = 1; index + 3 < args.length; index += 4) {
-            var recorded = new Recorded(args[index], args[index + 1], args[index + 2], args[index + 3]);
-            print(out, intervalNs, recorded);
+        for (int at = 1; at + 5 < args.length; at += 6) {
+            print(out, intervalNs, new Recorded(args[at], args[at + 1], args[at + 2], args[at + 3], args[at + 4], args[at + 5]));
         }
         out.flush();
     }
 
     /**
      * What was recorded of a process: the paths of its flight recording and of that of async-profiler. The second is empty
-     * when async-profiler did not record it; noAgent is the reason.
+     * when async-profiler did not record it; noAgent is the reason. The last are those of the samples of virtual threads and of waits for a CPU, or empty.
      */
-    private record Recorded(String process, String flightRecording, String agentRecording, String noAgent) { }
+    private record Recorded(
+            String process, String flightRecording, String agentRecording, String noAgent, String virtual, String delays) { }
 
     private static void print(PrintWriter out, long intervalNs, Recorded recorded) {
         out.println("P\t" + recorded.process);
         var sums = new Sums(out);
         try {
             boolean hasAgent = !recorded.agentRecording.isEmpty();
-            var samples = new AgentSamples(sums, intervalNs);
+            var times = new ThreadTimes(out);
+            var samples = new AgentSamples(sums, times, intervalNs);
             if (hasAgent) {
                 samples.read(Path.of(recorded.agentRecording));
             }
             String recorder = hasAgent ? "async-profiler, " + samples.engine() : "JFR";
             out.println("R\t" + recorder + "\t" + Names.clean(recorded.noAgent));
-            String period = new ReadProfile(sums).read(Path.of(recorded.flightRecording));
+            String period = new ReadProfile(sums, times).read(Path.of(recorded.flightRecording));
+            out.println("V\t" + new VirtualThreads(sums, times).read(recorded.virtual));
+            if (!recorded.delays.isEmpty()) {
+                times.printDelays(Path.of(recorded.delays));
+            }
             period = hasAgent ? samples.period() : period;
             if (!period.isEmpty()) {
                 out.println("T\tcpu\t" + Names.clean(period));
@@ -88,20 +96,25 @@ public final class ReadProfile {
                 add(file.readEvent());
             }
         }
-        safepoints.values().forEach(safepoint -> safepoint.addTo(sums));
+        safepoints.values().forEach(safepoint -> safepoint.addTo(sums, times));
         return period;
     }
 
     private void add(RecordedEvent event) {
         switch (event.getEventType().getName()) {
-            case "jdk.ExecutionSample" -> count("cpu", event, Names.methods(event.getStackTrace()), "", "", 0);
-            case "jdk.JavaMonitorEnter" ->
-                lock(event, monitor(event), Names.thread(event.getValue("previousOwner")));
-            case "jdk.ThreadPark" -> {
-                if (waitsForLock(event.getStackTrace())) {
-                    lock(event, type(event, "parkedClass"), "");
-                }
+            case "jdk.ExecutionSample" -> {
+                List<String> methods = Names.methods(event.getStackTrace());
+                count("cpu", event, methods, "", "", 0);
+                times.cpu(times.id(event.getValue("sampledThread")), methods, us(event.getStartTime()));
             }
+            case "jdk.JavaMonitorEnter" ->
+                wait(event, Waits.LOCK, monitor(event), Names.thread(event.getValue("previousOwner")));
+            case "jdk.ThreadPark" -> wait(event, "", type(event, "parkedClass"), "");
+            case "jdk.JavaMonitorWait" -> wait(event, Waits.CONDITION, type(event, "monitorClass"), "");
+            case "jdk.ThreadSleep" -> wait(event, Waits.SLEEP, "", "");
+            case "jdk.SocketRead" -> wait(event, Waits.IO, "", "");
+            case "jdk.VirtualThreadStart" -> times.begins(event.getLong("javaThreadId"), us(event.getStartTime()));
+            case "jdk.VirtualThreadEnd" -> times.ends(event.getLong("javaThreadId"), us(event.getStartTime()));
             case "jdk.ObjectAllocationSample" -> {
                 // A sample represents all bytes since the previous one of its thread: the first also for those before the load.
                 if (event.getThread() == null || !allocating.add(event.getThread().getId())) {
@@ -144,9 +157,10 @@ public final class ReadProfile {
         private Instant end;
         private String operation = "";
 
-        void addTo(Sums sums) {
+        void addTo(Sums sums, ThreadTimes times) {
             if (begin != null && end != null) {
                 long ns = java.time.Duration.between(begin, end).toNanos();
+                times.recorded(ThreadTimes.ALL_THREADS, "", "stop", operation, us(begin), ns / NS_PER_US);
                 sums.add("safepoint", begin.getEpochSecond(), Sums.NO_STACK, operation, "", 1, ns, ns);
             }
         }
@@ -167,41 +181,18 @@ public final class ReadProfile {
         return methods.subList(first, methods.size());
     }
 
-    /** A thread also parks while it has nothing to do: only those that try to acquire a synchronizer count. */
-    private static boolean waitsForLock(RecordedStackTrace trace) {
-        if (trace == null) {
-            return false;
-        }
-        List<RecordedFrame> frames = trace.getFrames();
-        if (frames.stream().anyMatch(ReadProfile::isAcceptor)) {
-            return false;
-        }
-        for (RecordedFrame frame : frames) {
-            RecordedMethod method = frame.getMethod();
-            String type = method == null ? "" : method.getType().getName();
-            if (type.endsWith(".AbstractQueuedSynchronizer") && method.getName().startsWith("acquire")) {
-                return true;
-            }
-            if (!type.startsWith("jdk.internal.misc.") && !type.startsWith("java.util.concurrent.locks.")) {
-                return false;
-            }
-            if (type.contains("ConditionObject")) {
-                return false;
-            }
-        }
-        return false;
-    }
-
-    /** One of Jetty's acceptors waits for a connection: the others wait for a lock, and have nothing to do. */
-    private static boolean isAcceptor(RecordedFrame frame) {
-        RecordedMethod method = frame.getMethod();
-        return method != null && method.getType().getName().endsWith(".AbstractConnector$Acceptor");
-    }
-
-    private void lock(RecordedEvent event, String lock, String holder) {
+    private void wait(RecordedEvent event, String known, String blocker, String holder) {
+        List<String> methods = Names.methods(event.getStackTrace());
+        String kind = Waits.kind(methods, blocker, known);
+        String pool = Names.thread(event.getThread());
+        var wait = new Waits(kind, blocker, holder, pool.isEmpty() ? VirtualThreads.NAME : pool, methods);
         long ns = event.getDuration().toNanos();
-        count("lock", event, Names.methods(event.getStackTrace()), lock, holder, ns);
-        sums.add("blocked", second(event), Sums.NO_STACK, Names.thread(event.getThread()), "", 1, ns, ns);
+        wait.addTo(sums, second(event), 1, ns, ns);
+        times.recorded(times.id(event.getThread()), wait.pool(), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
+    }
+
+    static long us(Instant instant) {
+        return instant.getEpochSecond() * US_PER_S + instant.getNano() / NS_PER_US;
     }
 
     private void count(String kind, RecordedEvent event, List<String> methods, String detail, String other, long value) {

@@ -1,0 +1,122 @@
+"""The account of the tail as text: a sentence and the slowest requests for the first screen, and a table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from harness.base import units
+from harness.judge import tail_matching
+from harness.judge.tail import CANNOT_TELL_RATIO, REQUESTS_MOST, TailAccount, TailCause, TailPart, TailSample
+from harness.report.tables import cell, code, table
+from harness.system import thread_times
+
+_BAR_CHARACTERS = 30
+_REST = "\u00b7"
+
+
+class _Kind(NamedTuple):
+    """A kind of causes: its letter in bars, its title, and its text with the name of a cause."""
+
+    letter: str
+    title: str
+    text: str
+
+
+_KINDS = {
+    "lock": _Kind("L", "lock", "lock {}"),
+    "latch": _Kind("M", "latch or semaphore", "latch or semaphore {}"),
+    "condition": _Kind("C", "condition", "condition {}"),
+    "pool": _Kind("P", "connection pool", "connection pool at {}"),
+    "statement": _Kind("S", "statement", "statement at {}"),
+    "service": _Kind("O", "other service", "other service called at {}"),
+    "sleep": _Kind("Z", "sleep", "sleep at {}"),
+    "io": _Kind("I", "network read", "network read at {}"),
+    "other": _Kind("W", "other wait", "other wait at {}"),
+    "run": _Kind("R", "running", "running, in native code or waiting for a CPU at {}"),
+    thread_times.CPU: _Kind("X", "CPU", "CPU in {}"),
+    thread_times.QUEUE: _Kind("Q", "CPU queue", "CPU queue"),
+    thread_times.STOP: _Kind("G", "garbage collection or safepoint", "safepoint {}"),
+    tail_matching.GENERATOR: _Kind("T", "load generator stopped", "load generator stopped"),
+    tail_matching.NETWORK: _Kind("N", "connecting", "connecting"),
+}
+
+
+def cause_text(cause: TailCause | TailPart) -> str:
+    """Return a cause in words."""
+    if cause.kind == thread_times.STOP and not cause.name:
+        return "garbage collection"
+    return _KINDS[cause.kind].text.format(cause.name) if cause.kind in _KINDS else cause.kind
+
+
+def tail_sentence(account: TailAccount) -> str:
+    """Return where the time between p50 and p99 went, as plain text; its parts make the whole."""
+    above = f"p99 of {account.label} is {account.excess_ms} ms above p50"
+    if not account.is_told:
+        found = f"the system's thread is known for {account.found_count} of {account.slow_count} slow requests"
+        if account.unexplained_ms <= CANNOT_TELL_RATIO * account.excess_ms:
+            return f"Why {above} is not known: no cause is beyond chance; {found}."
+        share = units.percent_text(min(1.0, account.unexplained_ms / account.excess_ms), 0)
+        return f"Why {above} is not known: {share} % is unexplained; {found}."
+    parts = [f"{cause_text(one)} {one.ms:.0f} ({one.low_ms:.0f} to {one.high_ms:.0f})" for one in account.causes]
+    smaller, rest = _rest(account)
+    parts += [f"smaller causes {smaller}"] if smaller else []
+    unknown = f"unexplained {rest}{' (cannot tell by what)' if account.is_incomplete else ''}"
+    return f"{above}: {', '.join([*parts, unknown])}."
+
+
+def slowest_bars(account: TailAccount) -> str:
+    """Return the slowest requests as bars, Markdown: a letter is a thirtieth of the longest one."""
+    if not account.slowest or not account.is_told:
+        return ""
+    longest = account.slowest[0].elapsed_ms
+    bars = [f"{one.elapsed_ms} ms {code(_bar(one, longest))}" for one in account.slowest]
+    letters = set("".join(_bar(one, longest) for one in account.slowest))
+    legend = [f"{kind.letter} {kind.title}" for kind in _KINDS.values() if kind.letter in letters]
+    legend += [f"{_REST} unexplained"] if _REST in letters else []
+    return f"Slowest: {', '.join(bars)} ({', '.join(legend)})."
+
+
+def tail_text(account: TailAccount) -> str:
+    """Return the account of a label as Markdown."""
+    parts = [f"### Why the tail of {cell(account.label)} is slow", cell(tail_sentence(account))]
+    if account.is_told:
+        smaller, rest = _rest(account)
+        rows = [
+            _row(cause_text(one), one.ms, f"{one.low_ms:.0f} to {one.high_ms:.0f}", account) for one in account.causes
+        ]
+        rows += [_row("smaller causes", smaller, "", account)] if smaller else []
+        rows.append(_row("unexplained", rest, "", account))
+        parts += [table(("cause", "ms", "95 % interval", "%"), rows), slowest_bars(account)]
+    near = units.plural(account.slow_count, "request")
+    text = f"Compared: {near} near p99 ({account.p99_ms} ms) with those near p50 ({account.p50_ms} ms)"
+    parts.append(f"{text}{f', of the first {REQUESTS_MOST} requests of the load' if account.is_part else ''}.")
+    return "\n\n".join(filter(None, parts))
+
+
+def _rest(account: TailAccount) -> tuple[int, int]:
+    """Return the smaller causes and the unexplained in whole ms, so that all rounded parts make the whole."""
+    smaller = round(account.smaller_ms)
+    return smaller, account.excess_ms - smaller - sum(round(one.ms) for one in account.causes)
+
+
+def _row(text: str, ms: float, interval: str, account: TailAccount) -> list[str]:
+    return [cell(text), f"{ms:.0f}", interval, units.percent_text(ms / account.excess_ms, 0)]
+
+
+def _bar(sample: TailSample, longest_ms: int) -> str:
+    """Return a letter for each thirtieth of the longest request: causes first, then what is unexplained."""
+    whole = max(1, round(_BAR_CHARACTERS * sample.elapsed_ms / longest_ms)) if longest_ms else 0
+    text = "".join(letter * count for letter, count in _letters(sample.parts, sample.elapsed_ms, whole).items())
+    return text[:whole].ljust(whole, _REST)
+
+
+def _letters(parts: Iterable[TailPart], elapsed_ms: int, whole: int) -> dict[str, int]:
+    """Return how many characters of a bar are a kind's letter, the most frequent first."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for part in parts:
+        if part.kind in _KINDS:
+            sums[_KINDS[part.kind].letter] += part.ms
+    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return {letter: round(whole * ms / max(1, elapsed_ms)) for letter, ms in ordered}

@@ -1,0 +1,235 @@
+"""An HTTP server in Java whose requests are made slow in known ways, a client, and the account of its tail."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.base.install.toolchain import ensure_flame_graphs
+from harness.judge.tail import TailAccount, tail_accounts
+from harness.judge.tail_matching import Matching, TailRequest
+from harness.system.agent import agent_library
+from harness.system.profile_files import Profiler
+from harness.system.thread_times import read_thread_times
+from tests.support.java_program import java_command
+
+# A path such as /lock.300/statement.200 waits 300 ms for a lock, and then 200 ms for a statement.
+SLOW = """
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import com.zaxxer.hikari.pool.Borrowing;
+import java.net.*;
+import java.util.concurrent.*;
+import org.mariadb.jdbc.Wire;
+public class Slow {
+    static final class Till {}
+    static final Till till = new Till();
+    static final Borrowing connections = new Borrowing(2);
+    static ServerSocket database;
+    static int downstream;
+    static Object live;
+    static volatile long sum;
+    interface Step { void run() throws Exception; }
+    public static void main(String[] arguments) throws Exception {
+        live = fill(Integer.parseInt(arguments[1]));
+        database = new ServerSocket(0);
+        new Thread(Slow::answer, "database").start();
+        downstream = serve(Executors.newFixedThreadPool(4, named("down-")), Slow::slow);
+        ExecutorService executor = arguments[0].equals("virtual")
+            ? (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null)
+            : Executors.newFixedThreadPool(16, named("http-"));
+        // A thread that has work of its own, and waits for locks at any time, serves no request.
+        var timer = Executors.newSingleThreadScheduledExecutor(named("timer-"));
+        timer.scheduleAtFixedRate(() -> quietly(() -> { lock(200); }), 0, 600, TimeUnit.MILLISECONDS);
+        System.out.println(serve(executor, Slow::handle));
+    }
+    static ThreadFactory named(String name) {
+        var made = new java.util.concurrent.atomic.AtomicInteger();
+        return task -> new Thread(task, name + made.incrementAndGet());
+    }
+    static Object fill(int count) {
+        Object[] first = null;
+        for (int number = 0; number < count; number++) first = new Object[] {first, new byte[16]};
+        return first;
+    }
+    interface Handler { void handle(HttpExchange exchange) throws Exception; }
+    static int serve(Executor executor, Handler handler) throws Exception {
+        var server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        server.createContext("/", exchange -> {
+            quietly(() -> handler.handle(exchange));
+            exchange.sendResponseHeaders(200, -1);
+            exchange.close();
+        });
+        server.setExecutor(executor);
+        server.start();
+        return server.getAddress().getPort();
+    }
+    static void slow(HttpExchange exchange) throws Exception {
+        Thread.sleep(Long.parseLong(exchange.getRequestURI().getPath().substring(1)));
+    }
+    static void handle(HttpExchange exchange) throws Exception {
+        for (String step : exchange.getRequestURI().getPath().substring(1).split("/")) {
+            String[] parts = step.split("\\\\.");
+            long ms = parts.length > 1 ? Long.parseLong(parts[1]) : 0;
+            switch (parts[0]) {
+                case "lock" -> lock(ms);
+                case "pool" -> pool(ms);
+                case "statement" -> statement(ms);
+                case "service" -> service(ms);
+                case "gc" -> collect();
+                case "work" -> work(ms);
+                case "hidden" -> hidden(ms);
+                default -> { }
+            }
+        }
+    }
+    static void lock(long ms) throws Exception {
+        Object held = ms > 250 ? till : new Object();
+        meanwhile(() -> { synchronized (held) { begun.get().countDown(); Thread.sleep(ms); } });
+        synchronized (held) { sum++; }
+    }
+    static void pool(long ms) throws Exception {
+        meanwhile(() -> {
+            connections.take(); connections.take();
+            begun.get().countDown();
+            Thread.sleep(ms);
+            connections.give(); connections.give();
+        });
+        connections.take();
+        connections.give();
+    }
+    static void statement(long ms) throws Exception { Wire.read(database.getLocalPort(), (int) (ms / 10)); }
+    static void service(long ms) throws Exception {
+        var connection = (HttpURLConnection) new URL("http://127.0.0.1:" + downstream + "/" + ms).openConnection();
+        connection.getResponseCode();
+    }
+    static void collect() throws Exception {
+        meanwhile(() -> { begun.get().countDown(); System.gc(); });
+        Thread.sleep(2);
+    }
+    static void work(long ms) {
+        long until = System.nanoTime() + ms * 1_000_000;
+        while (System.nanoTime() < until) sum += spin();
+    }
+    static long spin() {
+        long found = 0;
+        for (int round = 0; round < 20_000; round++) found += round * found + 7;
+        return found;
+    }
+    /** Waits in native code, which no recorder sees. */
+    static void hidden(long ms) throws Exception {
+        new ProcessBuilder("sleep", String.valueOf(ms / 1000.0)).start().getInputStream().read();
+    }
+    static final ThreadLocal<CountDownLatch> begun = new ThreadLocal<>();
+    /** Runs a step in a thread of its own; returns when it counted down its latch. */
+    static void meanwhile(Step step) throws Exception {
+        var latch = new CountDownLatch(1);
+        new Thread(() -> { begun.set(latch); quietly(step); }, "holder").start();
+        while (latch.getCount() > 0) Thread.onSpinWait();
+    }
+    static void quietly(Step step) {
+        try { step.run(); } catch (Exception error) { throw new IllegalStateException(error); }
+    }
+    static void answer() {
+        while (true) quietly(() -> {
+            var socket = database.accept();
+            new Thread(() -> quietly(() -> {
+                try (socket) { Thread.sleep(10L * socket.getInputStream().read()); socket.getOutputStream().write(1); }
+            })).start();
+        });
+    }
+}
+"""
+BORROWING = """
+package com.zaxxer.hikari.pool;
+import java.util.concurrent.Semaphore;
+public class Borrowing {
+    final Semaphore free;
+    public Borrowing(int count) { free = new Semaphore(count, true); }
+    public void take() throws InterruptedException { free.acquire(); }
+    public void give() { free.release(); }
+}
+"""
+WIRE = """
+package org.mariadb.jdbc;
+public class Wire {
+    public static void read(int port, int sent) throws java.io.IOException {
+        try (var socket = new java.net.Socket("127.0.0.1", port)) {
+            socket.getOutputStream().write(sent);
+            socket.getInputStream().read();
+        }
+    }
+}
+"""
+OTHERS = (("com/zaxxer/hikari/pool/Borrowing.java", BORROWING), ("org/mariadb/jdbc/Wire.java", WIRE))
+USERS, PAUSE_S, SLOW_EACH = 5, 0.04, 2
+
+
+# What began or ended at the edges of the recording is not known in full.
+EDGE_MS = 500
+
+
+class Load(NamedTuple):
+    """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections."""
+
+    threads: str = "platform"
+    java: str = "java"
+    live_objects: int = 0
+    length_s: float = 10.0
+
+
+def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
+    """Return the account of the tail of a load of which one user in five sends every second request to `path`.
+
+    None without a difference between p50 and p99.
+    """
+    options = ("-Xmx700m", "-XX:+UseSerialGC")
+    command = [*java_command("Slow", SLOW, *options, java=load.java, others=OTHERS), load.threads]
+    with subprocess.Popen([*command, str(load.live_objects)], stdout=subprocess.PIPE) as jvm:
+        try:
+            assert jvm.stdout
+            port = int(jvm.stdout.readline())
+            _requests(port, "/", 2.0)  # the JVM compiles
+            ensure_flame_graphs()
+            with Profiler({"shop": jvm.pid}, folder, {}, agent=agent_library()) as profiler:
+                from_ms = time.time_ns() // 1_000_000
+                requests = _requests(port, path, load.length_s)
+                to_ms = time.time_ns() // 1_000_000
+        finally:
+            jvm.kill()
+    profile = folder / "profile.tsv.gz"
+    assert profiler.write(profile) == ()
+    with gzip.open(profile, "rt", encoding="utf-8") as lines:
+        times = read_thread_times(lines)
+    inside = [one for one in requests if from_ms + EDGE_MS < one.from_ms and one.to_ms < to_ms - EDGE_MS]
+    found = tail_accounts(Matching(requests, times), {"home": inside}, from_ms)
+    return found[0] if found else None
+
+
+def _requests(port: int, path: str, length_s: float) -> list[TailRequest]:
+    """Send requests for a while; return them in order of their starts."""
+    requests: list[TailRequest] = []
+    until = time.monotonic() + length_s
+
+    def use(user: int) -> None:
+        connection, count = http.client.HTTPConnection("127.0.0.1", port), 0
+        while time.monotonic() < until:
+            count += 1
+            wanted = path if user == 0 and count % SLOW_EACH == 0 else "/"
+            from_ms = time.time_ns() // 1_000_000
+            connection.request("GET", wanted)
+            connection.getresponse().read()
+            requests.append(TailRequest(from_ms, time.time_ns() // 1_000_000))
+            time.sleep(PAUSE_S)
+
+    threads = [threading.Thread(target=use, args=(user,)) for user in range(USERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(requests)

@@ -1,0 +1,188 @@
+"""Virtual threads: the same waits as on platform threads, from thread dumps; and what a dump means."""
+
+import gzip
+import subprocess
+import time
+
+import pytest
+
+from harness.report.profiles import profile_text
+from harness.system.profile import profiles
+from harness.system.profile_events import VirtualThreads, read_events
+from harness.system.profile_files import Profiler
+from harness.system.thread_dumps import DumpedThreads
+from tests.support.java_program import java_command, java_of
+
+# Twenty users each of a lock, of a semaphore with one permit, of a latch and of a queue; ten of a pool of two
+# connections, whose users wait 100 ms for the answer to a statement on a socket.
+SHOP = """
+import java.net.*;
+import java.util.concurrent.*;
+import java.util.concurrent.locks.ReentrantLock;
+import com.zaxxer.hikari.pool.Borrowing;
+import org.mariadb.jdbc.Wire;
+public class Shop {
+    static final class Till {}
+    static final Till till = new Till();
+    static final ReentrantLock door = new ReentrantLock(true);
+    static final Semaphore seats = new Semaphore(1, true);
+    static final Borrowing connections = new Borrowing(2);
+    interface Step { void run() throws Exception; }
+    public static void main(String[] arguments) throws Exception {
+        boolean isVirtual = arguments[0].equals("virtual");
+        var server = new ServerSocket(0);
+        new Thread(() -> loop(() -> answer(server.accept())), "database").start();
+        for (int user = 0; user < 20; user++) {
+            start(isVirtual, user, Shop::pay);
+            start(isVirtual, user, Shop::enter);
+            start(isVirtual, user, Shop::sit);
+            start(isVirtual, user, Shop::hear);
+            if (user < 10) start(isVirtual, user, () -> query(server.getLocalPort()));
+        }
+        System.out.println("ready");
+    }
+    static void start(boolean isVirtual, int user, Step step) throws Exception {
+        Runnable task = () -> loop(step);
+        if (isVirtual) {
+            Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
+            Class.forName("java.lang.Thread$Builder").getMethod("start", Runnable.class).invoke(builder, task);
+        } else {
+            new Thread(task, "user-" + user).start();
+        }
+    }
+    static void loop(Step step) {
+        try { while (true) step.run(); } catch (Exception error) { throw new IllegalStateException(error); }
+    }
+    // A monitor is not fair: without a pause its thread would take it again and again, and others would wait to the end.
+    static void pay() throws Exception { synchronized (till) { Thread.sleep(5); } Thread.sleep(1); }
+    static void enter() throws Exception { door.lock(); try { Thread.sleep(5); } finally { door.unlock(); } }
+    static void sit() throws Exception { seats.acquire(); try { Thread.sleep(5); } finally { seats.release(); } }
+    static void hear() throws Exception { new CountDownLatch(1).await(200, TimeUnit.MILLISECONDS); }
+    static void query(int port) throws Exception {
+        connections.take();
+        try { Wire.read(port); } finally { connections.give(); }
+    }
+    static void answer(Socket socket) {
+        new Thread(() -> {
+            try (socket) { Thread.sleep(100); socket.getOutputStream().write(1); } catch (Exception error) { return; }
+        }).start();
+    }
+}
+"""
+BORROWING = """
+package com.zaxxer.hikari.pool;
+import java.util.concurrent.Semaphore;
+public class Borrowing {
+    final Semaphore free;
+    public Borrowing(int count) { free = new Semaphore(count); }
+    public void take() throws InterruptedException { free.acquire(); }
+    public void give() { free.release(); }
+}
+"""
+WIRE = """
+package org.mariadb.jdbc;
+public class Wire {
+    public static void read(int port) throws java.io.IOException {
+        try (var socket = new java.net.Socket("127.0.0.1", port)) { socket.getInputStream().read(); }
+    }
+}
+"""
+OTHERS = (("com/zaxxer/hikari/pool/Borrowing.java", BORROWING), ("org/mariadb/jdbc/Wire.java", WIRE))
+# Profiles are of whole seconds: of four seconds one more or less. A recorded wait counts when it has ended.
+EDGES = 0.3
+# As Java 21 writes dumps: no state, and no class of what a thread waits for. Java 25 has both.
+DUMP_21 = """\
+1
+2026-11-29T13:00:00Z
+21.0.5
+
+#1 "main"
+      java.base/java.lang.Thread.sleep0(Native Method)
+
+#31 "" virtual
+      java.base/java.lang.VirtualThread.park(VirtualThread.java:582)
+      Shop.enter(Shop.java:40)
+
+"""
+DUMP_25 = """\
+#31 "buyer 7" virtual BLOCKED 2026-11-29T13:00:00.1Z
+    at Shop.pay(Shop.java:39)
+    - waiting to lock <Shop$Till@245090f2>
+
+"""
+
+
+def test_a_thread_was_at_its_place_from_halfway_to_the_dump_before_to_halfway_to_the_dump_after():
+    threads = DumpedThreads()
+    lines = [line for at_us in (1_000, 2_000, 3_000) for line in threads.add(DUMP_21, at_us)]
+    assert lines == ["S\t0\tjava.base/java.lang.VirtualThread.park(VirtualThread.java:582);Shop.enter(Shop.java:40)\n"]
+    assert list(threads.add(DUMP_25.replace("245090f2", "1"), 5_000)) == [
+        "S\t1\tShop.pay(Shop.java:39);- waiting to lock <Shop$Till@>\n",
+        "T\t31\t\t\t0\t1000\t4000\n",
+    ]
+    assert list(threads.add(DUMP_25, 6_000)) == []
+    assert list(threads.end()) == ["T\t31\tbuyer 7\tBLOCKED\t1\t4000\t6000\n"]
+    assert (threads.most, threads.count) == (1, 5)
+
+
+def test_waits_that_are_not_known_are_not_called_none():
+    lines = ["P\tshop", "R\tasync-profiler, ctimer\t", "V\t40\t0\t0\tthe JVM does not answer (timed out)"]
+    (shop,) = profiles(read_events(lines), 10_000, 12_000)
+    assert shop.virtual == VirtualThreads(40, 0.0, 0.0, "the JVM does not answer (timed out)")
+    text = profile_text(shop, "run-01_1")
+    assert "up to 40 at a time. What they waited for is not known: the JVM does not answer (timed out)." in text
+    assert "Locks: not known for virtual threads; no other thread waited 1 ms or longer for one." in text
+    (other,) = profiles(read_events([*lines[:2], "V\t0\t2000.0\t0.0010\t"]), 10_000, 12_000)
+    assert other.virtual is None
+    assert "Locks: no thread waited 1 ms or longer for one." in profile_text(other, "run-01_1")
+
+
+@pytest.fixture(scope="module", params=["platform", "virtual"])
+def shop(request, tmp_path_factory):
+    """The profile of the same waits on platform and on virtual threads."""
+    java = java_of(21)
+    if java is None and request.param == "virtual":
+        pytest.skip("no Java with virtual threads is installed")
+    folder = tmp_path_factory.mktemp("system")
+    command = java_command("Shop", SHOP, "-Xmx64m", java=java or "java", others=OTHERS)
+    with subprocess.Popen([*command, request.param], stdout=subprocess.PIPE) as jvm:
+        try:
+            assert jvm.stdout.readline() == b"ready\n"
+            with Profiler({"shop": jvm.pid}, folder, {}) as profiler:
+                begin_ms = time.time_ns() // 1_000_000
+                time.sleep(4)  # threads are sampled in real time
+                end_ms = time.time_ns() // 1_000_000
+        finally:
+            jvm.kill()
+    path = folder.with_name("profile.tsv.gz")
+    profiler.write(path)
+    assert profiler.unknown == []
+    (found,) = profiles(read_events(gzip.decompress(path.read_bytes()).decode().splitlines()), begin_ms, end_ms)
+    assert (found.virtual is not None) is (request.param == "virtual")
+    if found.virtual:
+        assert 90 <= found.virtual.most_count < 100  # the JDK has some, too
+        assert 0 < found.virtual.cost_ratio < 0.04
+    return found
+
+
+@pytest.mark.real
+def test_the_same_lock_is_named_on_platform_and_on_virtual_threads(shop):
+    locks = {lock.method: lock for lock in shop.locks}
+    assert (locks["Shop.pay"].lock, locks["Shop.enter"].lock.partition("$")[0]) == (
+        "Shop$Till",
+        "java.util.concurrent.locks.ReentrantLock",
+    )
+    assert set(locks) == {"Shop.pay", "Shop.enter"}
+    # Nineteen of twenty users wait at any time.
+    for method in ("Shop.pay", "Shop.enter"):
+        assert locks[method].total_ms / 1000 / shop.length_s == pytest.approx(19, rel=EDGES)
+
+
+@pytest.mark.real
+def test_semaphores_latches_pools_and_statements_are_no_locks(shop):
+    waits = {(wait.kind, wait.method): wait.total_ms / 1000 / shop.length_s for wait in shop.other_waits}
+    assert waits["latch", "Shop.sit"] == pytest.approx(19, rel=EDGES)
+    assert waits["latch", "Shop.hear"] == pytest.approx(20, rel=EDGES)
+    assert waits["pool", "Shop.query"] == pytest.approx(8, rel=EDGES)
+    assert waits["statement", "Shop.query"] == pytest.approx(2, rel=EDGES)
+    assert not {kind for kind, _ in waits} & {"condition", "lock"}
