@@ -51,6 +51,7 @@ from harness.report.setup import load_text, setup_lines
 from harness.report.tables import (
     RATES_OF_LABELS,
     cell,
+    first_byte_table,
     group_table,
     in_comment,
     page_tables,
@@ -253,6 +254,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
         load_table=_load_table(summary, load, footnotes) if load else "",
+        first_byte_table=first_byte_table(load) if load else "",
         tables_of_loads=_tables_of_loads(summary, run.goal if run else None),
         transaction_table=_transaction_table(load, run.goal if run else None) if load and not summary.loads else "",
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
