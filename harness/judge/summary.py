@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -46,6 +47,7 @@ def late_types() -> dict[str, type]:
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
+    from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -57,7 +59,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services,
+        RecordedUse, DatabaseUse, OwnMetrics, Services, StreamUse,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -66,8 +68,8 @@ def late_types() -> dict[str, type]:
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, figures of machines, profiles, growths, `own_metrics` and `slowest` cover the window, series and databases the
-    whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
+    Uses, figures of machines, profiles, growths, `own_metrics`, `streams` and `slowest` cover the window, series and
+    databases the whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
     `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` and
     `services` are None if nothing was fetched.
     """
@@ -90,6 +92,7 @@ class Observed:
     recorded: tuple[RecordedUse, ...] = ()
     stops: tuple[ProcessStop, ...] = ()
     services: Services | None = None
+    streams: tuple[StreamUse, ...] = ()
 
 
 @dataclass(frozen=True)
