@@ -197,9 +197,7 @@ def _metric(
         thresholds.of(finding.metric),
     )
     # When the clock resolution exceeds half of the threshold, no number of runs can show that the metric is within it.
-    is_coarse = (
-        finding.metric.percentile is not None and baseline is not None and baseline * threshold / 2 < CLOCK_STEP_MS
-    )
+    is_coarse = finding.metric.is_percentile and baseline is not None and baseline * threshold / 2 < CLOCK_STEP_MS
     comparison = MetricComparison(
         metric=finding.metric,
         baseline=baseline,

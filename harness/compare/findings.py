@@ -105,13 +105,13 @@ def _finding(
     if not metric.is_share and min(*baseline_values, *contender_values) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         reason = "a value is 0, so its relative change is undefined"
-        return replace(finding, reason=reason, decides=finding.decides and metric.percentile is None)
+        return replace(finding, reason=reason, decides=finding.decides and not metric.is_percentile)
     finding = (
         _of_batches(finding, (baseline[0], contender[0]), between)
         if is_single
         else _of_runs(finding, baseline_values, contender_values)
     )
-    if finding.shift and finding.baseline and metric.percentile is not None:
+    if finding.shift and finding.baseline and metric.is_percentile:
         finding = replace(finding, shift=_allow_for_clock(finding.shift, finding.baseline))
     if not is_enough:
         return replace(finding, reason=f"fewer than {needed:,} samples a side")
@@ -125,7 +125,9 @@ def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
 def _of_batches(
     finding: ComparisonFinding, sides: tuple[LabelResult, LabelResult], between: Between | None
 ) -> ComparisonFinding:
-    baseline, contender = (batch_means.estimate(side.batches, side.histogram, finding.metric) for side in sides)
+    baseline, contender = (
+        batch_means.estimate(side.batches, side.histogram_of(finding.metric), finding.metric) for side in sides
+    )
     if isinstance(baseline, str):
         return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
     if isinstance(contender, str):

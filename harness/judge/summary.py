@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
     from harness.judge.tail import TailAccount
+    from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -49,6 +50,7 @@ def late_types() -> dict[str, type]:
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
     from harness.judge.tail import TailAccount
+    from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
     from harness.system.flight_recording import RecordedUse
@@ -60,7 +62,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services, TailAccount,
+        RecordedUse, DatabaseUse, OwnMetrics, Services, StreamUse, TailAccount,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -69,8 +71,8 @@ def late_types() -> dict[str, type]:
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, figures of machines, profiles, growths, `own_metrics` and `slowest` cover the window, series and databases the
-    whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
+    Uses, figures of machines, profiles, growths, `own_metrics`, `streams` and `slowest` cover the window, series and
+    databases the whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
     `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` and
     `services` are None if nothing was fetched.
     """
@@ -94,6 +96,7 @@ class Observed:
     stops: tuple[ProcessStop, ...] = ()
     services: Services | None = None
     tails: tuple[TailAccount, ...] = ()
+    streams: tuple[StreamUse, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import compared_metrics
+from harness.metrics.metric import FIRST_BYTE, compared_metrics
 
 BATCH_COUNT = 20
 # A shorter batch would be about as long as the time over which requests resemble each other.
@@ -41,6 +41,7 @@ class BatchCounts:
     elapsed_sum_ms: int = 0
     error_count: int = 0
     received_bytes: int | None = 0
+    first_bytes: Histogram = field(default_factory=Histogram)
 
     def merge(self, other: BatchCounts) -> None:
         """Add another label's counts, or the same label's counts of another part."""
@@ -48,6 +49,7 @@ class BatchCounts:
         self.elapsed_sum_ms += other.elapsed_sum_ms
         self.error_count += other.error_count
         self.received_bytes = plus(self.received_bytes, other.received_bytes)
+        self.first_bytes.merge(other.first_bytes.counts)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Batches:
             together.merge(batch.histogram.counts)
         lines_ms = together.quantiles_ms(ratios)
         slower = [_slower_counts(batch.histogram, lines_ms) for batch in counts]
+        slower_count = dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True))
         return cls(
             length_s=length_s,
             sample_count=tuple(sample_count),
@@ -93,9 +96,24 @@ class Batches:
                 for batch, samples in zip(counts, sample_count, strict=True)
             ),
             percentiles_ms=dict(zip(BATCH_PERCENTILES, zip(*quantiles, strict=True), strict=True)),
-            slower_count=dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True)),
+            slower_count={**slower_count, **_slower_to_first_byte(counts)},
             received_bytes=tuple(batch.received_bytes for batch in counts),
         )
+
+
+def _slower_to_first_byte(counts: Sequence[BatchCounts]) -> dict[str, tuple[int, ...]]:
+    """Return the slower counts of the times to the first byte; empty unless these are known and others."""
+    if all(batch.first_bytes == batch.histogram for batch in counts):
+        return {}
+    if any(batch.first_bytes.count != batch.histogram.count for batch in counts):
+        return {}
+    together = Histogram()
+    for batch in counts:
+        together.merge(batch.first_bytes.counts)
+    compared = [metric for metric in compared_metrics() if metric in FIRST_BYTE]
+    lines_ms = together.quantiles_ms([metric.ratio for metric in compared])
+    slower = [_slower_counts(batch.first_bytes, lines_ms) for batch in counts]
+    return dict(zip((metric.id for metric in compared), zip(*slower, strict=True), strict=True))
 
 
 def _slower_counts(histogram: Histogram, lines_ms: Sequence[int]) -> list[int]:

@@ -48,6 +48,8 @@ _NO_WINDOW = IntervalMs(-(1 << 62), 1 << 62)
 # Of a file without bytes, sentBytes, Latency or Connect.
 _MISSING_BITS = (1, 2, 4, 8)
 _SUM_COUNT = 8
+# Elapsed times, latencies and connect times.
+_TIME_KINDS = 3
 # Least and greatest end without rows: the initial values in Tally.java.
 _NO_ENDS = f"{(1 << 62) - 1} {-(1 << 62)}"
 # Messages of the program at its end.
@@ -261,8 +263,8 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
     labels, codes = frames.texts(), frames.texts()
     sources = [Source(tally.file, generator) for generator in frames.texts()]
     keys, *columns = frames.table(_SUM_COUNT + 2)
-    # By cell, what its times are added to: the histograms of a label and of one of its batches.
-    cells: list[list[Histogram]] = []
+    # By cell, what its elapsed times, its latencies and its connect times are added to: a label's, and its batch's.
+    cells: list[list[list[Histogram]]] = []
     for key, *sums, offset, missing in zip(keys, *columns, strict=True):
         source = sources[key >> _GENERATOR_SHIFT]
         index, batch = divmod((key & _BELOW_GENERATOR) >> 3, tally.batch_count or 1)
@@ -271,16 +273,23 @@ def _fill(tally: SampleTally, frames: Frames, first: dict[LabelKey, int]) -> int
         first[label_key] = min(offset, first.get(label_key, offset))
         counts, own = _label_counts(sums, missing), tally.counts(label_key, source)
         own.merge(counts)
-        cells.append([own.histogram])
+        known = [
+            [] if missing & bit else [times]
+            for bit, times in zip(_MISSING_BITS[2:], (own.first_bytes, own.connects), strict=True)
+        ]
+        cells.append([[own.histogram], *known])
         if tally.batch_count:
             own_batch = tally.batches[label_key][batch]
             sums_of_batch = counts.elapsed_sum_ms, counts.error_count, counts.received_bytes
             own_batch.merge(BatchCounts(Histogram(), *sums_of_batch))
-            cells[-1].append(own_batch.histogram)
+            cells[-1][0].append(own_batch.histogram)
+            if known[0]:
+                cells[-1][1].append(own_batch.first_bytes)
         tally.note_start(first_ms)
-    for number, histogram in _histograms(*frames.table(1)):
-        for own_histogram in cells[number]:
-            own_histogram.merge(histogram.counts)
+    for kind in range(_TIME_KINDS):
+        for number, histogram in _histograms(*frames.table(1)):
+            for own_histogram in cells[number][kind]:
+                own_histogram.merge(histogram.counts)
     for key, sample_count, error_count in zip(*frames.table(2), strict=True):
         code_key = (labels[key >> _ANSWER_LABEL_SHIFT], codes[key & _LOW], bool(key & _ANSWER_OF_TRANSACTION))
         tally.add_code(code_key, sample_count, error_count)

@@ -13,6 +13,7 @@ from harness.jtl.sample import JOB_MARK, TRANSACTION_MESSAGE
 from harness.metrics import metric
 from harness.metrics.batches import Batches, plus
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import Metric
 
 TOTAL = "TOTAL"
 LOAD, ONCE, SETUP, TEARDOWN, JOBS = "load", "once", "setUp", "tearDown", "jobs"
@@ -47,7 +48,8 @@ class LabelCounts:
     """The stored counts of a label's samples; the counts of two parts merge exactly, without the samples.
 
     A sum is None where a JTL has no such column. `elapsed_sum_ms` is the histogram's sum, except for rows of several
-    samples: the histogram contains whole milliseconds per sample, as in JMeter.
+    samples: the histogram contains whole milliseconds per sample, as in JMeter. `first_bytes` and `connects` are the
+    samples by latency, and by a connect time above 0; parts of earlier versions lack both.
     """
 
     histogram: Histogram = field(default_factory=Histogram)
@@ -59,6 +61,8 @@ class LabelCounts:
     connect_sum_ms: int | None = 0
     first_ms: int | None = None
     last_ms: int = 0
+    first_bytes: Histogram = field(default_factory=Histogram)
+    connects: Histogram = field(default_factory=Histogram)
 
     def merge(self, other: LabelCounts) -> None:
         """Add another label's counts, or the same label's of another part."""
@@ -72,6 +76,23 @@ class LabelCounts:
         if other.first_ms is not None:
             self.first_ms = other.first_ms if self.first_ms is None else min(self.first_ms, other.first_ms)
             self.last_ms = max(self.last_ms, other.last_ms)
+        self.first_bytes.merge(other.first_bytes.counts)
+        self.connects.merge(other.connects.counts)
+
+    @property
+    def sums(self) -> tuple[int | None, ...]:
+        """All but the histograms: `elapsed_sum_ms` to `last_ms`."""
+        return tuple(value for value in vars(self).values() if not isinstance(value, Histogram))
+
+    def known_first_bytes(self) -> Histogram | None:
+        """Return the samples by latency; None unless that of every sample is known, and one took a millisecond."""
+        return self.first_bytes if self.first_bytes.count == self.histogram.count and self.latency_sum_ms else None
+
+    def known_connects(self) -> Histogram | None:
+        """Return the samples by connect time, those of 0 ms included; None as above."""
+        if not self.connect_sum_ms or self.connects.sum_ms != self.connect_sum_ms:
+            return None
+        return Histogram({0: self.histogram.count - self.connects.count, **self.connects.counts})
 
 
 @dataclass(frozen=True)
@@ -100,6 +121,8 @@ class LabelFigures:
     received_bytes_mean: float | None
     latency_ms: float | None
     connect_ms: float | None
+    first_byte_percentiles_ms: Mapping[str, int]
+    connect_percentiles_ms: Mapping[str, int]
     counts: LabelCounts
     batches: Batches | None = None
 
@@ -136,9 +159,16 @@ class LabelFigures:
             received_bytes_mean=_mean(counts.received_bytes, count),
             latency_ms=_mean(counts.latency_sum_ms, count),
             connect_ms=_mean(counts.connect_sum_ms, count),
+            first_byte_percentiles_ms=_percentiles_of(counts.known_first_bytes(), metric.FIRST_BYTE),
+            connect_percentiles_ms=_percentiles_of(counts.known_connects(), metric.CONNECT),
             counts=counts,
             batches=batches,
         )
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether its first bytes came measurably before the last ones."""
+        return is_streamed(self.percentiles_ms, self.first_byte_percentiles_ms)
 
     @property
     def median_ms(self) -> int:
@@ -149,6 +179,17 @@ class LabelFigures:
     def p90_ms(self) -> int:
         """The p90, which every summary has."""
         return self.percentiles_ms["90"]
+
+
+def is_streamed(elapsed: Mapping[str, float], first_byte: Mapping[str, float]) -> bool:
+    """Return whether first bytes came before the last ones by more than a step of the clock: by their p50, or p95."""
+    both = elapsed.keys() & first_byte.keys() & {"50", "95"}
+    return any(elapsed[text] - first_byte[text] > metric.CLOCK_STEP_MS for text in both)
+
+
+def _percentiles_of(times: Histogram | None, metrics: Sequence[Metric]) -> dict[str, int]:
+    values = times.quantiles_ms([one.ratio for one in metrics]) if times else ()
+    return {one.part.text: value for one, value in zip(metrics, values, strict=False) if one.part}
 
 
 def _per_s(amount: int | None, passed_ms: int) -> float | None:

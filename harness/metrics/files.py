@@ -87,8 +87,7 @@ def _refuse_twice(tally: SampleTally, given: Input, seen: dict[str, str]) -> Non
     for key, by_source in tally.labels.items():
         for source, counts in by_source.items():
             # Sums are enough. The group is left out: only the run's own folder says which steps are once per user.
-            sums = list(vars(counts).values())[1:]
-            text = repr((key.label, key.is_transaction, source.generator, counts.histogram.count, *sums))
+            text = repr((key.label, key.is_transaction, source.generator, counts.histogram.count, *counts.sums))
             by_file.setdefault(source.file, []).append(text)
     for source, users in (*tally.requests.users.items(), *tally.transactions.users.items()):
         by_file.setdefault(source.file, []).append(repr((source.generator, sum(users.values()))))

@@ -6,9 +6,9 @@ To add a metric, add an entry to METRICS and a line to docs/format.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from harness.base import units
 from harness.base.config import did_you_mean
@@ -39,6 +39,13 @@ class Measured(Protocol):
         """The percentiles by their text: 90, 99.9."""
 
 
+class PartPercentile(NamedTuple):
+    """A percentile of a part of the response time: the mapping of LabelFigures that has it, and its text."""
+
+    mapping: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric of a label.
@@ -48,6 +55,7 @@ class Metric:
     `tables` are those that have a column of it. `threshold` is the least change that matters unless a plan says
     otherwise: a ratio, of a share a difference; None: runs are not compared by it. `samples_least` is how many samples
     a comparison needs on each side. With `is_goal` a limit of it has an option of its own; any metric can have a goal.
+    `percentile` is that of the response time, `part` that of the time to the first byte or to connect.
     """
 
     key: str
@@ -61,6 +69,7 @@ class Metric:
     samples_least: int = 0
     is_goal: bool = False
     percentile: str | None = None
+    part: PartPercentile | None = None
     more_is_better: bool = False
     aliases: tuple[str, ...] = ()
 
@@ -94,15 +103,24 @@ class Metric:
         return self.title.removesuffix(f" {self.unit}")
 
     @property
+    def is_percentile(self) -> bool:
+        """Whether it is a percentile of a time: a whole number of milliseconds."""
+        return self.percentile is not None or self.part is not None
+
+    @property
     def ratio(self) -> float:
         """The share of samples (0-1) up to a percentile."""
-        assert self.percentile is not None
-        return float(self.percentile) / 100
+        text = self.part.text if self.part else self.percentile
+        assert text is not None
+        return float(text) / 100
 
     def of(self, figures: Measured) -> float | None:
         """Return the metric of a label: ms, 1/s or a share (0-1); None when it is not known."""
         if self.percentile is not None:
             return figures.percentiles_ms.get(self.percentile)
+        if self.part is not None:
+            of_part: Mapping[str, float] = getattr(figures, self.part.mapping)
+            return of_part.get(self.part.text)
         value: float | None = getattr(figures, self.key)
         return value
 
@@ -139,6 +157,27 @@ def percentile(
     )
 
 
+def _of_part(mapping: str, name: str, text: str) -> Metric:
+    """Return the metric of a percentile of a part of the response time: `first byte p95`, first_byte_p95_ms.
+
+    Of the first byte, the p50 and the p95 are compared, by the thresholds of the response time's.
+    """
+    whole = percentile(text)
+    least = {"50": (0.05, 100), "95": (0.10, 1_000)}.get(text) if mapping == FIRST_BYTES else None
+    return replace(
+        whole,
+        key=f"{name.replace(' ', '_')}_{whole.key}",
+        name=f"{name} {whole.name}",
+        title=f"{name} {whole.title}",
+        phrase=f"{name} {whole.phrase}",
+        threshold=least[0] if least else None,
+        samples_least=least[1] if least else 0,
+        percentile=None,
+        part=PartPercentile(mapping, text),
+        aliases=(),
+    )
+
+
 AVERAGE = Metric(
     "average_ms", "average", "average ms", "average", "ms", units.average_text, frozenset(Table), 0.05, 100,
     is_goal=True,
@@ -161,7 +200,15 @@ P95 = percentile("95", {Table.REPORT, Table.HISTORY, Table.SWEEP, Table.OVERLAY}
 P99 = percentile("99", {Table.REPORT}, 0.10, 5_000)
 P99_9 = percentile("99.9")
 
-METRICS: tuple[Metric, ...] = (AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS)
+# The parts of the response time, as in JMeter: Latency up to the first byte, which includes Connect.
+FIRST_BYTES, CONNECTS = "first_byte_percentiles_ms", "connect_percentiles_ms"
+# Few requests open a connection: the others took 0 ms for that.
+FIRST_BYTE = tuple(_of_part(FIRST_BYTES, "first byte", text) for text in ("50", "90", "95", "99"))
+CONNECT = tuple(_of_part(CONNECTS, "connect", text) for text in ("95", "99"))
+
+METRICS: tuple[Metric, ...] = (
+    AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS, *FIRST_BYTE, *CONNECT,
+)  # fmt: skip
 
 
 def percentiles(table: Table | None = None) -> tuple[str, ...]:
@@ -201,6 +248,11 @@ def compared_metrics() -> tuple[Metric, ...]:
 def all_metrics() -> tuple[Metric, ...]:
     """Return the list of metrics: each can have a goal."""
     return METRICS
+
+
+def stop_metrics() -> tuple[Metric, ...]:
+    """Return the metrics that can end a run early: those that are known of each second of the load."""
+    return tuple(metric for metric in METRICS if metric.part is None)
 
 
 def goal_metrics() -> tuple[Metric, ...]:

@@ -188,12 +188,19 @@ class SampleTally:
             batch.elapsed_sum_ms += elapsed_ms
             batch.error_count += error_count
             batch.received_bytes = plus(batch.received_bytes, received_bytes)
+            if latency_ms is not None:
+                batch.first_bytes.add(latency_ms // sample_count, sample_count)
         counts.elapsed_sum_ms += elapsed_ms
         counts.error_count += error_count
         counts.received_bytes = plus(counts.received_bytes, received_bytes)
         counts.sent_bytes = plus(counts.sent_bytes, sent_bytes)
         counts.latency_sum_ms = plus(counts.latency_sum_ms, latency_ms)
         counts.connect_sum_ms = plus(counts.connect_sum_ms, connect_ms)
+        if latency_ms is not None:
+            first_ms, first_bytes = latency_ms // sample_count, counts.first_bytes.counts
+            first_bytes[first_ms] = first_bytes.get(first_ms, 0) + sample_count  # a call takes twice as long
+        if connect_ms:
+            counts.connects.add(connect_ms // sample_count, sample_count)
         if counts.first_ms is None or start_ms < counts.first_ms:
             counts.first_ms = start_ms
         if end_ms > counts.last_ms:

@@ -10,7 +10,7 @@ import gzip
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +33,11 @@ _END_MAX_MS = START_MAX_MS + ELAPSED_MAX_MS
 
 @dataclass(frozen=True)
 class _Labels:
-    """A row per label, group, file and load generator, in order of first appearance."""
+    """A row per label, group, file and load generator, in order of first appearance.
+
+    `first_byte_ms` and `connect_ms` are empty texts where latency and connect time are unknown; earlier versions have
+    neither.
+    """
 
     group: tuple[str, ...]
     label: tuple[str, ...]
@@ -49,6 +53,8 @@ class _Labels:
     connect_sum_ms: tuple[int | None, ...]
     first_ms: tuple[int, ...]
     last_ms: tuple[int, ...]
+    first_byte_ms: tuple[str, ...] | None = None
+    connect_ms: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ class _Content:
 def to_bytes(tally: SampleTally, silences: Silences | None) -> bytes:
     """Return the tally file of JTLs with samples; `silences` are those of the users, where a gap may be a pause."""
     labels = (
-        (*key, *source, _runs(counts.histogram), *list(vars(counts).values())[1:])
+        (*key, *source, _runs(counts.histogram), *counts.sums, _runs(counts.first_bytes), _runs(counts.connects))
         for key, by_source in tally.labels.items()
         for source, counts in by_source.items()
     )
@@ -266,9 +272,11 @@ class _Reader:
         return Source(self._first_file + file, generator)
 
     def _add_labels(self) -> None:
-        for group, label, is_transaction, file, generator, elapsed_ms, *sums, first_ms, last_ms in _rows(
-            self._content.labels, "labels"
-        ):
+        labels = self._content.labels
+        unknown = ("",) * len(labels.label)
+        labels = replace(labels, first_byte_ms=labels.first_byte_ms or unknown, connect_ms=labels.connect_ms or unknown)
+        for group, label, is_transaction, file, generator, elapsed_ms, *more in _rows(labels, "labels"):
+            *sums, first_ms, last_ms, first_byte_ms, connect_ms = more
             if group not in GROUPS:
                 raise ValueError(f"labels.group {group!r:.20} is not one of {', '.join(GROUPS)}")
             key, source = LabelKey(group, label, is_transaction), self._source(file, generator)
@@ -279,6 +287,9 @@ class _Reader:
             _whole(last_ms, "labels.last_ms", _END_MAX_MS)
             counts = LabelCounts(_histogram(elapsed_ms), *sums)
             counts.first_ms, counts.last_ms = _whole(first_ms, "labels.first_ms", last_ms), last_ms
+            counts.first_bytes, counts.connects = (
+                _histogram(text) if text else Histogram() for text in (first_byte_ms, connect_ms)
+            )
             _check_possible(counts, label)
             self._tally.counts(key, source).merge(counts)
         if (span_ms := self._tally.span_ms(GROUPS)) is None:

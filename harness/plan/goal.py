@@ -20,8 +20,8 @@ DEFAULT_ERROR_RATIO = 0.01
 
 
 def limit_keys() -> tuple[str, ...]:
-    """Return the keys of a goal's limits: p50_ms to p99.9_ms, error_ratio, average_ms, each_average_ms."""
-    percentiles = (metric.key for metric in all_metrics() if metric.percentile is not None)
+    """Return the keys of a goal's limits: p50_ms to p99.9_ms, first_byte_p95_ms, error_ratio, average_ms and others."""
+    percentiles = (metric.key for metric in all_metrics() if metric.is_percentile)
     return (*percentiles, ERRORS.key, AVERAGE.key, EACH_AVERAGE)
 
 

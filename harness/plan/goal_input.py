@@ -19,8 +19,8 @@ _LIMIT_MAX = 1_000_000_000
 _EXAMPLE = "write conditions such as p95<1500, errors<1%, Check-Out: p99<3s, throughput>100/s"
 # A condition: a metric, a sign and a value, after a label in quotes or up to the last colon before the metric.
 _CONDITION = re.compile(
-    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>[\w.]+)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
-    re.DOTALL,
+    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>(?:first\s+byte\s+|connect\s+)?[\w.]+)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
+    re.DOTALL | re.IGNORECASE,
 )
 _PARTS = re.compile(r'(?:"[^"]*"|[^,"]|"(?=[^"]*$))+')
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|)")
@@ -45,7 +45,7 @@ def _condition(part: str, where: str) -> GoalRule:
     if match is None:
         raise UsageError(f"{where}: {part.strip()} is no condition", _EXAMPLE)
     label = match["quoted"] if match["quoted"] is not None else match["label"]
-    metric = parse_metric(match["metric"].lower(), f"{where}:", all_metrics())
+    metric = parse_metric(" ".join(match["metric"].lower().split()), f"{where}:", all_metrics())
     if not match["value"]:
         raise UsageError(f"{where}: {match['metric']} has no limit", _EXAMPLE)
     limit = parse_limit(metric, match["value"], f"{where}: {metric_text(metric)}")

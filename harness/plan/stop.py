@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.base import units
 from harness.base.config import within
 from harness.base.errors import UsageError
-from harness.metrics.metric import THROUGHPUT, all_metrics, metric_of, parse_metric
+from harness.metrics.metric import THROUGHPUT, metric_of, parse_metric, stop_metrics
 from harness.plan.goal import limit_text, metric_text
 from harness.plan.goal_input import parse_limit
 
@@ -52,7 +52,7 @@ def read_stop(table: Mapping[str, object], where: str) -> tuple[StopRule, ...]:
     """Return the conditions of a [stop] table: by metric, such as errors = ">50% for 10s"."""
     rules = []
     for key, value in table.items():
-        parse_metric(key, where, all_metrics())
+        parse_metric(key, where, stop_metrics())
         if not isinstance(value, str):
             raise UsageError(f"{where}: {key} = {value!r}", 'give a text, such as errors = ">50% for 10s"')
         rules.append(_rule(f"{key} {value}", where))
@@ -64,7 +64,7 @@ def _rule(part: str, where: str) -> StopRule:
     if match is None:
         raise UsageError(f"{where}: {part.strip() or 'an empty text'} is no condition", _EXAMPLE)
     name, sign, limit, duration = match.groups()
-    metric = parse_metric(name.lower(), f"{where}:", all_metrics())
+    metric = parse_metric(name.lower(), f"{where}:", stop_metrics())
     expected = "<" if metric == THROUGHPUT else ">"
     if sign != expected:
         raise UsageError(f"{where}: {part.strip()} has the wrong sign", f"write {metric_text(metric)}{expected}…")

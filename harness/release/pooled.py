@@ -90,9 +90,9 @@ def _changes(found: ComparedLevels, thresholds: Thresholds) -> dict[_Test, Repea
 
 def _within(sides: Sequence[Sequence[LabelResult]], values: Block, metric: Metric) -> float:
     """Return the mean variance of the logarithm of a metric within a run: of its batches, and of the clock."""
-    found = [batch_means.estimate(one.batches, one.histogram, metric) for side in sides for one in side]
+    found = [batch_means.estimate(one.batches, one.histogram_of(metric), metric) for side in sides for one in side]
     squares = [(one.error / one.value) ** 2 for one in found if not isinstance(one, str) and one.value > 0]
-    step = CLOCK_STEP_MS if metric.percentile is not None else 0.0
+    step = CLOCK_STEP_MS if metric.is_percentile else 0.0
     least = min(value for side in values for value in side)
     return (fmean(squares) if squares else 0.0) + (step / least) ** 2 / 12
 

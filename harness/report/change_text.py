@@ -31,7 +31,7 @@ def decimals_of_metric(metric: Metric, baseline: float | None, low: float | None
     """Return the decimals of a metric's change; percentiles are whole milliseconds, shares have points."""
     if metric.is_share:
         return _POINT_DECIMALS
-    return decimals_of(low, high, CLOCK_STEP_MS / baseline if metric.percentile is not None and baseline else 0.0)
+    return decimals_of(low, high, CLOCK_STEP_MS / baseline if metric.is_percentile and baseline else 0.0)
 
 
 def signed_text(ratio: float | None, word: str, decimals: int) -> str:

@@ -42,7 +42,7 @@ def _known(text: Callable[[float], str]) -> Callable[[Figure], str]:
 
 def metric_column(shown: Metric) -> Column:
     """Return the column of a metric; the slowest value is marked for the average and for p90 and up."""
-    is_time = shown.is_time and (shown.percentile is None or float(shown.percentile) >= 90)
+    is_time = shown.is_time and (not shown.is_percentile or shown.ratio >= 0.9)
     return Column(shown.title, shown.key, shown.of, shown.text, is_time)
 
 
@@ -61,13 +61,17 @@ SENT = Column("KB/s sent", "sent_bytes_per_s", lambda label: label.sent_bytes_pe
 BYTES_MEAN = Column("average bytes", "received_bytes_mean", lambda label: label.received_bytes_mean, tenths_text)
 LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, units.average_text)
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
+FIRST_BYTE = tuple(map(metric_column, metric.FIRST_BYTE))
+CONNECT_PERCENTILES = tuple(map(metric_column, metric.CONNECT))
+# The table of what came before the last byte.
+FIRST_BYTE_COLUMNS = (COUNT, *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES)
 # Every layout has these percentiles, in addition to the requested ones.
 ALWAYS_SHOWN = metric.percentiles(Table.DEFAULT)
 # Columns that are dropped in a narrow window, in this order; columns that are not listed stay.
 LEAST_USE = (
-    CONNECT.key, LATENCY.key, BYTES_MEAN.key, SENT.key, RECEIVED.key, STDDEV.key, SUCCESS_RATE.key, MIN.key,
-    ERROR_COUNT.key, metric.P75.key, MAX.key, metric.P99_9.key, metric.P95.key, metric.P99.key, RATE.key,
-    metric.MEDIAN.key,
+    *(one.key for one in (*CONNECT_PERCENTILES, *FIRST_BYTE)), CONNECT.key, LATENCY.key, BYTES_MEAN.key, SENT.key,
+    RECEIVED.key, STDDEV.key, SUCCESS_RATE.key, MIN.key, ERROR_COUNT.key, metric.P75.key, MAX.key, metric.P99_9.key,
+    metric.P95.key, metric.P99.key, RATE.key, metric.MEDIAN.key,
 )  # fmt: skip
 
 
@@ -96,7 +100,7 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
         return (COUNT, *times, ERROR_RATIO, ERROR_COUNT, RATE, RECEIVED, SENT)
     return (
         COUNT, *times, STDDEV, ERROR_RATIO, ERROR_COUNT, RATE, SUCCESS_RATE, RECEIVED, SENT, BYTES_MEAN, LATENCY,
-        CONNECT,
+        *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES,
     )  # fmt: skip
 
 

@@ -45,13 +45,14 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
-from harness.report.run_tables import growth_notes, growth_table, job_tables, slowest_note, slowest_table
+from harness.report.run_tables import growth_notes, growth_table, job_tables, slowest_note, slowest_table, stream_table
 from harness.report.selection import change_text
 from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
 from harness.report.tables import (
     RATES_OF_LABELS,
     cell,
+    first_byte_table,
     group_table,
     in_comment,
     page_tables,
@@ -255,6 +256,7 @@ def report(summary: RunSummary, charts: RunCharts, notes: str, folder: str) -> s
         thirds_line=summary.thirds.text if summary.thirds else "",
         corrected_line=summary.corrected.text if summary.corrected else "",
         load_table=_load_table(summary, load, footnotes) if load else "",
+        first_byte_table=first_byte_table(load) if load else "",
         tables_of_loads=_tables_of_loads(summary, run.goal if run else None),
         transaction_table=_transaction_table(load, run.goal if run else None) if load and not summary.loads else "",
         counts_transactions=load is not None and all(label.is_transaction for label in load.labels),
@@ -343,6 +345,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "tails": [tail_text(account) for account in observed.tails],
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
+        "stream_table": stream_table(observed.streams),
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
         "slowest_note": slowest_note(observed.slowest),
         "cloud_table": cloud_table(observed.cloudwatch, idle_services(observed.services))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 
 from harness.cloudwatch.points import CloudMetrics
@@ -18,7 +18,7 @@ from harness.judge.warnings import RunWarning
 from harness.metrics.batches import Batches
 from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import AVERAGE, Metric
+from harness.metrics.metric import AVERAGE, FIRST_BYTE, Metric
 from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
 from harness.report.key_figures import FIRST_CHART, run_result
@@ -37,7 +37,7 @@ class LabelResult:
     """The metrics of a label, or of TOTAL; values that the source lacks are None or missing percentiles.
 
     With `is_transaction` it is a Transaction Controller, whose requests have labels of their own. With `is_job` it is a
-    job, whose times are its durations.
+    job, whose times are its durations. The time to the first byte is only there where it is not the response time.
     """
 
     label: str
@@ -54,6 +54,9 @@ class LabelResult:
     histogram: Histogram | None = None
     is_transaction: bool = False
     is_job: bool = False
+    first_byte_percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    connect_percentiles_ms: Mapping[str, float] = field(default_factory=dict)
+    first_bytes: Histogram | None = None
 
     @classmethod
     def of_tool(cls, row: SummaryRow) -> LabelResult:
@@ -63,9 +66,17 @@ class LabelResult:
     @classmethod
     def of(cls, figures: LabelFigures) -> LabelResult:
         """Return the metrics of a label in a summary."""
-        own = ("histogram", "is_job")
-        same = {field.name: getattr(figures, field.name) for field in fields(cls) if field.name not in own}
-        return cls(**same, histogram=figures.counts.histogram)
+        own = ("histogram", "is_job", "first_bytes", "first_byte_percentiles_ms")
+        same = {one.name: getattr(figures, one.name) for one in fields(cls) if one.name not in own}
+        result = cls(**same, histogram=figures.counts.histogram)
+        if not figures.is_streamed:
+            return result
+        first = figures.first_byte_percentiles_ms
+        return replace(result, first_byte_percentiles_ms=first, first_bytes=figures.counts.first_bytes)
+
+    def histogram_of(self, metric: Metric) -> Histogram | None:
+        """Return the samples by the time that a metric is about; None where the source does not have them."""
+        return self.first_bytes if metric in FIRST_BYTE else self.histogram
 
 
 def samples_least(metric: Metric, figures: Iterable[LabelResult]) -> int:

@@ -8,6 +8,7 @@ from harness.base import units
 from harness.judge.growth import RESOURCES, left_text, shown
 from harness.judge.jobs import JobRun
 from harness.judge.slowest import SlowSample
+from harness.metrics.event_streams import StreamUse
 from harness.metrics.resource_growth import CANNOT_TELL, GROWS, SPAN_LEAST_S, Growth
 from harness.report.tables import cell, table
 
@@ -89,6 +90,23 @@ def job_tables(jobs: Sequence[JobRun]) -> list[str]:
 
 def _text(value: float | None) -> str:
     return UNKNOWN if value is None else units.number_text(round(value, 1))
+
+
+_STREAM_HEADS = (
+    "label", "streams", "events", "events/s", "events/s of the slowest 5 %", "longest gap p50 ms", "longest gap p95 ms",
+    "longest gap max ms",
+)  # fmt: skip
+
+
+def stream_table(streams: Sequence[StreamUse]) -> str:
+    """Return the table of streamed answers: a row per label; nothing without any."""
+    rows = [
+        [cell(one.label), str(one.stream_count), str(one.event_count),
+         *map(units.rate_text, (one.rate_per_s, one.slow_rate_per_s)),
+         *map(units.ms_text, (one.gap_p50_ms, one.gap_p95_ms, one.gap_max_ms))]
+        for one in streams
+    ]  # fmt: skip
+    return table(_STREAM_HEADS, rows) if rows else ""
 
 
 # Texts that only some runs have.

@@ -9,7 +9,7 @@ from itertools import chain
 
 from harness.base.plain_text import one_line
 from harness.metrics.figures import JOBS, LOAD, ONCE, SETUP, SUCCESSFUL, TEARDOWN, Group, LabelFigures
-from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, Column, columns_of, in_two
+from harness.report.columns import AVERAGE, COUNT, DEFAULT, ERROR_COUNT, FIRST_BYTE_COLUMNS, Column, columns_of, in_two
 
 GROUP_TITLES = {
     LOAD: "Load",
@@ -129,6 +129,12 @@ def group_table(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) ->
 def page_tables(group: Rows, columns: Sequence[Column] = columns_of(DEFAULT)) -> str:
     """Return the statistics of a group in two tables that fit a page: times, then rates and bytes."""
     return "\n\n".join(group_table(group, some) for some in in_two(columns))
+
+
+def first_byte_table(group: Group) -> str:
+    """Return the times to the first byte of a group, and to connect; empty where first bytes do not come first."""
+    rows = [one for one in (group.total, *group.labels) if one.is_streamed]
+    return group_table(parts_of(group)[0], FIRST_BYTE_COLUMNS) if rows else ""
 
 
 def side_tables(group: Rows) -> str:

@@ -17,6 +17,7 @@ from harness.cloudwatch.points import FILE_NAME as CLOUDWATCH
 from harness.cloudwatch.points import fetched_metrics
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import Services, StoredServices
+from harness.metrics import event_streams
 from harness.run.context import RunContext
 from harness.run.directory import load_record
 from harness.run.prepare import PreparedRun
@@ -36,6 +37,11 @@ RECORDERS = (
     jfr.ATTACHED,
     Recorder(  # harness/report/cloudwatch.py fetches them
         "cloudwatch", CLOUDWATCH, read=lambda of: {"cloudwatch": fetched_metrics(of.folder, of.origin_s, of.window)}
+    ),
+    Recorder(  # the agent in JMeter writes them
+        event_streams.FILE_NAME.partition(".")[0],
+        event_streams.FILE_NAME,
+        read=lambda of: {"streams": event_streams.read_streams(of.lines(event_streams.FILE_NAME), of.window_ms)},
     ),
     Recorder("services", SERVICES, read=lambda of: {"services": _services(of.folder / SERVICES)}),
     exceptions.RECORDER,

@@ -299,7 +299,8 @@ def _columns() -> str:
 
 def _metric_column(metric: Metric) -> dict[str, Any]:
     path = [metric.key] if metric.percentile is None else ["percentiles_ms", metric.percentile]
-    decimals = 0 if metric.percentile is not None else None if metric.is_time else 2
+    path = list(metric.part) if metric.part else path
+    decimals = 0 if metric.is_percentile else None if metric.is_time else 2
     own = {"factor": 100 if metric.is_share else 1, "id": metric.id, "is_brief": Table.BRIEF in metric.tables}
     return _column(metric.title, path, decimals) | own
 

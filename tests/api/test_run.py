@@ -49,8 +49,17 @@ def rows_of_json(summary):
         {
             "group": group["name"],
             "is_total": row is group["total"],
-            **{key: value for key, value in row.items() if key not in ("counts", "batches", "percentiles_ms")},
+            **{
+                key: value
+                for key, value in row.items()
+                if key not in ("counts", "batches") and "percentiles" not in key
+            },
             **{f"p{text}_ms": value for text, value in row["percentiles_ms"].items()},
+            **{
+                f"first_byte_p{text}_ms": row["first_byte_percentiles_ms"].get(text)
+                for text in ("50", "90", "95", "99")
+            },
+            **{f"connect_p{text}_ms": row["connect_percentiles_ms"].get(text) for text in ("95", "99")},
         }
         for group in summary["groups"]
         for row in (*group["labels"], group["total"])

@@ -19,12 +19,12 @@ SHOWN = {
     "table CSV": ",p90_ms,p95_ms,p99_ms,p99.9_ms,",
     "table JSON": '"99.9": 102',
     "report": "| p99.9 ≤ 90 ms | 102 ms | **missed** |",
-    "schema": '"p99.9_ms": {"description": "The most that the p99.9 may be, ms"',
+    "schema": '"p99.9_ms": {"description": "Limit of the p99.9, ms"',
     "run JSON": '"p99.9_ms": 90',
     "comparison": "| TOTAL | p99.9 ms | 102 | 112 |",
     "comparison JSON": '"p99.9": 0.2',
     "history": "the p99.9",
-    "history CSV": ",p99_ms,p99.9_ms,received_bytes_per_s,error_ratio,metric,",
+    "history CSV": ",p99_ms,p99.9_ms,first_byte_p50_ms,first_byte_p95_ms,received_bytes_per_s,error_ratio,metric,",
     "history JSON": '"p99.9_ms": 102',
     "sweep": "| p95 ms | p99.9 ms |",
     "sweep CSV": ",p95_ms,p99.9_ms,",
@@ -98,7 +98,7 @@ def test_a_metric_without_comparison_is_refused(name):
 
 def test_the_list_defines_compared_metrics_and_goals():
     assert [metric.name for metric in compared_metrics()] == [
-        "average", "p50", "p75", "p90", "p95", "p99", "throughput", "errors",
+        "average", "p50", "p75", "p90", "p95", "p99", "throughput", "errors", "first byte p50", "first byte p95",
     ]  # fmt: skip
     assert [metric.key for metric in goal_metrics()] == ["average_ms", "p90_ms", "error_ratio"]
     assert percentiles(Table.DEFAULT) == ("50", "90")

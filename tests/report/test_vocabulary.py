@@ -26,7 +26,9 @@ VERDICTS = frozenset(
 ABBREVIATIONS = frozenset({"AWS", "CPU", "GB", "GC", "JTL", "JVM", "KB", "MB", "SLA", "TOTAL", "UTC", "COMMIT"})
 TIMES = frozenset({"average ms", "p50 ms", "p75 ms", "p90 ms", "p95 ms", "p99 ms", "p99.9 ms", "min ms", "max ms"})
 RATES = frozenset({"req/s", "errors", "errors %", "KB/s received", "KB/s sent"})
-WIDE_ONLY = frozenset({"stddev ms", "successful req/s", "average bytes", "latency ms", "connect ms"})
+FIRST_BYTE = frozenset(f"first byte {percentile} ms" for percentile in ("p50", "p90", "p95", "p99"))
+CONNECT = frozenset({"connect ms", "connect p95 ms", "connect p99 ms"})
+WIDE_ONLY = frozenset({"stddev ms", "successful req/s", "average bytes", "latency ms"}) | FIRST_BYTE | CONNECT
 # The columns of a run's report that are no metrics.
 OF_A_RUN = frozenset(
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from xml.etree import ElementTree
 
@@ -10,6 +11,8 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.install import toolchain
 from harness.cli.verbs import main
+from harness.metrics.event_streams import COLUMNS, FILE_NAME, read_streams
+from harness.metrics.interval import IntervalMs
 from harness.report.setup import setup_lines
 from harness.run.jmeter.connections import sampler_option
 from harness.run.jmeter.process import SAMPLER
@@ -65,9 +68,28 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         connects = {result.get("lb"): int(result.get("ct", "")) for result in side.results}
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
         assert next(result for result in side.results if result.get("lb") == "simple, TLS").get("s") == "true"
+    assert_streams(tmp_path)
     counts = request_counts(tmp_path)
     assert counts["lean"] > len(CASES)
     assert 5 < counts["jmeter"] < 40  # one of each kind that the lean sampler does not send, and two of some
+
+
+def assert_streams(folder):
+    """The lean sampler has measured the streams of events that ended, and nothing else; JMeter's own measures none."""
+    assert not (folder / "own" / FILE_NAME).exists()
+    with (folder / "lean" / FILE_NAME).open(newline="") as lines:
+        head, *rows = csv.reader(lines)
+    assert tuple(head) == COLUMNS
+    counts = [(label, int(events)) for _, label, events, _, _ in rows]
+    assert counts == [
+        ("event stream", 4), ("event stream, torn", 3), ("event stream, gzip", 2), ("event stream, small", 1),
+    ]  # fmt: skip
+    times = {label: (int(stream_us), int(gap_us)) for _, label, _, stream_us, gap_us in rows}
+    assert 480_000 < times["event stream"][0] < 700_000
+    assert 290_000 < times["event stream"][1] < 450_000
+    assert times["event stream, small"] == (0, 0)
+    (use, *_) = read_streams((folder / "lean" / FILE_NAME).read_text().splitlines(), IntervalMs(0, 1 << 50))
+    assert (use.label, use.stream_count, use.event_count) == ("event stream", 1, 4)
 
 
 @pytest.mark.real

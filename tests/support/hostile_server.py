@@ -39,6 +39,13 @@ def _torn(data: bytes) -> list[bytes | float | str]:
     return [data[at : at + 1] for at in range(len(data))]
 
 
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+_EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n"
+_EVENT_LINES = _chunk(b"data: one\n\n: none\n\nretry: 5\n\ndata\r\rdata:\r\n\r\ndatum: x\n\n") + b"0\r\n\r\n"
+
 _CASES: dict[str, Script] = {
     "simple": [_SIMPLE],
     "torn": _torn(_SIMPLE),
@@ -74,6 +81,20 @@ _CASES: dict[str, Script] = {
     "chunked, torn": _torn(_CHUNKED + b"5\r\nhello\r\n0\r\n\r\n"),
     "chunked with a trailer": [_CHUNKED + b"5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"],
     "chunked, empty": [_CHUNKED + b"0\r\n\r\n"],
+    # Four events: at 0.1, twice at 0.4 and at 0.6 s; comments, an id and a part of an event are none.
+    "event stream": [
+        _EVENTS + _chunk(b": hello\n\n"), 0.1, _chunk(b"event: x\ndata: one\n\n"), 0.3,
+        _chunk(b"data: two\r\n\r\ndata: three\r\r"), 0.1, _chunk(b": still there\n\n"), 0.1,
+        _chunk(b"data\n\nid: 7\n\ndata: torn") + b"0\r\n\r\n",
+    ],
+    "event stream, torn": _torn(_EVENTS + _EVENT_LINES),
+    "event stream, gzip": [
+        _sized(gzip.compress(b"data: 1\n\ndata: 2\n\n", mtime=0), b"Content-Type: text/event-stream",
+               b"Content-Encoding: gzip")
+    ],
+    "event stream, small": [_sized(b"data: 1\n\n", b"Content-Type: text/event-stream")],
+    "event stream, cut": [_EVENTS + _chunk(b"data: one\n\n"), CLOSE],
+    "no event stream": [_sized(b"data: 1\n\n", b"Content-Type: text/event-streams")],
     "chunk of no size": [_CHUNKED + b"five\r\nhello\r\n0\r\n\r\n", CLOSE],
     "chunk without its end": [_CHUNKED + b"5\r\nhelloworld\r\n0\r\n\r\n", CLOSE],
     "chunk cut": [_CHUNKED + b"9\r\nhello", CLOSE],

@@ -159,7 +159,7 @@ def _metric(label: LabelResult, metric: Metric) -> Answer | None:
     if (value := metric.of(label)) is None:
         return None
     row = {"label": label.label, "metric": metric.key, "value": value, "sample_count": label.sample_count}
-    interval = estimate(label.batches, label.histogram, metric)
+    interval = estimate(label.batches, label.histogram_of(metric), metric)
     if isinstance(interval, str):
         return {**row, "interval": None, "no_interval_because": interval}
     reach = student_t_quantile(interval.freedom, (1 + CONFIDENCE) / 2) * interval.error

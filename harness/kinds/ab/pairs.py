@@ -52,7 +52,7 @@ def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], th
         return PairSeries(metric, (), decides=decides, reason="a value is 0, so its relative change is undefined")
     else:
         baseline, contender = (math.exp(sum(map(math.log, side)) / len(known)) for side in zip(*known, strict=True))
-        step = CLOCK_STEP_MS / baseline if metric.percentile is not None else 0.0
+        step = CLOCK_STEP_MS / baseline if metric.is_percentile else 0.0
         series = PairSeries(metric, tuple(math.log(b / a) for a, b in known), baseline, contender, step)
     least = min(sample_count(side) or 0 for side in zip(*pairs, strict=True))
     is_enough = least >= metric.samples_least

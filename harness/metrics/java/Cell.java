@@ -16,8 +16,6 @@ final class Cell {
   long rowCount;
   long receivedBytes;
   long sentBytes;
-  long latencyMs;
-  long connectMs;
   long firstMs = Long.MAX_VALUE;
   long lastMs = -1;
   /** The least end. */
@@ -28,8 +26,13 @@ final class Cell {
   long moreSamples;
   long moreErrors;
   long moreMs;
-  /** Samples by elapsed time; those of the other times are in the tally. */
+  long moreFirstMs;
+  long moreConnectMs;
+  /** Samples by elapsed time, by that to the first byte, and by that to connect; the others are in the tally. */
   int[] times = NONE;
+
+  int[] firsts = NONE;
+  int[] connects = NONE;
 
   Cell(int number, int label, int code, int kind, int batch, int cause, long offset) {
     this.number = number;
@@ -53,14 +56,28 @@ final class Cell {
     return isFailed() ? rowCount + moreErrors : 0;
   }
 
-  /** Adds what it counts to a row of a table of entries, except single times; `missing` are the columns that the rows lack. */
-  void addTo(Table entries, int entry, long elapsedMs, int missing) {
-    entries.add(0, entry, elapsedMs);
+  /** Returns the samples by a kind of time, as in {@link Tally}. */
+  int[] counts(int kind) {
+    return kind == Tally.ELAPSED_TIME ? times : kind == Tally.FIRST_TIME ? firsts : connects;
+  }
+
+  /** Replaces the samples by a kind of time. */
+  void setCounts(int kind, int[] counts) {
+    switch (kind) {
+      case Tally.ELAPSED_TIME -> times = counts;
+      case Tally.FIRST_TIME -> firsts = counts;
+      default -> connects = counts;
+    }
+  }
+
+  /** Adds what it counts to a row of a table of entries, except its times; `missing` are the columns that the rows lack. */
+  void addTo(Table entries, int entry, int missing) {
+    entries.add(Tally.ENTRY_MS[Tally.ELAPSED_TIME], entry, moreMs);
     entries.add(1, entry, errorCount());
     entries.add(2, entry, receivedBytes);
     entries.add(3, entry, sentBytes);
-    entries.add(4, entry, latencyMs);
-    entries.add(5, entry, connectMs);
+    entries.add(Tally.ENTRY_MS[Tally.FIRST_TIME], entry, moreFirstMs);
+    entries.add(Tally.ENTRY_MS[Tally.CONNECT_TIME], entry, moreConnectMs);
     entries.least(6, entry, firstMs);
     entries.greatest(7, entry, lastMs);
     entries.least(8, entry, offset);

@@ -485,11 +485,14 @@ final class Part {
     long eachMs = sampleCount == 1 ? elapsedMs : elapsedMs / sampleCount;
     cell.receivedBytes += row[Layout.RECEIVED];
     cell.sentBytes += row[Layout.SENT];
-    cell.latencyMs += row[Layout.LATENCY];
-    cell.connectMs += row[Layout.CONNECT];
     tally.count(cell, startMs, startMs + elapsedMs, eachMs, users);
+    long firstMs = sampleCount == 1 ? row[Layout.LATENCY] : row[Layout.LATENCY] / sampleCount;
+    long connectMs = sampleCount == 1 ? row[Layout.CONNECT] : row[Layout.CONNECT] / sampleCount;
+    tally.countParts(cell, firstMs, connectMs, sampleCount);
     if (sampleCount > 1) {
       tally.countMore(cell, startMs + elapsedMs, elapsedMs, eachMs, sampleCount, row[Layout.ERRORS]);
+      cell.moreFirstMs += row[Layout.LATENCY] - firstMs * sampleCount;
+      cell.moreConnectMs += row[Layout.CONNECT] - connectMs * sampleCount;
     }
   }
 

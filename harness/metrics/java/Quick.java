@@ -246,9 +246,8 @@ final class Quick {
     }
     cell.receivedBytes += numbers[Layout.RECEIVED];
     cell.sentBytes += numbers[Layout.SENT];
-    cell.latencyMs += numbers[Layout.LATENCY];
-    cell.connectMs += numbers[Layout.CONNECT];
     thread.tally.count(cell, startMs, endMs, elapsedMs, numbers[Layout.USERS]);
+    thread.tally.countParts(cell, numbers[Layout.LATENCY], numbers[Layout.CONNECT], 1);
     return true;
   }
 

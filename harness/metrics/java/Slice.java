@@ -18,7 +18,8 @@ final class Slice {
   final long lineCount;
   private final boolean hasOddRows;
   private final Table entries = Table.small(Tally.ENTRY_JOINS);
-  private PackedTimes[] times = new PackedTimes[8];
+  /** By entry, then by kind of time. */
+  private PackedTimes[][] times = new PackedTimes[8][];
   private long rowCount;
   private long leastEndMs = Long.MAX_VALUE;
   private long mostEndMs = Long.MIN_VALUE;
@@ -33,39 +34,48 @@ final class Slice {
 
   /** Adds the cells of a part to its slices; `generatorBits` and `label` are as in {@link Whole}. */
   static void add(Slice[] slices, Tally tally, long generatorBits, int[] label, int missing) {
-    long[] others = tally.times.sortedKeys();
-    int next = 0;
+    int[] next = new int[Tally.TIME_KINDS];
+    long[][] others = new long[Tally.TIME_KINDS][];
+    for (int kind = 0; kind < others.length; kind++) {
+      others[kind] = tally.times[kind].sortedKeys();
+    }
     for (int number = 0; number < tally.cellCount; number++) {
       Cell cell = tally.cells[number];
       Slice slice = slices[cell.batch];
       int entry = slice.entries.row(generatorBits | (long) label[cell.label] << Tally.KIND_BITS | cell.kind);
-      PackedTimes times = slice.timesOf(entry);
-      long elapsedMs = cell.moreMs;
-      for (int ms = 0; ms < cell.times.length; ms++) {
-        if (cell.times[ms] != 0) {
-          times.add(ms, cell.times[ms]);
-          elapsedMs += (long) ms * cell.times[ms];
+      PackedTimes[] times = slice.timesOf(entry);
+      for (int kind = 0; kind < times.length; kind++) {
+        long sumMs = 0;
+        int[] counts = cell.counts(kind);
+        for (int ms = 0; ms < counts.length; ms++) {
+          if (counts[ms] != 0) {
+            times[kind].add(ms, counts[ms]);
+            sumMs += (long) ms * counts[ms];
+          }
         }
+        Table beyond = tally.times[kind];
+        long[] keys = others[kind];
+        for (; next[kind] < keys.length && keys[next[kind]] >> Tally.TIME_BITS == number; next[kind]++) {
+          long eachMs = keys[next[kind]] & Tally.TIME_MASK;
+          long count = beyond.get(0, beyond.row(keys[next[kind]]));
+          times[kind].add(eachMs, count);
+          sumMs += eachMs * count;
+        }
+        slice.entries.add(Tally.ENTRY_MS[kind], entry, sumMs);
       }
-      for (; next < others.length && others[next] >> Tally.TIME_BITS == number; next++) {
-        long eachMs = others[next] & Tally.TIME_MASK;
-        long count = tally.times.get(0, tally.times.row(others[next]));
-        times.add(eachMs, count);
-        elapsedMs += eachMs * count;
-      }
-      cell.addTo(slice.entries, entry, elapsedMs, missing);
+      cell.addTo(slice.entries, entry, missing);
       slice.rowCount += cell.rowCount;
       slice.leastEndMs = Math.min(slice.leastEndMs, cell.leastEndMs);
       slice.mostEndMs = Math.max(slice.mostEndMs, cell.lastMs);
     }
   }
 
-  private PackedTimes timesOf(int entry) {
+  private PackedTimes[] timesOf(int entry) {
     if (entry >= times.length) {
       times = Arrays.copyOf(times, 2 * entry);
     }
     if (times[entry] == null) {
-      times[entry] = new PackedTimes();
+      times[entry] = new PackedTimes[] {new PackedTimes(), new PackedTimes(), new PackedTimes()};
     }
     return times[entry];
   }
@@ -74,7 +84,10 @@ final class Slice {
   int close() {
     int bytes = 0;
     for (int entry = 0; entry < entries.size(); entry++) {
-      bytes += ENTRY_BYTES + times[entry].close();
+      bytes += ENTRY_BYTES;
+      for (PackedTimes packed : times[entry]) {
+        bytes += packed.close();
+      }
     }
     return bytes;
   }

@@ -23,6 +23,15 @@ final class Tally {
   static final int LATENCY = 4;
   static final int CONNECT = 8;
 
+  /** The kinds of time of a sample. */
+  static final int ELAPSED_TIME = 0;
+
+  static final int FIRST_TIME = 1;
+  static final int CONNECT_TIME = 2;
+  static final int TIME_KINDS = 3;
+  /** The sum of each kind, as a column of the entries. */
+  static final int[] ENTRY_MS = {0, 4, 5};
+
   // Keys of cells: kind, batch, label, code and one more than the cause.
   private static final int NAME_BITS = 15;
   private static final int NAME_MASK = (1 << NAME_BITS) - 1;
@@ -46,7 +55,9 @@ final class Tally {
   Cell[] cells = new Cell[64];
   int cellCount;
   private final Table cellNumbers = new Table();
-  final Table times = new Table(Table.Join.SUM);
+  /** By kind: the times that are not in the arrays of cells. */
+  final Table[] times = {new Table(Table.Join.SUM), new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
+
   private int timesLength;
   final Table[] seconds = {newSeconds(), newSeconds()};
   /** By how many the requests that wait throughout a second are more than in the second before it: see timeline.py. */
@@ -140,7 +151,7 @@ final class Tally {
     if (eachMs < cell.times.length) {
       cell.times[(int) eachMs]++;
     } else {
-      addTime(cell, eachMs, 1);
+      addTime(cell, ELAPSED_TIME, eachMs, 1);
     }
     int isFailed = 0;
     if (cell.isFailed()) {
@@ -171,6 +182,18 @@ final class Tally {
     }
   }
 
+  /** Counts how long the samples of a row took until the first byte, and to connect: only those that took any time. */
+  void countParts(Cell cell, long firstMs, long connectMs, long count) {
+    if (firstMs < cell.firsts.length && count == 1) {
+      cell.firsts[(int) firstMs]++;
+    } else {
+      addTime(cell, FIRST_TIME, firstMs, count);
+    }
+    if (connectMs != 0) {
+      addTime(cell, CONNECT_TIME, connectMs, count);
+    }
+  }
+
   /** Adds samples that end in the current second to those that waited throughout the seconds before it. */
   private void addWait(int kind, long endMs, long eachMs, long count) {
     long from = (endMs - eachMs + 999) / 1000;
@@ -185,7 +208,7 @@ final class Tally {
     cell.moreSamples += sampleCount - 1;
     cell.moreErrors += cell.isFailed() ? errorCount - 1 : 0;
     cell.moreMs += elapsedMs - eachMs * sampleCount;
-    addTime(cell, eachMs, sampleCount - 1);
+    addTime(cell, ELAPSED_TIME, eachMs, sampleCount - 1);
     if (cell.kind <= LOAD_KIND_LAST) {
       Second at = now[cell.kind];
       at.sampleCount += sampleCount - 1;
@@ -247,24 +270,24 @@ final class Tally {
     }
   }
 
-  private void addTime(Cell cell, long eachMs, long count) {
-    boolean isShort = eachMs < TIMES_MAX_MS && count <= COUNT_MAX;
-    if (isShort && (eachMs < cell.times.length || cell.rowCount >= FEW_ROWS && hasRoom(cell, (int) eachMs))) {
-      cell.times[(int) eachMs] += (int) count;
+  private void addTime(Cell cell, int kind, long ms, long count) {
+    boolean isShort = ms < TIMES_MAX_MS && count <= COUNT_MAX;
+    if (isShort && (ms < cell.counts(kind).length || cell.rowCount >= FEW_ROWS && hasRoom(cell, kind, (int) ms))) {
+      cell.counts(kind)[(int) ms] += (int) count;
     } else {
-      times.add(0, times.row((long) cell.number << TIME_BITS | eachMs), count);
+      times[kind].add(0, times[kind].row((long) cell.number << TIME_BITS | ms), count);
     }
   }
 
   /** Lengthens the array of a cell for this time; returns whether all arrays are short enough for that. */
-  private boolean hasRoom(Cell cell, int eachMs) {
-    int length = Math.max(TIMES_LEAST, 2 * Integer.highestOneBit(eachMs));
-    int added = length - cell.times.length;
+  private boolean hasRoom(Cell cell, int kind, int ms) {
+    int length = Math.max(TIMES_LEAST, 2 * Integer.highestOneBit(ms));
+    int added = length - cell.counts(kind).length;
     if (timesLength + added > TIMES_MAX) {
       return false;
     }
     timesLength += added;
-    cell.times = Arrays.copyOf(cell.times, length);
+    cell.setCounts(kind, Arrays.copyOf(cell.counts(kind), length));
     return true;
   }
 

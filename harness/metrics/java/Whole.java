@@ -35,7 +35,9 @@ final class Whole {
   private final Names codes;
   private final Names generators;
   private final Table entries = new Table(Tally.ENTRY_JOINS);
-  private final Times times = new Times(16 * 1024, 1024 * 1024);
+  /** By kind of time. */
+  private final Times[] times = {newTimes(), newTimes(), newTimes()};
+
   private final Table answers = new Table(Table.Join.SUM, Table.Join.SUM);
   private final Table[] seconds = {Tally.newSeconds(), Tally.newSeconds()};
   private final Table[] waits = {new Table(Table.Join.SUM), new Table(Table.Join.SUM)};
@@ -68,6 +70,10 @@ final class Whole {
     groups = new Whole[0];
   }
 
+  private static Times newTimes() {
+    return new Times(16 * 1024, 1024 * 1024);
+  }
+
   /** Returns the current width of buckets, for parts that begin now. Null without buckets. */
   int[] halvings() {
     return hasBuckets ? halvings.clone() : null;
@@ -91,14 +97,16 @@ final class Whole {
   }
 
   /** Adds counts of labels that are all of one batch; the keys of `more` are those of entries without batches. */
-  void add(Table more, PackedTimes[] moreTimes, int batch, long rows) {
+  void add(Table more, PackedTimes[][] moreTimes, int batch, long rows) {
     rowCount += rows;
     for (int row = 0; row < more.size(); row++) {
       long key = more.key(row);
       long index = ((key & BELOW_GENERATOR) >> Tally.KIND_BITS) * batchCount + batch;
       int entry = entries.row(key & ~BELOW_GENERATOR | index << Tally.KIND_BITS | key & Tally.KIND_MASK);
       entries.merge(more, row, entry);
-      moreTimes[row].addTo(times, entry);
+      for (int kind = 0; kind < times.length; kind++) {
+        moreTimes[row][kind].addTo(times[kind], entry);
+      }
       firstMs = Math.min(firstMs, more.get(Tally.ENTRY_FIRST_MS, row));
     }
   }
@@ -123,12 +131,15 @@ final class Whole {
         answers.add(1, answer, cell.errorCount());
       }
     }
-    for (int row = 0; row < part.times.size(); row++) {
-      long key = part.times.key(row);
-      int entry = entryOf[(int) (key >> Tally.TIME_BITS)];
-      long elapsedMs = key & Tally.TIME_MASK;
-      times.add(entry, elapsedMs, part.times.get(0, row));
-      entries.add(0, entry, elapsedMs * part.times.get(0, row));
+    for (int kind = 0; kind < times.length; kind++) {
+      Table beyond = part.times[kind];
+      for (int row = 0; row < beyond.size(); row++) {
+        long key = beyond.key(row);
+        int entry = entryOf[(int) (key >> Tally.TIME_BITS)];
+        long ms = key & Tally.TIME_MASK;
+        times[kind].add(entry, ms, beyond.get(0, row));
+        entries.add(Tally.ENTRY_MS[kind], entry, ms * beyond.get(0, row));
+      }
     }
     for (int kind = 0; isAll && kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].merge(part.seconds[kind], key -> generatorBits | key);
@@ -148,15 +159,18 @@ final class Whole {
   private void merge(Cell cell, int entry, int missing) {
     rowCount += cell.rowCount;
     firstMs = Math.min(firstMs, cell.firstMs);
-    long elapsedMs = cell.moreMs;
-    int[] counts = cell.times;
-    for (int ms = 0; ms < counts.length; ms++) {
-      if (counts[ms] != 0) {
-        elapsedMs += (long) ms * counts[ms];
-        times.add(entry, ms, counts[ms]);
+    for (int kind = 0; kind < times.length; kind++) {
+      long sumMs = 0;
+      int[] counts = cell.counts(kind);
+      for (int ms = 0; ms < counts.length; ms++) {
+        if (counts[ms] != 0) {
+          sumMs += (long) ms * counts[ms];
+          times[kind].add(entry, ms, counts[ms]);
+        }
       }
+      entries.add(Tally.ENTRY_MS[kind], entry, sumMs);
     }
-    cell.addTo(entries, entry, elapsedMs, missing);
+    cell.addTo(entries, entry, missing);
   }
 
   private void mergeBuckets(Tally part, int kind) {
@@ -215,9 +229,11 @@ final class Whole {
     codes.write(out);
     generators.write(out);
     writeEntries(out);
-    Table sorted = new Table(Table.Join.SUM);
-    times.addTo(sorted, entry -> entry);
-    sorted.write(out);
+    for (Times ofKind : times) {
+      Table sorted = new Table(Table.Join.SUM);
+      ofKind.addTo(sorted, entry -> entry);
+      sorted.write(out);
+    }
     answers.write(out);
     for (int kind = 0; kind <= Tally.LOAD_KIND_LAST; kind++) {
       seconds[kind].write(out);

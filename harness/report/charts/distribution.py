@@ -72,16 +72,16 @@ def _step(value_ms: float, per_step: float) -> int:
     return math.floor(math.log(max(0.5, value_ms)) / per_step)
 
 
-def distribution_chart(title: str, counts: Mapping[int, int]) -> str:
-    """Return the cumulative curve of sample counts by elapsed_ms, with its percentiles marked."""
+def distribution_chart(title: str, counts: Mapping[int, int], x_title: str = X_TITLE) -> str:
+    """Return the cumulative curve of sample counts by elapsed_ms or another time, with its percentiles marked."""
     marks = marks_of(counts)
     labels = _labels(marks)
     plot = Plot(_times(counts), _SHARES, svg.HEAD_PX + 2 * _LABEL_PX + _LEADER_PX, svg.HEIGHT - svg.FOOT_PX)
     if not marks:
         nothing = svg.text((svg.LEFT + svg.RIGHT) / 2, (plot.top + plot.bottom) / 2, "no samples", "muted middle")
-        return svg.document(title, UNIT, "No samples.", svg.HEIGHT, [plot.axes(X_TITLE), nothing])
+        return svg.document(title, UNIT, "No samples.", svg.HEIGHT, [plot.axes(x_title), nothing])
     body = [
-        plot.axes(X_TITLE),
+        plot.axes(x_title),
         *_mark_lines(plot, labels),
         plot.line(_stepped(cumulative_line(counts)), svg.MAIN, ""),
         *(_dot(plot, mark) for mark in marks),

@@ -111,6 +111,15 @@ def _draw_distribution(source: ChartSource, chart: ChartData) -> str:
     return distribution_chart(chart.title, source.counts or {})
 
 
+def _first_bytes(source: ChartSource) -> Iterator[Plotted]:
+    if source.first_bytes:
+        yield Plotted([cumulative_line(source.first_bytes)], marks=marks_of(source.first_bytes))
+
+
+def _draw_first_bytes(source: ChartSource, chart: ChartData) -> str:
+    return distribution_chart(chart.title, source.first_bytes, "time to first byte, ms, logarithmic")
+
+
 def _labels(source: ChartSource) -> Iterator[Plotted]:
     """Yield a chart without lines for two labels or more: their small charts are an image on the site."""
     if len(panels_of(source.labels)) > 1:
@@ -192,6 +201,7 @@ CHARTS = (
     RunChart("requests", OVER_TIME, "Requests of {}", "requests/s", partial(_stages, of_users=False)),
     RunChart("distribution", DISTRIBUTION, "Response times of the load", UNIT, _distribution,
              _draw_distribution, "ms"),
+    RunChart("first-byte", DISTRIBUTION, "Time to first byte of the load", UNIT, _first_bytes, _draw_first_bytes, "ms"),
     RunChart("cpu", MACHINE, "CPU", "% of one core", _cpu),
     RunChart("memory", MACHINE, "Memory", "MB resident", _memory),
     RunChart("heap", HEAP, "JVM heap of {}", "MB", _heaps),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from harness.base.records import build, to_plain
@@ -14,8 +14,9 @@ from harness.cloudwatch.services import Services
 from harness.judge.goals import GoalResult
 from harness.judge.loads import LoadFigures
 from harness.judge.summary import RunSummary
-from harness.metrics.figures import LOAD, LabelFigures
+from harness.metrics.figures import LOAD, LabelFigures, is_streamed
 from harness.metrics.histogram import Histogram
+from harness.metrics.metric import FIRST_BYTES
 from harness.metrics.resource_growth import Growth
 from harness.metrics.timeline import Timeline
 from harness.metrics.window import Window
@@ -31,6 +32,7 @@ from harness.system.heap import HeapSeries
 class ChartSource:
     """The measurements of a run. `counts` are the samples of the main load by elapsed_ms; None without a load.
 
+    `first_bytes` are those by the time to the first byte; empty where that is the response time.
     The site reads those without a default from the JSON of any version. Charts of the others are images there.
     """
 
@@ -46,6 +48,7 @@ class ChartSource:
     cloudwatch: CloudMetrics | None = None
     growths: Sequence[Growth] = ()
     services: Services | None = None
+    first_bytes: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, summary: RunSummary) -> ChartSource:
@@ -64,17 +67,19 @@ class ChartSource:
             cloudwatch=observed.cloudwatch,
             growths=observed.growths,
             services=observed.services,
+            first_bytes=load.total.counts.first_bytes.counts if load and load.total.is_streamed else {},
         )
 
     @classmethod
     def of_json(cls, data: Mapping[str, Any]) -> ChartSource:
         """Return the measurements that the site needs from the JSON of a run; any error for those of something else."""
-        observed, counts = data["observed"], Histogram()
+        observed, counts, first_bytes = data["observed"], Histogram(), Histogram()
         loads = [group for group in data["groups"] if group["name"] == LOAD]
         for load in loads:
             for label in load["labels"]:
                 if load["counts_transactions"] or not label["is_transaction"]:  # as TOTAL does
                     counts.merge(build(Histogram, label["counts"]["histogram"]).counts)
+                    first_bytes.merge(build(Histogram, label["counts"].get("first_bytes", "")).counts)
         return cls(
             window=build(Window, data["window"]),
             origin_s=data["origin_s"] or 0,
@@ -83,6 +88,7 @@ class ChartSource:
             usage_series=build(tuple[UsageSeries, ...], observed["usage_series"]),
             heap_series=build(tuple[HeapSeries, ...], observed["heap_series"]),
             goals=build(tuple[GoalResult, ...], (data.get("verdict") or {}).get("goals", ())),
+            first_bytes=first_bytes.counts if any(map(_is_streamed, loads)) else {},
         )
 
     @property
@@ -106,6 +112,11 @@ class ChartSource:
         """Return the middles of buckets, in seconds after the load began."""
         first_s = start_s - self.origin_s + bucket_s / 2
         return [first_s + bucket_s * index for index in range(count)]
+
+
+def _is_streamed(load: Mapping[str, Any]) -> bool:
+    total = load["total"]
+    return is_streamed(total["percentiles_ms"], total.get(FIRST_BYTES, {}))
 
 
 class Plotted(NamedTuple):

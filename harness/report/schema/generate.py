@@ -104,7 +104,7 @@ class _Schema:
         times = [metric for metric in all_metrics() if metric.is_time]
         schemas = {key: self.of(float | None) for key in limit_keys()}
         schemas |= {"rules": self.of(tuple[GoalRule, ...]), "has_default_errors": self.of(bool)}
-        known = {metric.key: f"The most that the {metric.phrase} may be, ms" for metric in times} | about
+        known = {metric.key: f"Limit of the {metric.phrase}, ms" for metric in times} | about
         properties = {key: {**_about(known[key]), **schema} for key, schema in schemas.items()}
         return _object_schema(about["about"], properties)
 

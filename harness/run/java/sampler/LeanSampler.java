@@ -136,8 +136,11 @@ public final class LeanSampler extends OwnSampler {
                 variables.putObject(USER, user);
             }
             result.setRequestHeaders(request.headers());
-            read(response, exchange, result);
+            EventStream stream = read(response, exchange, result);
             result.sampleEnd();
+            if (stream != null) {
+                stream.record(result.getSampleLabel(), result.getEndTime());
+            }
             current = null;
             Results.fill(result, response, request, exchange.receivedBytes(), this::isSuccessCode);
             saveCookies(response, result.getURL());
@@ -350,7 +353,8 @@ public final class LeanSampler extends OwnSampler {
         }
     }
 
-    private void read(HttpResponse response, Exchange exchange, HTTPSampleResult result) throws IOException {
+    /** Reads the body into the result; returns its events when it is a stream of them, else null. */
+    private EventStream read(HttpResponse response, Exchange exchange, HTTPSampleResult result) throws IOException {
         HttpEntity entity = response.getEntity();
         if (entity != null && entity.isStreaming()) {
             if (entity.getContentEncoding() != null) {
@@ -358,18 +362,24 @@ public final class LeanSampler extends OwnSampler {
             } else {
                 Results.setType(result, response);
                 InputStream body = new EofSensorInputStream(entity.getContent(), exchange);
+                EventStream stream = EventStream.orNull(body, result.getContentType());
+                body = stream == null ? body : stream;
                 long length = entity.getContentLength();
                 boolean isSmall = 0 < length && length <= MOST_SMALL && !testElement.useMD5();
                 result.setResponseData(
                         isSmall ? Results.small(result, body, (int) length) : readResponse(result, body, length));
-                return;
+                return stream;
             }
         }
         Results.setType(result, response);
         entity = response.getEntity();
-        if (entity != null) {
-            result.setResponseData(readResponse(result, entity.getContent(), entity.getContentLength()));
+        if (entity == null) {
+            return null;
         }
+        InputStream content = entity.getContent();
+        EventStream stream = EventStream.orNull(content, result.getContentType());
+        result.setResponseData(readResponse(result, stream == null ? content : stream, entity.getContentLength()));
+        return stream;
     }
 
     private void unpack(HttpResponse response, Exchange exchange) throws IOException {

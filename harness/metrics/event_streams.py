@@ -1,0 +1,81 @@
+"""Reads what the lean HTTP sampler measured of streamed answers (text/event-stream): their events and their gaps."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from harness.metrics.histogram import Histogram
+from harness.metrics.interval import IntervalMs
+
+# The agent's file in the run directory: EventStream.java.
+FILE_NAME = "streams.csv"
+COLUMNS = ("end_ms", "label", "event_count", "stream_us", "longest_gap_us")
+_US_PER_MS, _US_PER_S = 1_000, 1_000_000
+# Rates are counted in hundredths: as exact as they are printed.
+_PER_UNIT = 100
+
+
+@dataclass(frozen=True)
+class StreamUse:
+    """The streamed answers of a label that ended in the window.
+
+    Events per second are those of an answer from its first event to its last one; `slow_rate_per_s` is the rate that
+    95 % of the answers reach. Both are None where no answer has two events at different times. A gap is the time
+    between an event and the next one of an answer; of each answer the longest one counts.
+    """
+
+    label: str
+    stream_count: int
+    event_count: int
+    rate_per_s: float | None
+    slow_rate_per_s: float | None
+    gap_p50_ms: int
+    gap_p95_ms: int
+    gap_max_ms: int
+
+
+class _Stream(NamedTuple):
+    """One answer."""
+
+    end_ms: int
+    label: str
+    event_count: int
+    stream_us: int
+    longest_gap_us: int
+
+
+def read_streams(lines: Iterable[str], window_ms: IntervalMs) -> tuple[StreamUse, ...]:
+    """Return the use of each label, in order of the first answers; a line that is torn, as by a kill, is left out."""
+    by_label: dict[str, list[_Stream]] = defaultdict(list)
+    for row in csv.reader(lines):
+        try:
+            end_ms, label, *numbers = row
+            stream = _Stream(int(end_ms), label, *map(int, numbers))
+        except (ValueError, TypeError):
+            continue  # the head, or torn
+        if window_ms.from_ms <= stream.end_ms < window_ms.to_ms:
+            by_label[label].append(stream)
+    return tuple(_use(label, streams) for label, streams in by_label.items())
+
+
+def _use(label: str, streams: list[_Stream]) -> StreamUse:
+    gaps = Histogram.of(round(one.longest_gap_us / _US_PER_MS) for one in streams)
+    rates = Histogram.of(
+        round(_PER_UNIT * _US_PER_S * (one.event_count - 1) / one.stream_us) for one in streams if one.stream_us > 0
+    )
+    middle, slow = rates.quantiles_ms((0.5, 0.05)) if rates.counts else (None, None)
+    p50_ms, p95_ms, max_ms = gaps.quantiles_ms((0.5, 0.95, 1.0))
+    return StreamUse(
+        label=label,
+        stream_count=len(streams),
+        event_count=sum(one.event_count for one in streams),
+        rate_per_s=None if middle is None else middle / _PER_UNIT,
+        slow_rate_per_s=None if slow is None else slow / _PER_UNIT,
+        gap_p50_ms=p50_ms,
+        gap_p95_ms=p95_ms,
+        gap_max_ms=max_ms,
+    )
