@@ -65,12 +65,15 @@ KNOWN_LATER = (("alarm_ratio", None),)
 
 
 def with_keys_of(new: Any, old: Any) -> Any:
-    """Return plain data without the keys that only later versions write, and with null where they know more."""
+    """Return plain data without keys and metrics that only later versions write, and with null where they know more."""
     if isinstance(new, dict) and isinstance(old, dict):
         return {
             key: None if (key, value) in KNOWN_LATER else with_keys_of(new.get(key), value)
             for key, value in old.items()
         }
+    if isinstance(new, list) and isinstance(old, list):
+        known = [one["metric"] for one in old if isinstance(one, dict) and "metric" in one]
+        new = [one for one in new if one.get("metric") in known] if known else new
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
         return [with_keys_of(*pair) for pair in zip(new, old, strict=True)]
     return new
