@@ -12,7 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.cloudwatch.queries import AVERAGE, BURST, CPU_CREDITS, MAXIMUM, MINIMUM, STATISTICS, PeriodSpan, Query
+from harness.cloudwatch.queries import (
+    AVERAGE,
+    BURST,
+    CPU_CREDITS,
+    MAXIMUM,
+    MINIMUM,
+    STATISTICS,
+    SURPLUS_CREDITS,
+    PeriodSpan,
+    Query,
+)
 from harness.cloudwatch.resources import Resource
 from harness.metrics.downsampling import SERIES_POINTS_MOST, chunk_size, chunks
 from harness.metrics.window import Window
@@ -114,13 +124,13 @@ class CloudMetric:
 
     @property
     def is_balance(self) -> bool:
-        """Whether it is a budget that is used up, published every five minutes."""
-        return self.metric in BALANCES
+        """Whether it is a budget that is used up, or what is borrowed then: published every five minutes."""
+        return self.metric in BALANCES or self.metric == SURPLUS_CREDITS
 
     @property
     def is_used_up(self) -> bool:
         """Whether such a budget reached zero in a counted period."""
-        return self.is_balance and self.minimum is not None and self.minimum < BALANCES[self.metric]
+        return self.metric in BALANCES and self.minimum is not None and self.minimum < BALANCES[self.metric]
 
     @property
     def of(self) -> Resource:

@@ -32,6 +32,8 @@ KIND_TITLES = {
 CPU, MEMORY, FREE_MEMORY, CONNECTIONS = "cpu_ratio", "memory_ratio", "free_memory_bytes", "connection_count"
 # Balances of a budget: CPU credits of burstable instances, and I/O credits of gp2 volumes.
 CPU_CREDITS, BURST = "cpu_credit_count", "burst_balance_ratio"
+# What an instance in unlimited mode borrowed since its CPU credits are used up: it is not throttled, but costs more.
+SURPLUS_CREDITS = "surplus_credit_count"
 READ_LATENCY, WRITE_LATENCY, COMMIT_LATENCY = "read_latency_ms", "write_latency_ms", "commit_latency_ms"
 READS, WRITES = "read_rate_per_s", "write_rate_per_s"
 DISK, UNDER_REPLICATED = "disk_ratio", "under_replicated_count"
@@ -133,6 +135,7 @@ METRICS = {
         WatchedMetric(FREE_MEMORY, "AWS/RDS", "FreeableMemory"),
         WatchedMetric(CONNECTIONS, "AWS/RDS", "DatabaseConnections"),
         _some_rds(CPU_CREDITS, metric_name="CPUCreditBalance"),
+        _some_rds(SURPLUS_CREDITS, metric_name="CPUSurplusCreditBalance"),
         _some_rds(BURST, metric_name="BurstBalance", factor=_PERCENT),
         _some_rds(READ_LATENCY, metric_name="ReadLatency", factor=_MS),
         _some_rds(WRITE_LATENCY, metric_name="WriteLatency", factor=_MS),
@@ -145,6 +148,7 @@ METRICS = {
         # EC2 cannot see memory: the CloudWatch agent on the machine publishes this metric.
         WatchedMetric(MEMORY, "CWAgent", "mem_used_percent", _PERCENT),
         WatchedMetric(CPU_CREDITS, "AWS/EC2", "CPUCreditBalance", is_everywhere=False),
+        WatchedMetric(SURPLUS_CREDITS, "AWS/EC2", "CPUSurplusCreditBalance", is_everywhere=False),
     ),
     EBS: (WatchedMetric(BURST, "AWS/EBS", "BurstBalance", _PERCENT, is_everywhere=False),),
     MSK: (

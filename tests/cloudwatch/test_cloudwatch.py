@@ -324,6 +324,18 @@ def test_a_balance_that_reached_zero_is_part_of_the_warning_about_throttling(nam
     assert throttle_values(FALL, None)["balances"] == ""
 
 
+@pytest.mark.parametrize(("borrowed", "is_named"), [(0.0, True), (14.0, False)])
+def test_credits_of_an_instance_that_borrows_more_throttle_nothing(borrowed, is_named):
+    """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/burstable-performance-instances-unlimited-mode-concepts.html"""
+    used_up = metric(DATABASE, "cpu_credit_count", (0.0, 0.0, 0.0))
+    surplus = metric(DATABASE, "surplus_credit_count", (borrowed, 0.0, borrowed), points=1, missing_last=3)
+    found = metrics(metric(DATABASE), used_up, surplus)
+    assert bool(throttle_values(FALL, found)["balances"]) is is_named
+    assert cloud_warnings(found, "x") == []
+    of_another = metrics(used_up, metric(MACHINE, "surplus_credit_count", (borrowed, 0.0, borrowed)))
+    assert throttle_values(FALL, of_another)["balances"]
+
+
 def test_balances_come_every_five_minutes_and_are_not_called_late():
     found = metrics(metric(DATABASE), metric(DATABASE, "cpu_credit_count", (3.0, 2.0, 4.0), points=1, missing_last=3))
     assert cloud_warnings(found, "x") == []

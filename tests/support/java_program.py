@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 
 @functools.cache
-def _classes(name: str, source: str, others: tuple[tuple[str, str], ...] = ()) -> Path:
+def _classes(name: str, source: str, others: tuple[tuple[str, str], ...] = (), jars: str = "") -> Path:
     """Return a folder with the compiled class `name`, and other classes of packages: pairs of path and source."""
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -22,7 +23,7 @@ def _classes(name: str, source: str, others: tuple[tuple[str, str], ...] = ()) -
         (folder / path).write_text(text, encoding="utf-8")
     quick = ["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]
     sources = [folder / f"{name}.java", *(folder / path for path, _ in others)]
-    subprocess.run(["javac", *quick, "-d", folder, *sources], check=True, capture_output=True)
+    subprocess.run(["javac", *quick, "-cp", jars, "-d", folder, *sources], check=True, capture_output=True)
     return folder
 
 
@@ -38,7 +39,12 @@ def java_of(release: int) -> str | None:
 
 
 def java_command(
-    name: str, source: str, *options: str, java: str = "java", others: tuple[tuple[str, str], ...] = ()
+    name: str,
+    source: str,
+    *options: str,
+    java: str = "java",
+    others: tuple[tuple[str, str], ...] = (),
+    jars: str = "",
 ) -> list[str]:
-    """Return the command that runs the class `name` of a source text in a JVM with these options."""
-    return [java, *options, "-cp", str(_classes(name, source, others)), name]
+    """Return the command that runs the class `name` of a source text in a JVM with these options and `jars`."""
+    return [java, *options, "-cp", f"{_classes(name, source, others, jars)}{os.pathsep}{jars}", name]

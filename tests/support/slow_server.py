@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import http.client
+import os
 import subprocess
 import threading
 import time
@@ -36,17 +37,20 @@ public class Slow {
     static volatile long sum;
     interface Step { void run() throws Exception; }
     public static void main(String[] arguments) throws Exception {
-        live = fill(Integer.parseInt(arguments[1]));
-        database = new ServerSocket(0);
-        new Thread(Slow::answer, "database").start();
-        downstream = serve(Executors.newFixedThreadPool(4, named("down-")), Slow::slow);
+        begin(Integer.parseInt(arguments[1]));
         ExecutorService executor = arguments[0].equals("virtual")
             ? (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null)
             : Executors.newFixedThreadPool(16, named("http-"));
+        System.out.println(serve(executor, Slow::handle));
+    }
+    static void begin(int liveObjects) throws Exception {
+        live = fill(liveObjects);
+        database = new ServerSocket(0);
+        new Thread(Slow::answer, "database").start();
+        downstream = serve(Executors.newFixedThreadPool(4, named("down-")), Slow::slow);
         // A thread that has work of its own, and waits for locks at any time, serves no request.
         var timer = Executors.newSingleThreadScheduledExecutor(named("timer-"));
         timer.scheduleAtFixedRate(() -> quietly(() -> { lock(200); }), 0, 600, TimeUnit.MILLISECONDS);
-        System.out.println(serve(executor, Slow::handle));
     }
     static ThreadFactory named(String name) {
         var made = new java.util.concurrent.atomic.AtomicInteger();
@@ -73,7 +77,10 @@ public class Slow {
         Thread.sleep(Long.parseLong(exchange.getRequestURI().getPath().substring(1)));
     }
     static void handle(HttpExchange exchange) throws Exception {
-        for (String step : exchange.getRequestURI().getPath().substring(1).split("/")) {
+        take(exchange.getRequestURI().getPath());
+    }
+    static void take(String path) throws Exception {
+        for (String step : path.substring(1).split("/")) {
             String[] parts = step.split("\\\\.");
             long ms = parts.length > 1 ? Long.parseLong(parts[1]) : 0;
             switch (parts[0]) {
@@ -145,6 +152,34 @@ public class Slow {
     }
 }
 """
+TOMCAT = """
+import jakarta.servlet.http.*;
+import java.util.concurrent.TimeUnit;
+import org.apache.catalina.connector.Connector;
+import org.apache.catalina.startup.Tomcat;
+public class SlowTomcat {
+    public static void main(String[] arguments) throws Exception {
+        Slow.begin(0);
+        var tomcat = new Tomcat();
+        tomcat.setBaseDir(arguments[2]);
+        var connector = new Connector();
+        connector.setPort(0);
+        connector.setProperty("address", "127.0.0.1");
+        connector.setProperty("useVirtualThreads", String.valueOf(arguments[0].equals("virtual")));
+        connector.setProperty("maxKeepAliveRequests", "-1");
+        tomcat.setConnector(connector);
+        var context = tomcat.addContext("", null);
+        Tomcat.addServlet(context, "slow", new HttpServlet() {
+            @Override protected void doGet(HttpServletRequest request, HttpServletResponse response) {
+                Slow.quietly(() -> Slow.take(request.getRequestURI()));
+            }
+        });
+        context.addServletMappingDecoded("/*", "slow");
+        tomcat.start();
+        System.out.println(connector.getLocalPort());
+    }
+}
+"""
 BORROWING = """
 package com.zaxxer.hikari.pool;
 import java.util.concurrent.Semaphore;
@@ -175,12 +210,16 @@ EDGE_MS = 500
 
 
 class Load(NamedTuple):
-    """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections."""
+    """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections.
+
+    With `tomcat`, its jars, the server is Tomcat, else the JDK's own.
+    """
 
     threads: str = "platform"
     java: str = "java"
     live_objects: int = 0
     length_s: float = 10.0
+    tomcat: str = ""
 
 
 def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
@@ -189,8 +228,12 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
     None without a difference between p50 and p99.
     """
     options = ("-Xmx700m", "-XX:+UseSerialGC")
-    command = [*java_command("Slow", SLOW, *options, java=load.java, others=OTHERS), load.threads]
-    with subprocess.Popen([*command, str(load.live_objects)], stdout=subprocess.PIPE) as jvm:
+    name, source, others = "Slow", SLOW, OTHERS
+    if load.tomcat:
+        name, source, others = "SlowTomcat", TOMCAT, (*OTHERS, ("Slow.java", SLOW))
+    command = java_command(name, source, *options, java=load.java, others=others, jars=load.tomcat)
+    arguments = (load.threads, str(load.live_objects), str(folder))
+    with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as jvm:
         try:
             assert jvm.stdout
             port = int(jvm.stdout.readline())
@@ -209,6 +252,15 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
     inside = [one for one in requests if from_ms + EDGE_MS < one.from_ms and one.to_ms < to_ms - EDGE_MS]
     found = tail_accounts(Matching(requests, times), {"home": inside}, from_ms)
     return found[0] if found else None
+
+
+def tomcat_jars(version: str) -> str:
+    """Return the class path of an embedded Tomcat from Maven Central."""
+    repository = Path.home() / ".m2" / "repository" / "org" / "apache" / "tomcat"
+    plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get"
+    artifact = f"org.apache.tomcat.embed:tomcat-embed-core:{version}"
+    subprocess.run(["mvn", "-q", plugin, f"-Dartifact={artifact}"], check=True, capture_output=True, timeout=120)
+    return os.pathsep.join(str(path) for path in sorted(repository.glob(f"**/{version}/*-{version}.jar")))
 
 
 def _requests(port: int, path: str, length_s: float) -> list[TailRequest]:

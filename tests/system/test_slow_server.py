@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.java_program import java_of
-from tests.support.slow_server import Load, tail_of
+from tests.support.slow_server import Load, tail_of, tomcat_jars
 
 # An injected time is recovered within this share of it.
 WITHIN = 0.15
@@ -18,15 +18,15 @@ CASES = {
 }
 
 
-def load_on(threads: str, *, live_objects: int = 0) -> Load:
+def load_on(threads: str, *, live_objects: int = 0, tomcat: str = "") -> Load:
     java = java_of(21) if threads == "virtual" else "java"
     if java is None:
         pytest.skip("no Java with virtual threads is installed")
-    return Load(threads, java, live_objects)
+    return Load(threads, java, live_objects, tomcat=tomcat)
 
 
-def assert_recovered(path: str, folder, threads: str):
-    found = tail_of(path, folder, load_on(threads))
+def assert_recovered(path: str, folder, threads: str, tomcat: str = ""):
+    found = tail_of(path, folder, load_on(threads, tomcat=tomcat))
     assert found is not None
     recovered = {f"{one.kind} {one.name}": one.ms for one in found.causes}
     for name, injected_ms in CASES[path].items():
@@ -47,6 +47,12 @@ def test_the_time_for_which_a_lock_was_held_is_recovered(threads, tmp_path):
 @pytest.mark.parametrize("path", [path for path in CASES if path != "/lock.300"])
 def test_each_injected_time_is_recovered_alone_and_in_pairs(path, threads, tmp_path):
     assert_recovered(path, tmp_path, threads)
+
+
+@pytest.mark.counterpart
+@pytest.mark.parametrize("threads", ["platform", "virtual"])
+def test_tomcat_11_with_and_without_virtual_threads_has_the_same_causes(threads, tmp_path):
+    assert_recovered("/lock.300/statement.200", tmp_path, threads, tomcat_jars("11.0.14"))
 
 
 @pytest.mark.counterpart

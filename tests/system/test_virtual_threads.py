@@ -53,7 +53,7 @@ public class Shop {
     static void loop(Step step) {
         try { while (true) step.run(); } catch (Exception error) { throw new IllegalStateException(error); }
     }
-    // A monitor is not fair: without a pause its thread would take it again and again, and others would wait.
+    // A monitor is not fair: without a pause its thread would take it again, and others would wait to the end.
     static void pay() throws Exception { synchronized (till) { Thread.sleep(5); } Thread.sleep(1); }
     static void enter() throws Exception { door.lock(); try { Thread.sleep(5); } finally { door.unlock(); } }
     static void sit() throws Exception { seats.acquire(); try { Thread.sleep(5); } finally { seats.release(); } }

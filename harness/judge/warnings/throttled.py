@@ -58,12 +58,20 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
 
 
 def _balances(cloudwatch: CloudMetrics | None) -> str:
-    """Return a sentence with the balances that reached zero in the measurement window; empty without one."""
+    """Return a sentence with the balances that reached zero in the measurement window; empty without one.
+
+    An instance in unlimited mode borrows CPU credits then, and is not throttled.
+    """
     if cloudwatch is None:
         return ""
-    from harness.cloudwatch.queries import CPU_CREDITS, resource_title
+    from harness.cloudwatch.queries import CPU_CREDITS, SURPLUS_CREDITS, resource_title
 
-    metrics = [metric for metric in cloudwatch.metrics if metric.is_used_up]
+    borrowing = {one.of for one in cloudwatch.metrics if one.metric == SURPLUS_CREDITS and one.maximum}
+    metrics = [
+        metric
+        for metric in cloudwatch.metrics
+        if metric.is_used_up and not (metric.metric == CPU_CREDITS and metric.of in borrowing)
+    ]
     kinds = ["CPU credits" if metric.metric == CPU_CREDITS else "burst balance" for metric in metrics]
     used_up = [f"the {kind} of {resource_title(metric.of)}" for kind, metric in zip(kinds, metrics, strict=True)]
     return f" In the measurement window {' and '.join(used_up)} reached 0." if used_up else ""

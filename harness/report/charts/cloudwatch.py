@@ -46,6 +46,7 @@ _BASE = (
     CloudColumn(queries.FREE_MEMORY, "free memory MB", units.mb_text),
     CloudColumn(queries.CONNECTIONS, "connections", tenths_text),
     CloudColumn(queries.CPU_CREDITS, "CPU credits", tenths_text),
+    CloudColumn(queries.SURPLUS_CREDITS, "borrowed CPU credits", tenths_text),
     CloudColumn(queries.BURST, "burst balance %", _percent),
 )
 _DISKS = (
