@@ -40,7 +40,8 @@ _BINS_MOST, _BINS_LEAST, _SAMPLES_PER_BIN = 120, 20, 5.0
 # Chance exceeds these likelihood ratios, of slow changes, a step and one to three levels, in one of 200 runs. Counts
 # also vary because a few users wait for long.
 _SLOW_LIMIT = {False: 7.0, True: 14.0}
-_STEP_LIMIT, _LEVEL_LIMITS = 14.5, (30.0, 49.0, 60.0)
+# Queues of an open load make steps by chance.
+_STEP_LIMIT, _LEVEL_LIMITS = {False: 14.5, True: 17.0}, (30.0, 49.0, 60.0)
 _COUNTS_FACTOR = 1.2
 # Thirds that differ by less than this ratio must do so more clearly, by this factor: no number is off by much.
 _SMALL_RATIO, _SMALL_FACTOR = 1.10, 1.5
@@ -123,7 +124,8 @@ def find_change(
     are_levels = any(level.ratio > limit for level, limit in zip(levels, limits, strict=False))
     is_other = are_levels or slow_ratio > clearer * _SLOW_LIMIT[are_counts]
     # Of a few users one may wait for long: then a step of the throughput is none of the system.
-    if not is_other and (are_counts or not (fit.step_ratio() > factor * _STEP_LIMIT or _is_uneven(fit.wave()))):
+    step_limit = factor * _STEP_LIMIT[is_open]
+    if not is_other and (are_counts or not (fit.step_ratio() > step_limit or _is_uneven(fit.wave()))):
         return None
     if levels and levels[0].ratio >= slow_ratio:
         begins = [*(begin for begin, _ in known), len(values)]
