@@ -8,6 +8,7 @@ import pytest
 from harness.api import ComparedSweeps, UsageError, compare, open_run, read_jtl
 from harness.cli.verbs import main
 from harness.history.pin_files import write_pins
+from harness.metrics.metric import METRICS
 from tests.support.spread_runs import make_sweep
 
 NAMES = ("tiny/run-07_1", "tiny/run-07_2")
@@ -37,13 +38,13 @@ def rows_of(comparison):
 def check(result, expected):
     """Check that every cell of a comparison is that of the JSON."""
     frame = result.table()
-    ids = {"average_ms": "average", "rate_per_s": "throughput", "error_ratio": "errors"}
+    ids = {metric.key: metric.id for metric in METRICS}
     found = [
         {key: None if pandas.isna(value) else value for key, value in row.items()} for row in frame.to_dict("records")
     ]
     totals = [row.pop("is_total") for row in found]
     for row in found:
-        row["metric"] = ids.get(row["metric"]) or row["metric"].removeprefix("p").removesuffix("_ms")
+        row["metric"] = ids[row["metric"]]
     assert found == rows_of(expected)
     assert totals == [label == "TOTAL" for label in frame.label]
     assert result.verdict == expected["verdict"]
