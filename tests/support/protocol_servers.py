@@ -145,7 +145,8 @@ def serving_nginx(folder: Path) -> Iterator[int]:
         f"""daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{}}
 http {{ log_format short '$server_protocol'; access_log {folder}/access.log short; server {{
-listen 127.0.0.1:{port} ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem; keepalive_requests 100000;
+listen 127.0.0.1:{port} ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;
+keepalive_requests 100000;
 location / {{ return 200 'sold'; }} }} }}
 """
     )
