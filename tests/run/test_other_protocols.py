@@ -249,6 +249,18 @@ def test_http2_over_tls_counts_what_nginx_has_logged(driven: Driven, home: Path,
 
 
 @pytest.mark.counterpart
+def test_http2_without_tls_by_the_client_that_jmeter_has(driven: Driven, home: Path, tmp_path: Path) -> None:
+    if not shutil.which("nginx"):
+        pytest.skip("NOT CHECKED: no nginx is installed")
+    sampler_jar(home / "plans" / "lib" / "h2c.jar", "H2cSampler")
+    with serving_nginx(tmp_path, tls="") as port:
+        request = java_request("Get", "com.acme.H2cSampler", url="http://${__P(host,h)}:${__P(port,1)}/")
+        counted = driven(plan(request), f"http://127.0.0.1:{port}", "lib/h2c.jar")
+    assert codes(counted) == {("Get", "200"): USERS * LOOPS}
+    assert (tmp_path / "access.log").read_text().split() == ["HTTP/2.0"] * (2 * USERS * LOOPS)
+
+
+@pytest.mark.counterpart
 def test_no_protocol_reaches_an_address_that_is_not_allowed(home: Path, tmp_path: Path, run: Run) -> None:
     """One plan of all samplers, each with a port of its own at another address."""
     for name, jars in (("Mqtt", jars_of(tmp_path, PAHO)), ("Grpc", jars_of(tmp_path, *GRPC)), ("Http2", tmp_path)):
