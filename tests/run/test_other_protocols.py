@@ -72,20 +72,25 @@ def jdbc(url: str, driver: str, statement: str, user: str = "sa") -> str:
     )
 
 
-def rows(samples: Path) -> Counter[tuple[str, str]]:
-    """Count the samples by label and code."""
+def rows(samples: Path) -> Counter[tuple[str, str, str]]:
+    """Count the samples by label, code and received bytes."""
     with samples.open(newline="") as lines:
-        return Counter((row["label"], row["responseCode"]) for row in csv.DictReader(lines))
+        return Counter((row["label"], row["responseCode"], row["bytes"]) for row in csv.DictReader(lines))
 
 
-Driven = Callable[..., Counter[tuple[str, str]]]
+def codes(counted: Counter[tuple[str, str, str]]) -> dict[tuple[str, str], int]:
+    """Return the numbers of samples by label and code."""
+    return Counter((label, code) for label, code, _ in counted.elements())
+
+
+Driven = Callable[..., Counter[tuple[str, str, str]]]
 
 
 @pytest.fixture
 def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
     """Run a plan with these plugins, then the same in plain JMeter; return the numbers of samples, which are equal."""
 
-    def drive(jmx: str, target: str, *plugins: str) -> Counter[tuple[str, str]]:
+    def drive(jmx: str, target: str, *plugins: str) -> Counter[tuple[str, str, str]]:
         (home / "plans" / "tiny.jmx").write_text(jmx, encoding="utf-8")
         toml = home / "plans" / "tiny.toml"
         more = f"[allow]\nscripts = true\nother_protocols = true\n[jmeter]\nplugins = {json.dumps(plugins)}\n"
@@ -124,7 +129,7 @@ def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driv
         counted = driven(
             plan(jdbc(url, "org.h2.Driver", "insert into sale values (1)")), f"h2://127.0.0.1:{server.port}", H2
         )
-        assert counted == {("Sale", "200"): USERS * LOOPS}
+        assert codes(counted) == {("Sale", "200"): USERS * LOOPS}
         assert server.count() == 2 * USERS * LOOPS
 
 
@@ -137,18 +142,28 @@ def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
         url = "tcp://${__P(host,127.0.0.1)}:${__P(port,1883)}"
         sampler = java_request("Publish", "com.acme.MqttSampler", url=url)
         counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", PAHO, "lib/mqtt.jar")
-        assert counted == {("Publish", "OK"): USERS * LOOPS}
+        assert codes(counted) == {("Publish", "OK"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
 
 
 @pytest.mark.counterpart
-def test_grpc_by_a_sampler_of_the_project_counts_each_status(driven: Driven, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        ("false", {("OK", "100"): 8, ("RESOURCE_EXHAUSTED", "0"): 2}),
+        ("true", {("OK", "1000"): USERS * LOOPS}),  # ten messages of 100 bytes
+    ],
+)
+def test_grpc_by_a_sampler_of_the_project_counts_each_status(
+    driven: Driven, home: Path, tmp_path: Path, stream: str, expected: dict[tuple[str, str], int]
+) -> None:
     jars = jars_of(tmp_path, *GRPC)
     sampler_jar(home / "plans" / "lib" / "grpc.jar", "GrpcSampler", jars)
     with serving_java("GrpcServer", tmp_path, jars) as server:
-        sampler = java_request("Buy", "com.acme.GrpcSampler", host="${__P(host,h)}", port="${__P(port,1)}")
+        address = {"host": "${__P(host,h)}", "port": "${__P(port,1)}"}
+        sampler = java_request("Buy", "com.acme.GrpcSampler", stream=stream, **address)
         counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *GRPC, "lib/grpc.jar")
-        assert counted == {("Buy", "OK"): 8, ("Buy", "RESOURCE_EXHAUSTED"): 2}
+        assert counted == {("Buy", *one): count for one, count in expected.items()}
         assert server.count() == 2 * USERS * LOOPS
 
 
@@ -172,7 +187,7 @@ def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path
     with serving_java("JmsBroker", tmp_path, jars_of(tmp_path, "org.apache.activemq:artemis-server:2.31.2")) as broker:
         sampler = jms("tcp://${__P(host,h)}:${__P(port,1)}")
         counted = driven(plan(sampler), f"tcp://127.0.0.1:{broker.port}", *JMS, ARTEMIS)
-        assert counted == {("Send", "200"): USERS * LOOPS}
+        assert codes(counted) == {("Send", "200"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
 
 
@@ -188,7 +203,7 @@ def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven) -> None
             there = "jdbc:postgresql://${__P(host,h)}:${__P(port,1)}${__P(base_path,/postgres)}"
             pool = jdbc(there, "org.postgresql.Driver", "insert into sale values (1)", "perf")
             counted = driven(plan(pool), target, "org.postgresql:postgresql:42.7.14")
-            assert counted == {("Sale", "200"): USERS * LOOPS}
+            assert codes(counted) == {("Sale", "200"): USERS * LOOPS}
             asked = ["psql", "-At", "-c", "SELECT count(*) FROM sale", url]
             assert int(subprocess.run(asked, capture_output=True, check=True).stdout) == 2 * USERS * LOOPS
 
@@ -215,7 +230,7 @@ def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
         samplers = [websocket(one, "${__P(host,h)}", "${__P(port,1)}") for one in ("Open", "RequestResponse")]
         counted = driven(plan(*samplers, closed), f"ws://127.0.0.1:{server.port}", WEBSOCKET)
     times = USERS * LOOPS
-    assert counted == {("Open", "101"): times, ("RequestResponse", "200"): times, ("Close", "1000"): times}
+    assert codes(counted) == {("Open", "101"): times, ("RequestResponse", "200"): times, ("Close", "1000"): times}
     assert (server.opened, server.messages) == (2 * times, 2 * times)
 
 
@@ -229,7 +244,19 @@ def test_http2_over_tls_counts_what_nginx_has_logged(driven: Driven, home: Path,
         counted = driven(
             plan(java_request("Get", "com.acme.Http2Sampler", url=url)), f"https://127.0.0.1:{port}", "lib/http2.jar"
         )
-    assert counted == {("Get", "200"): USERS * LOOPS}
+    assert codes(counted) == {("Get", "200"): USERS * LOOPS}
+    assert (tmp_path / "access.log").read_text().split() == ["HTTP/2.0"] * (2 * USERS * LOOPS)
+
+
+@pytest.mark.counterpart
+def test_http2_without_tls_by_the_client_that_jmeter_has(driven: Driven, home: Path, tmp_path: Path) -> None:
+    if not shutil.which("nginx"):
+        pytest.skip("NOT CHECKED: no nginx is installed")
+    sampler_jar(home / "plans" / "lib" / "h2c.jar", "H2cSampler")
+    with serving_nginx(tmp_path, tls="") as port:
+        request = java_request("Get", "com.acme.H2cSampler", url="http://${__P(host,h)}:${__P(port,1)}/")
+        counted = driven(plan(request), f"http://127.0.0.1:{port}", "lib/h2c.jar")
+    assert codes(counted) == {("Get", "200"): USERS * LOOPS}
     assert (tmp_path / "access.log").read_text().split() == ["HTTP/2.0"] * (2 * USERS * LOOPS)
 
 

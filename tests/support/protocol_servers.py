@@ -135,8 +135,8 @@ class EchoServer:
 
 
 @contextmanager
-def serving_nginx(folder: Path) -> Iterator[int]:
-    """Serve HTTP/2 with TLS by nginx; access.log has the protocol of each request."""
+def serving_nginx(folder: Path, tls: str = "ssl") -> Iterator[int]:
+    """Serve HTTP/2 by nginx, with TLS unless `tls` is empty; access.log has the protocol of each request."""
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
     command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
@@ -145,7 +145,8 @@ def serving_nginx(folder: Path) -> Iterator[int]:
         f"""daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{}}
 http {{ log_format short '$server_protocol'; access_log {folder}/access.log short; server {{
-listen 127.0.0.1:{port} ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem; keepalive_requests 100000;
+listen 127.0.0.1:{port} {tls} http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;
+keepalive_requests 100000;
 location / {{ return 200 'sold'; }} }} }}
 """
     )

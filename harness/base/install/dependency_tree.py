@@ -74,11 +74,11 @@ def conflicts(found: Sequence[Dependency], settled: Collection[str]) -> Iterator
     Versions that differ within what one plugin needs are its author's choice.
     """
     newest: dict[str, dict[str, Dependency]] = {}
-    for one in found:
-        by_plugin = newest.setdefault(one.library, {})
-        there = by_plugin.get(one.needed_by)
-        if there is None or version_key(one.version) > version_key(there.version):
-            by_plugin[one.needed_by] = one
+    for needed in found:
+        by_plugin = newest.setdefault(needed.library, {})
+        there = by_plugin.get(needed.needed_by)
+        if there is None or version_key(needed.version) > version_key(there.version):
+            by_plugin[needed.needed_by] = needed
     for library, by_plugin in newest.items():
         ordered = sorted(by_plugin.values(), key=lambda one: version_key(one.version))
         if library not in settled and ordered[0].version != ordered[-1].version:

@@ -66,14 +66,14 @@ class PluginList:
 
     def check(self) -> None:
         """Raise a UsageError for an entry that is none, a file that is missing or no jar, and a name that is twice."""
-        for one in self.listed:
-            if is_file_name(one) and not (self.plan.parent / one).is_file():
-                what = f"{self.where}: {self.plan.parent.name}/{one} does not exist"
+        for entry in self.listed:
+            if is_file_name(entry) and not (self.plan.parent / entry).is_file():
+                what = f"{self.where}: {self.plan.parent.name}/{entry} does not exist"
                 raise UsageError(what, "put the jar there, or correct its name, which is relative to the plan")
-            if is_file_name(one) and not zipfile.is_zipfile(self.plan.parent / one):
-                raise UsageError(f"{self.where}: {self.plan.parent.name}/{one} is no jar", "get it again")
-            if not is_file_name(one) and not _COORDINATE.fullmatch(one) and not _ADDRESS.fullmatch(one):
-                raise UsageError(f"{self.where}: {one!r} is no Maven coordinate, file or address", _FORMS)
+            if is_file_name(entry) and not zipfile.is_zipfile(self.plan.parent / entry):
+                raise UsageError(f"{self.where}: {self.plan.parent.name}/{entry} is no jar", "get it again")
+            if not is_file_name(entry) and not _COORDINATE.fullmatch(entry) and not _ADDRESS.fullmatch(entry):
+                raise UsageError(f"{self.where}: {entry!r} is no Maven coordinate, file or address", _FORMS)
         names = [*(name for one in self.listed if is_file_name(one) and (name := Path(one).name)), *self.addresses]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             raise UsageError(f"{self.where}: two entries have the file name {twice}", "rename one of them")

@@ -7,6 +7,7 @@ runs before .venv exists: standard library only.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import urllib.error
@@ -21,7 +22,6 @@ from harness.base.errors import StartError, UsageError
 from harness.base.install import integrity, setup_step, toolchain
 from harness.base.install.dependency_tree import Conflict, Dependency, conflicts, dependencies_in, jars_of
 from harness.base.install.plugin_list import PluginList, jar_name, lock_text, locked_jars, sum_of
-from harness.base.once import lock
 from harness.base.project import BUILD
 
 _WHAT = "JMeter plugins of the plan"
@@ -52,8 +52,7 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
     locked = locked_jars(given, plugins.coordinates) if given else None
     resolved: _Resolved | None = None
     if locked is None and plugins.coordinates:
-        with lock(BUILD / "plugins.resolved.lock", _WHAT, setup_step.log):
-            resolved = _Resolved.by_maven(plugins, home)
+        resolved = _Resolved.by_maven(plugins, home)
         locked = resolved.locked
     if locked and given != plugins.lock:
         _store_lock(plugins, locked)
@@ -77,7 +76,11 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
         for file_name, (url, digest) in plugins.addresses.items():
             _download(url, digest, draft / file_name, plugins.where)
 
-    return toolchain.fetched(name, stamp, _WHAT, assemble, trusted)
+    try:
+        return toolchain.fetched(name, stamp, _WHAT, assemble, trusted)
+    finally:
+        if resolved:
+            shutil.rmtree(resolved.folder, ignore_errors=True)
 
 
 def lock_file(plugins: PluginList) -> Path | None:
@@ -121,7 +124,7 @@ class _Resolved:
         present = _jars_by_artifact(home)
         listed = plugins.coordinates
         settled = {*(_library(one) for one in listed), *(f":{artifact}" for artifact in present)}
-        folder = BUILD / "plugins.resolved"
+        folder = BUILD / f"plugins.{os.getpid()}.new"  # another process may resolve others
         found = _tree(folder, plugins, {})
         newer = {one.newer.library: one.newer.version for one in _compatible(found, settled, plugins)}
         if newer:

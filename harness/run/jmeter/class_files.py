@@ -42,6 +42,8 @@ def check_jars(jars: Sequence[Path], java: str) -> None:
     """
     ours = int(match[0]) if (match := re.match(r"\d+", java)) else None
     for path in jars:
+        if not zipfile.is_zipfile(path):
+            raise UsageError(f"{path.name} is no jar", "get it again")
         with zipfile.ZipFile(path) as jar:
             if _MANIFEST not in jar.NameToInfo:
                 raise UsageError(
@@ -83,12 +85,12 @@ class Jars:
             if jar is None or at in seen:
                 continue
             seen.add(at)
-            found = read_class(jar.read(f"{at}.class"))
-            if found is None:
+            content = read_class(jar.read(f"{at}.class"))
+            if content is None:
                 continue
-            if absent := next((one for one in found.uses if not self._has(one)), None):
+            if absent := next((one for one in content.uses if not self._has(one)), None):
                 return Lacking(absent.replace("/", "."), at.replace("/", "."), Path(jar.filename or "").name)
-            waiting += [*found.above, *(one for one in found.uses if one.startswith(f"{at}$"))]
+            waiting += [*content.above, *(one for one in content.uses if one.startswith(f"{at}$"))]
         return None
 
     def _has(self, name: str) -> bool:

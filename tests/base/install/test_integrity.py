@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -187,3 +188,11 @@ def test_a_plugin_of_a_plan_must_stay_as_it_was_first_downloaded(maven: Path, tm
         ensure_plugins(listed, tmp_path)
     maven.write_text("good")
     assert ensure_plugins(listed, tmp_path) == folder
+
+
+def test_jmeters_http_client_5_has_the_core_that_it_needs() -> None:
+    """Maven alone takes an older core, which Saxon brings: HTTP/2 then fails with a NoSuchMethodError."""
+    lines = (ROOT / "jmeter" / integrity.LOCK_NAME).read_text().splitlines()
+    found = [re.search(r"lib/httpcore5(?:-h2)?-(\d[\d.]*)\.jar$", line) for line in lines]
+    assert len([match for match in found if match]) == 2
+    assert len({match[1] for match in found if match}) == 1

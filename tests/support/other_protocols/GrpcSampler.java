@@ -7,6 +7,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import org.apache.jmeter.config.Arguments;
@@ -14,7 +15,7 @@ import org.apache.jmeter.protocol.java.sampler.AbstractJavaSamplerClient;
 import org.apache.jmeter.protocol.java.sampler.JavaSamplerContext;
 import org.apache.jmeter.samplers.SampleResult;
 
-/** Sends one unary call; each user has a channel of its own. The code is that of gRPC. */
+/** Sends a unary call, or reads a stream; each user has a channel of its own. The code is that of gRPC. */
 public class GrpcSampler extends AbstractJavaSamplerClient {
     private static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override public InputStream stream(byte[] value) { return new ByteArrayInputStream(value); }
@@ -28,12 +29,15 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
     };
     private static final MethodDescriptor<byte[], byte[]> BUY = MethodDescriptor.<byte[], byte[]>newBuilder(BYTES, BYTES)
         .setType(MethodDescriptor.MethodType.UNARY).setFullMethodName("shop.Shop/Buy").build();
+    private static final MethodDescriptor<byte[], byte[]> LIST = MethodDescriptor.<byte[], byte[]>newBuilder(BYTES, BYTES)
+        .setType(MethodDescriptor.MethodType.SERVER_STREAMING).setFullMethodName("shop.Shop/List").build();
     private ManagedChannel channel;
 
     @Override public Arguments getDefaultParameters() {
         Arguments arguments = new Arguments();
         arguments.addArgument("host", "");
         arguments.addArgument("port", "");
+        arguments.addArgument("stream", "false");
         return arguments;
     }
 
@@ -45,7 +49,7 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         SampleResult result = new SampleResult();
         result.sampleStart();
         try {
-            result.setResponseData(ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, new byte[100]));
+            result.setResponseData(answer(Boolean.parseBoolean(context.getParameter("stream"))));
             result.setSuccessful(true);
             result.setResponseCode("OK");
         } catch (StatusRuntimeException error) {
@@ -54,6 +58,17 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         }
         result.sampleEnd();
         return result;
+    }
+
+    /** Return the message, or those of a stream one after the other. */
+    private byte[] answer(boolean isStream) {
+        if (!isStream) {
+            return ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, new byte[100]);
+        }
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        ClientCalls.blockingServerStreamingCall(channel, LIST, CallOptions.DEFAULT, new byte[100])
+            .forEachRemaining(all::writeBytes);
+        return all.toByteArray();
     }
 
     @Override public void teardownTest(JavaSamplerContext context) {

@@ -1,7 +1,5 @@
-import io.grpc.HandlerRegistry;
 import io.grpc.MethodDescriptor;
 import io.grpc.Server;
-import io.grpc.ServerMethodDefinition;
 import io.grpc.ServerServiceDefinition;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
@@ -11,7 +9,7 @@ import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Serves one unary call on a free port, which it prints; when its input ends it prints how many calls it got. */
+/** Serves a unary call and a stream of ten messages on a free port, which it prints; at its input's end also its calls. */
 public class GrpcServer {
     static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override public InputStream stream(byte[] value) { return new ByteArrayInputStream(value); }
@@ -28,6 +26,8 @@ public class GrpcServer {
         AtomicInteger got = new AtomicInteger();
         MethodDescriptor<byte[], byte[]> buy = MethodDescriptor.<byte[], byte[]>newBuilder(BYTES, BYTES)
             .setType(MethodDescriptor.MethodType.UNARY).setFullMethodName("shop.Shop/Buy").build();
+        MethodDescriptor<byte[], byte[]> list = MethodDescriptor.<byte[], byte[]>newBuilder(BYTES, BYTES)
+            .setType(MethodDescriptor.MethodType.SERVER_STREAMING).setFullMethodName("shop.Shop/List").build();
         Server server = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
             .addService(ServerServiceDefinition.builder("shop.Shop")
                 .addMethod(buy, ServerCalls.asyncUnaryCall((request, answer) -> {
@@ -36,6 +36,13 @@ public class GrpcServer {
                         return;
                     }
                     answer.onNext(request);
+                    answer.onCompleted();
+                }))
+                .addMethod(list, ServerCalls.asyncServerStreamingCall((request, answer) -> {
+                    got.incrementAndGet();
+                    for (int number = 0; number < 10; number++) {
+                        answer.onNext(request);
+                    }
                     answer.onCompleted();
                 })).build())
             .build().start();
