@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from harness.system.thread_times import CPU, QUEUE, STOP, BusySpan, Period, ThreadTimes, TimeCause
 
-# Clocks have steps of a millisecond, and a wait for work shorter than 1 ms is not recorded.
+# Clocks have steps of a millisecond, and a wait for work shorter than 0.2 ms is not recorded.
 _TOLERANCE_MS = 3.0
 # A thread that had work for less of a sample is not the one that served it.
 _OVERLAP_LEAST = 0.5

@@ -16,9 +16,10 @@ from harness.system.thread_dumps import DumpedThreads
 
 # A JVM without virtual threads, and without the threads that run them, is asked so often whether it has some.
 _PERIOD_S, _WITHOUT_S = 0.05, 2.0
-# All dumps together take at most this share of one core, in the JVM and here, and of the time.
-SHARE_MOST = 0.03
-_WAIT_MOST = 0.1
+# All dumps together take at most this CPU time, in the JVM and here: so much at once, because the first ones take ten
+# times as long, and this share of one core. They take at most a share of the time, too.
+AT_ONCE_S, SHARE_MOST = 0.5, 0.02
+_WAIT_MOST = 0.2
 _DEADLINE_S = 10.0
 _NS_PER_S = 1_000_000_000
 _ANSWER_BYTES = 4_096
@@ -66,7 +67,8 @@ class ThreadSampler:
                     cpu_s = time.thread_time() - own_s + listener_s() - in_jvm_s
                     cost_s += cpu_s
                     least_s = _PERIOD_S if threads.most or _has_carriers(pid) else _WITHOUT_S
-                    wait_s = max(least_s, cpu_s / SHARE_MOST, took_s / _WAIT_MOST) - took_s
+                    in_budget_s = (cost_s - AT_ONCE_S) / SHARE_MOST - (time.monotonic() - began_s)
+                    wait_s = max(in_budget_s, max(least_s, took_s / _WAIT_MOST) - took_s)
                 out.writelines(threads.end())
                 length_s = time.monotonic() - began_s
                 interval_ms = round(length_s * MS_PER_S / max(1, threads.count), 1)

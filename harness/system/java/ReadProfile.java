@@ -26,7 +26,7 @@ import jdk.jfr.consumer.RecordingFile;
  * {@code V …} is about virtual threads (VirtualThreads), and N, W, C, L, H and Q about single ones (ThreadTimes). A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
-    private static final long NS_PER_US = 1_000, US_PER_S = 1_000_000;
+    private static final long NS_PER_US = 1_000, US_PER_S = 1_000_000, NS_LEAST = 1_000_000;
 
     private final Sums sums;
     private final ThreadTimes times;
@@ -187,6 +187,9 @@ public final class ReadProfile {
         String pool = Names.thread(event.getThread());
         var wait = new Waits(kind, blocker, holder, pool.isEmpty() ? VirtualThreads.NAME : pool, methods);
         long ns = event.getDuration().toNanos();
+        if (ns < NS_LEAST && !kind.equals(Waits.IDLE)) {
+            return;
+        }
         wait.addTo(sums, second(event), 1, ns, ns);
         times.recorded(times.id(event.getThread()), wait.pool(), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
     }

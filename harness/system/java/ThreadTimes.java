@@ -35,7 +35,7 @@ final class ThreadTimes {
 
     /** Adds a wait that was recorded from its start to its end. */
     void recorded(long thread, String pool, String kind, String name, long startUs, long lengthUs) {
-        if (lengthUs >= US_LEAST) {
+        if (lengthUs >= US_LEAST || kind.equals(Waits.IDLE)) {
             print("W", thread, pool, kind, name, startUs, lengthUs);
             if (thread != ALL_THREADS) {
                 recorded.computeIfAbsent(thread, absent -> new ArrayList<>()).add(new long[] {startUs, startUs + lengthUs});

@@ -31,7 +31,7 @@ record Waits(String kind, String blocker, String holder, String pool, List<Strin
         "com.datastax.", "org.sqlite."};
     private static final String[] CLIENTS = {
         "jdk.internal.net.http.", "sun.net.www.protocol.http", "java.net.HttpURLConnection.", "okhttp3.", "org.apache.http.",
-        "org.apache.hc.", "reactor.netty.", "io.grpc.", "feign."};
+        "org.apache.hc.", "reactor.netty.http.client.", "io.grpc.stub.ClientCalls", "io.grpc.internal.ClientCallImpl", "feign."};
     private static final String[] LOCKS = {
         "java.util.concurrent.locks.ReentrantLock", "java.util.concurrent.locks.ReentrantReadWriteLock",
         "java.util.concurrent.locks.StampedLock"};
@@ -70,15 +70,26 @@ record Waits(String kind, String blocker, String holder, String pool, List<Strin
         if (isIdle(methods)) {
             return IDLE;
         }
-        if (any(methods, POOLS)) {
-            return POOL;
-        }
         String way = known.isEmpty() ? way(methods, blocker) : known;
-        boolean isForOthers = way.equals(IO) || way.equals(LATCH) || way.equals(CONDITION);
-        if (isForOthers && any(methods, DRIVERS)) {
-            return STATEMENT;
+        String kind = way.equals(SLEEP) ? "" : ofLibrary(methods);
+        // A lock in a driver or a client is a lock; waiting for a connection may be one for the lock of the pool.
+        return kind.isEmpty() || way.equals(LOCK) && !kind.equals(POOL) ? way : kind;
+    }
+
+    /** Returns what the innermost library of a stack is for: a pool's own statements call those of a driver. */
+    private static String ofLibrary(List<String> methods) {
+        for (String method : methods) {
+            if (startsWith(method, POOLS)) {
+                return POOL;
+            }
+            if (startsWith(method, DRIVERS)) {
+                return STATEMENT;
+            }
+            if (startsWith(method, CLIENTS)) {
+                return SERVICE;
+            }
         }
-        return isForOthers && any(methods, CLIENTS) ? SERVICE : way;
+        return "";
     }
 
     /** Returns how a thread waits, whoever calls. */
