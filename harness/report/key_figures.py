@@ -32,16 +32,18 @@ KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERRO
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT, ReportPart.MEDIAN, ReportPart.ERRORS})
 # What exceptions of JMeter do not say, by words of code and message; findings/ has a script of each.
+_CHECKED = "--properties=httpclient4.validate_after_inactivity=500 lets JMeter connect again, as a browser does."
 _MEANINGS = (
     (
         ("NoHttpResponseException",),
         "The server closed the connection without a response. If it closes idle connections while users pause, "
-        "--properties=httpclient4.validate_after_inactivity=500 lets JMeter connect again, as a browser does.",
+        f"{_CHECKED}",
     ),
     (
         ("SocketException", "Broken pipe"),
-        "The server closed the connection before it had the whole request. It may have refused it, "
-        "such as with 413 or 401: JMeter does not read that response, the server's log has it.",
+        "The server closed the connection before it had the whole request. It may have refused it, such as with 413 "
+        "or 401: JMeter does not read that response, the server's log has it. Or it had closed an idle connection: "
+        f"{_CHECKED}",
     ),
 )
 

@@ -27,6 +27,9 @@ _DELAYS = re.compile(r"(?i)delay|range|duration|pause")
 _SCRIPT_PAUSE = re.compile(r"\bsleep\s*\(")
 _NOT_OF_CONTENT = ("Assertion.response_code", "Assertion.response_message")
 _PAUSE = "1"
+# Pages of Faces, by the usual endings; findings/faces-post-without-state-succeeds.sh shows what their forms need.
+_FACES_PAGE = re.compile(r"\.(?:xhtml|jsf|faces)(?=$|[;?])")
+_FACES_NAMES, _VIEW_STATE = ("jakarta.faces.", "javax.faces."), "faces.ViewState"
 # The property with the default of an extractor that else keeps its variable when it finds nothing, by the kind of the
 # extractor. Another one, with the ending _empty_value, chooses an empty default. Other kinds always set theirs.
 _DEFAULTS = {
@@ -175,6 +178,16 @@ def _stale_extractors(checked: Checked) -> Iterator[str]:
             yield node.name
 
 
+def _without_view_state(checked: Checked) -> Iterator[str]:
+    """Yield the requests that send a form of Faces, with names such as form:name, without the state of its page."""
+    for node in checked.samplers:
+        names, is_page = list(_sent(node)), _FACES_PAGE.search(node.value("HTTPSampler.path"))
+        is_form = any(name.startswith(_FACES_NAMES) or (is_page and ":" in name) for name in names)
+        has_state = any(name.endswith(_VIEW_STATE) or "${" in name for name in names)
+        if node.value("HTTPSampler.method") == "POST" and is_form and not has_state:
+            yield node.name
+
+
 ADVICE = (
     Advice(
         "no-think-time", "users do not pause between requests", _without_pause,
@@ -225,6 +238,11 @@ ADVICE = (
         "stale-extractor", "an extractor without a default keeps the value of an earlier response", _stale_extractors,
         "after a response without the value the next request sends an earlier one, and does not fail",
         "give it a default that no response contains, such as NOT_FOUND, unless the plan relies on the earlier value",
+    ),
+    Advice(
+        "no-view-state", "a form of Faces (JSF) is sent without its ViewState", _without_view_state,
+        "the server answers with the page and code 200, and does nothing that the form is for",
+        "extract faces.ViewState from the page before, and send it",
     ),
     *JMETER_ADVICE,
 )  # fmt: skip

@@ -53,6 +53,11 @@ def sent(**values: str) -> str:
     )  # fmt: skip
 
 
+def faces(path: str = "/orders.xhtml;jsessionid=1?tab=2", **values: str) -> str:
+    """The POST of a form of Faces."""
+    return sent(**values).replace("/login", path)
+
+
 FILES = {"three.csv": "ann\nbob\ncid\n", "blank.csv": "ann\nbob\n\ncid\n", "end.csv": "ann\nbob\ncid\n\n"}
 
 
@@ -110,7 +115,8 @@ def get(path: str) -> str:
 STOPPED = f"<hashTree>{STOP}</hashTree>"
 UUID = "3b2afd06-a904-4880-96d5-12968c50fb43"
 ROWS = data("three.csv")
-OWN = sent(note="${__UUID}")
+OWN_VALUE = "${__UUID}"
+OWN = sent(note=OWN_VALUE)
 EMPTY = flag("RegexExtractor.default_empty_value")
 # They set their variable also when they find nothing.
 ALWAYS_SET = ("JSONPostProcessor", "JMESPathExtractor", "XPathExtractor", "XPath2Extractor")
@@ -220,6 +226,14 @@ FLAWS = {
     ] + [
         ({"inside": extracting("RegexExtractor")}, {"inside": extracting("RegexExtractor", EMPTY)}),
         *(({"inside": extracting("RegexExtractor")}, {"inside": extracting(kind)}) for kind in ALWAYS_SET),
+    ],
+    "no-view-state": [
+        ({"inside": flawed}, {"inside": good})
+        for flawed in (faces(**{"f:q": OWN_VALUE}), faces("/shop", **{"javax.faces.partial.ajax": OWN_VALUE}))
+        for good in (
+            faces(**{"f:q": OWN_VALUE, "jakarta.faces.ViewState": "${state}"}),
+            faces(**{"f:q": OWN_VALUE, "${name}": "1"}), faces(q=OWN_VALUE), faces("/soap", **{"f:q": OWN_VALUE}),
+        )
     ],
     "blank-row": [
         ({"inside": data("blank.csv") + get("/")}, {"inside": data("blank.csv", "all", flag("quotedData")) + get("/")}),
