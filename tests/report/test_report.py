@@ -30,7 +30,7 @@ def test_the_sections_are_in_reading_order(text):
         "The account", "Errors by cause", "Results", "Full tables", "Goals", "Response codes", "Over time",
         "Distribution of response times", "CPU and memory", "JVM heap", "Exceptions", "Set-up", "Notes", "Warnings",
     ]  # fmt: skip
-    example = (ROOT / "docs" / "example-report.md").read_text(encoding="utf-8")
+    example = (ROOT / "docs" / "examples" / "a-whole-report.md").read_text(encoding="utf-8")
     # A run without failed requests, of a system that publishes metrics.
     expected = [section for section in found if section != "Errors by cause"]
     own = "Metrics that the system publishes"
