@@ -168,7 +168,9 @@ def test_of_a_report_with_a_summary_the_full_table_is_read(first_line):
 
 
 def test_of_the_example_in_the_docs_the_full_table_is_read():
-    result = parse_report((ROOT / "docs" / "examples" / "a-whole-report.md").read_text(encoding="utf-8"), "a-whole-report.md")
+    result = parse_report(
+        (ROOT / "docs" / "examples" / "a-whole-report.md").read_text(encoding="utf-8"), "a-whole-report.md"
+    )
     assert (result.total.sample_count, result.total.average_ms) == (2395, 150)
     assert result.total.percentiles_ms == {"50": 141, "90": 215, "95": 248, "99": 320}
     assert [label.label for label in result.labels] == ["Authorize Payment", "Capture Payment", "Purchase Payment"]
