@@ -35,8 +35,13 @@ class Pair:
 
 
 def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thresholds) -> tuple[PairSeries, ...]:
-    """Return the differences of each compared metric of a label or of TOTAL, one for each pair (A, B)."""
-    return tuple(_series(metric, pairs, thresholds.of(metric)) for metric in compared_metrics())
+    """Return the differences of each compared metric of a label or of TOTAL, one for each pair (A, B).
+
+    The parts of response times are there only where a run knows them.
+    """
+    rows = [row for pair in pairs for row in pair]
+    metrics = (one for one in compared_metrics() if one.part is None or any(one.of(row) is not None for row in rows))
+    return tuple(_series(metric, pairs, thresholds.of(metric)) for metric in metrics)
 
 
 def _series(metric: Metric, pairs: Sequence[tuple[LabelResult, LabelResult]], threshold: float) -> PairSeries:
