@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple
@@ -22,6 +22,8 @@ _OVERLAP_LEAST = 0.5
 # A pool of threads that had work less often, per sample of the label, does not serve it.
 _SPANS_PER_SAMPLE_LEAST = 0.1
 _CANDIDATES_MOST = 12
+# Nor does a pool whose threads fit fewer requests best: it serves a system behind, for a part of their time.
+_BEST_LEAST = 0.25
 # A request has several threads when it was redirected; shorter gaps are not looked at.
 _THREADS_MOST, _GAP_LEAST, _GAP_LEAST_MS = 3, 0.1, 10.0
 GENERATOR, NETWORK, UNKNOWN = "generator", "network", "unexplained"
@@ -81,6 +83,8 @@ class Matching:
         A request that was redirected has several threads one after another: what one leaves is looked for again.
         """
         serving = {name: _Serving.of(times, label_count) for name, times in self._times.items()}
+        front = self._front(chosen, serving)
+        serving = {name: of.only(self._times[name].pools, front[name]) for name, of in serving.items() if front[name]}
         taken: defaultdict[tuple[str, int], list[Fit]] = defaultdict(list)
         found: list[list[Fit]] = [[] for _ in chosen]
         for _ in range(_THREADS_MOST):
@@ -94,6 +98,16 @@ class Matching:
                     found[number].append(fit)
                     same.append(fit)
         return [self._divided(request, fits) for request, fits in zip(chosen, found, strict=True)]
+
+    def _front(self, chosen: Sequence[TailRequest], serving: Mapping[str, _Serving]) -> Mapping[str, set[str]]:
+        """Return the pools of each process whose threads fit most requests best; those of a system behind fit some."""
+        best = [min(fits, key=lambda fit: fit.cost_ms) for one in chosen if (fits := self._fits(one, serving))]
+        counts = Counter((fit.process, self._times[fit.process].pools.get(fit.span.thread, "")) for fit in best)
+        front: dict[str, set[str]] = {name: set() for name in serving}
+        for (process, pool), count in counts.items():
+            if count >= _BEST_LEAST * len(best):
+                front[process].add(pool)
+        return front
 
     def _fits(self, request: TailRequest, serving: Mapping[str, _Serving]) -> list[Fit]:
         """Return the spans that may be that of a request, the best one first."""
@@ -158,8 +172,12 @@ class _Serving(NamedTuple):
         """Return the spans of pools whose threads had work often enough."""
         counts = Counter(times.pools.get(span.thread, "") for span in times.spans)
         pools = {pool for pool, count in counts.items() if count >= _SPANS_PER_SAMPLE_LEAST * label_count}
-        spans = [span for span in times.spans if times.pools.get(span.thread, "") in pools]
-        return cls(spans, max((span.to_ms - span.from_ms for span in spans), default=0.0))
+        return cls(times.spans, 0.0).only(times.pools, pools)
+
+    def only(self, pool_of: Mapping[int, str], pools: Collection[str]) -> _Serving:
+        """Return the spans of some pools."""
+        spans = [span for span in self.spans if pool_of.get(span.thread, "") in pools]
+        return _Serving(spans, max((span.to_ms - span.from_ms for span in spans), default=0.0))
 
 
 def _gaps(request: TailRequest, fits: Sequence[Fit]) -> list[TailRequest]:

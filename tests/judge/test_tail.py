@@ -149,6 +149,22 @@ def test_the_waits_of_a_thread_that_serves_another_request_are_not_claimed():
         assert dict(divided.parts) == {TimeCause("unexplained", ""): 310}
 
 
+def test_the_waits_of_a_service_behind_that_fits_some_requests_better_are_not_claimed():
+    """Where the front's thread served a request before without a pause, that of the service behind fits better."""
+    requests, times = served()
+    behind = ThreadTimes(pools={1: "behind-*"})
+    for number, request in enumerate(requests):
+        is_slow = request.length_ms > 50
+        less_ms = 10 if is_slow else 3
+        if is_slow:
+            times.spans[number] = times.spans[number]._replace(from_ms=request.from_ms - 200.0)
+            behind.waits[1].append(Period(request.from_ms + 20, request.to_ms - 20, LOCK))
+        behind.spans.append(BusySpan(request.from_ms + less_ms, request.to_ms - less_ms, 1))
+    times.spans.sort()
+    (found,) = tail_accounts(Matching(requests, {"behind": behind, "shop": times}), {"home": requests}, 0)
+    assert (found.causes, found.found_count) == ((), 5)
+
+
 def test_a_thread_whose_wait_began_long_before_a_request_does_not_serve_it():
     requests, times = served()
     (request, *_) = slow_of(requests)

@@ -19,7 +19,8 @@ record Waits(String kind, String blocker, String holder, String pool, List<Strin
     private static final Set<String> UNTIL_STOPPED = Set.of(
             "org.apache.catalina.core.StandardServer.await", "org.eclipse.jetty.util.thread.QueuedThreadPool.join");
     /** Pools whose threads wait for work in methods of their own. */
-    private static final String[] EXECUTORS = {"org.jboss.threads.", "org.eclipse.jetty.util.thread.", "io.netty.", "org.xnio."};
+    private static final String[] EXECUTORS = {"org.jboss.threads.", "org.eclipse.jetty.util.thread.", "io.netty.", "org.xnio.",
+        "org.h2.mvstore.MVStore$BackgroundWriterThread."};
     private static final String[] OF_JAVA = {"java.", "javax.", "jdk.", "sun.", "com.sun."};
     private static final String[] POOLS = {
         "com.zaxxer.hikari.", "org.apache.tomcat.jdbc.pool.", "org.apache.commons.pool2.", "org.apache.commons.dbcp2.",
