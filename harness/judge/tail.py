@@ -147,17 +147,17 @@ def tail_accounts(
     matching: Matching, requests: Mapping[str, Sequence[TailRequest]], origin_ms: int
 ) -> tuple[TailAccount, ...]:
     """Return the accounts of the labels with the largest differences, the largest first."""
-    found = []
+    gaps = []
     for label, of_label in requests.items():
         if len(of_label) >= REQUESTS_LEAST:
             lengths = sorted(request.length_ms for request in of_label)
             p50_ms, p99_ms = (lengths[ceil(share * len(lengths)) - 1] for share in (0.5, 0.99))
             if p99_ms - p50_ms >= EXCESS_LEAST_MS:
-                found.append((p50_ms - p99_ms, label, p50_ms, p99_ms))
-    found.sort()
+                gaps.append((p50_ms - p99_ms, label, p50_ms, p99_ms))
+    gaps.sort()
     return tuple(
         _account(matching, label, requests[label], (p50_ms, p99_ms), origin_ms)
-        for _, label, p50_ms, p99_ms in found[:LABELS_MOST]
+        for _, label, p50_ms, p99_ms in gaps[:LABELS_MOST]
     )
 
 

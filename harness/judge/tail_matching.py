@@ -86,18 +86,18 @@ class Matching:
         front = self._front(chosen, serving)
         serving = {name: of.only(self._times[name].pools, front[name]) for name, of in serving.items() if front[name]}
         taken: defaultdict[tuple[str, int], list[Fit]] = defaultdict(list)
-        found: list[list[Fit]] = [[] for _ in chosen]
+        fits_of: list[list[Fit]] = [[] for _ in chosen]
         for _ in range(_THREADS_MOST):
-            wanted = [(number, gap) for number, one in enumerate(chosen) for gap in _gaps(one, found[number])]
+            wanted = [(number, gap) for number, one in enumerate(chosen) for gap in _gaps(one, fits_of[number])]
             fits = [(fit, number, gap) for number, gap in wanted for fit in self._fits(gap, serving)]
             given = set()
             for fit, number, gap in sorted(fits, key=lambda one: (one[0].cost_ms, one[1])):
                 same = taken[fit.process, fit.span.thread]
                 if (number, gap) not in given and all(_overlap(fit, other) <= _TOLERANCE_MS for other in same):
                     given.add((number, gap))
-                    found[number].append(fit)
+                    fits_of[number].append(fit)
                     same.append(fit)
-        return [self._divided(request, fits) for request, fits in zip(chosen, found, strict=True)]
+        return [self._divided(request, fits) for request, fits in zip(chosen, fits_of, strict=True)]
 
     def _front(self, chosen: Sequence[TailRequest], serving: Mapping[str, _Serving]) -> Mapping[str, set[str]]:
         """Return the pools of each process whose threads fit most requests best; those of a system behind fit some."""
@@ -111,7 +111,7 @@ class Matching:
 
     def _fits(self, request: TailRequest, serving: Mapping[str, _Serving]) -> list[Fit]:
         """Return the spans that may be that of a request, the best one first."""
-        found = []
+        spans = []
         for process, of in serving.items():
             first = bisect_left(of.spans, (request.from_ms - of.longest_ms,))
             last = bisect_right(of.spans, (request.to_ms,))
@@ -122,9 +122,9 @@ class Matching:
                 if not _is_of_another(self._times[process], span, request):
                     missing_ms = request.length_ms - (to_ms - from_ms)
                     beyond_ms = (span.to_ms - span.from_ms) - (to_ms - from_ms)
-                    found.append(Fit(missing_ms + beyond_ms, process, span, from_ms, to_ms))
-        found.sort(key=lambda fit: fit.cost_ms)
-        return [fit for fit in found[:_CANDIDATES_MOST] if not self._has_closer(fit, request)]
+                    spans.append(Fit(missing_ms + beyond_ms, process, span, from_ms, to_ms))
+        spans.sort(key=lambda fit: fit.cost_ms)
+        return [fit for fit in spans[:_CANDIDATES_MOST] if not self._has_closer(fit, request)]
 
     def _has_closer(self, fit: Fit, request: TailRequest) -> bool:
         """Return whether another request fits the span much better, so that the span is not that of this one."""
@@ -243,13 +243,13 @@ def _overlap(one: Fit, other: Fit) -> float:
 def _within(periods: Sequence[Period], from_ms: float, to_ms: float) -> list[Period]:
     """Return the parts of periods within a time; the periods follow one another."""
     first = max(0, bisect_left(periods, (from_ms,)) - 1)
-    found = []
+    parts = []
     for period in periods[first:]:
         if period.from_ms >= to_ms:
             break
         if period.to_ms > from_ms:
-            found.append(Period(max(from_ms, period.from_ms), min(to_ms, period.to_ms), period.cause))
-    return found
+            parts.append(Period(max(from_ms, period.from_ms), min(to_ms, period.to_ms), period.cause))
+    return parts
 
 
 def _length_ms(periods: Sequence[Period]) -> float:

@@ -183,13 +183,7 @@ class SampleTally:
         each_ms = elapsed_ms // sample_count
         counts.histogram.add(each_ms, sample_count)
         if window_ms and self.batch_count:
-            batch = self.batches[key][(end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms]
-            batch.histogram.add(each_ms, sample_count)
-            batch.elapsed_sum_ms += elapsed_ms
-            batch.error_count += error_count
-            batch.received_bytes = plus(batch.received_bytes, received_bytes)
-            if latency_ms is not None:
-                batch.first_bytes.add(latency_ms // sample_count, sample_count)
+            self._add_to_batch(key, sample, (end_ms - window_ms.from_ms) * self.batch_count // window_ms.length_ms)
         counts.elapsed_sum_ms += elapsed_ms
         counts.error_count += error_count
         counts.received_bytes = plus(counts.received_bytes, received_bytes)
@@ -219,6 +213,15 @@ class SampleTally:
             if not is_transaction and not source.generator:
                 self.orders[self.file].add(end_ms)
         return key
+
+    def _add_to_batch(self, key: LabelKey, sample: Sample, at: int) -> None:
+        batch, count = self.batches[key][at], sample.sample_count
+        batch.histogram.add(sample.elapsed_ms // count, count)
+        batch.elapsed_sum_ms += sample.elapsed_ms
+        batch.error_count += sample.error_count
+        batch.received_bytes = plus(batch.received_bytes, sample.received_bytes)
+        if sample.latency_ms is not None:
+            batch.first_bytes.add(sample.latency_ms // count, count)
 
     @property
     def row_count(self) -> int:

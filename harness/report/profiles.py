@@ -65,13 +65,13 @@ def _sampling(profile: ProcessProfile) -> str:
 
 
 def _virtual(profile: ProcessProfile) -> str:
-    found = profile.virtual
-    if not found:
+    virtual = profile.virtual
+    if not virtual:
         return ""
-    text = f"Virtual threads: up to {found.most_count} at a time."
-    if found.problem:
-        return f"{text} What they waited for is not known: {cell(found.problem)}."
-    period, cost = units.number_text(found.sample_period_ms), units.percent_text(found.cost_ratio, 1)
+    text = f"Virtual threads: up to {virtual.most_count} at a time."
+    if virtual.problem:
+        return f"{text} What they waited for is not known: {cell(virtual.problem)}."
+    period, cost = units.number_text(virtual.sample_period_ms), units.percent_text(virtual.cost_ratio, 1)
     return f"{text} Their waits were sampled every {period} ms by thread dumps, which took {cost} % of a core."
 
 

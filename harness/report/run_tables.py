@@ -101,10 +101,10 @@ _STREAM_HEADS = (
 def stream_table(streams: Sequence[StreamUse]) -> str:
     """Return the table of streamed answers: a row per label; nothing without any."""
     rows = [
-        [cell(one.label), str(one.stream_count), str(one.event_count),
-         *map(units.rate_text, (one.rate_per_s, one.slow_rate_per_s)),
-         *map(units.ms_text, (one.gap_p50_ms, one.gap_p95_ms, one.gap_max_ms))]
-        for one in streams
+        [cell(use.label), str(use.stream_count), str(use.event_count),
+         *map(units.rate_text, (use.rate_per_s, use.slow_rate_per_s)),
+         *map(units.ms_text, (use.gap_p50_ms, use.gap_p95_ms, use.gap_max_ms))]
+        for use in streams
     ]  # fmt: skip
     return table(_STREAM_HEADS, rows) if rows else ""
 

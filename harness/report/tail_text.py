@@ -54,11 +54,11 @@ def tail_sentence(account: TailAccount) -> str:
     """Return where the time between p50 and p99 went, as plain text; its parts make the whole."""
     above = f"p99 of {account.label} is {account.excess_ms} ms above p50"
     if not account.is_told:
-        found = f"the system's thread is known for {account.found_count} of {account.slow_count} slow requests"
+        known = f"the system's thread is known for {account.found_count} of {account.slow_count} slow requests"
         if account.unexplained_ms <= CANNOT_TELL_RATIO * account.excess_ms:
-            return f"Why {above} is not known: no cause is beyond chance; {found}."
+            return f"Why {above} is not known: no cause is beyond chance; {known}."
         share = units.percent_text(min(1.0, account.unexplained_ms / account.excess_ms), 0)
-        return f"Why {above} is not known: {share} % is unexplained; {found}."
+        return f"Why {above} is not known: {share} % is unexplained; {known}."
     parts = [f"{cause_text(one)} {one.ms:.0f} ({one.low_ms:.0f} to {one.high_ms:.0f})" for one in account.causes]
     smaller, rest = _rest(account)
     parts += [f"smaller causes {smaller}"] if smaller else []
@@ -95,10 +95,17 @@ def tail_text(account: TailAccount) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _rest(account: TailAccount) -> tuple[int, int]:
-    """Return the smaller causes and the unexplained in whole ms, so that all rounded parts make the whole."""
+class _Rest(NamedTuple):
+    """Smaller causes and what is unexplained, in whole ms."""
+
+    smaller_ms: int
+    unexplained_ms: int
+
+
+def _rest(account: TailAccount) -> _Rest:
+    """Return the rest, so that all rounded parts make the whole."""
     smaller = round(account.smaller_ms)
-    return smaller, account.excess_ms - smaller - sum(round(one.ms) for one in account.causes)
+    return _Rest(smaller, account.excess_ms - smaller - sum(round(one.ms) for one in account.causes))
 
 
 def _row(text: str, ms: float, interval: str, account: TailAccount) -> list[str]:

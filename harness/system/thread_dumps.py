@@ -45,10 +45,10 @@ class DumpedThreads:
             if '" virtual' not in block.partition("\n")[0]:
                 continue
             header, _, body = block.strip("\n").partition("\n")
-            found = _HEADER.fullmatch(header)
-            if not found:
+            match = _HEADER.fullmatch(header)
+            if not match:
                 continue
-            thread, name, state = found[1], found[2].replace("\t", " "), found[3] or ""
+            thread, name, state = match[1], match[2].replace("\t", " "), match[3] or ""
             body = _OBJECT.sub("@>", body)
             stack = self._stacks.get(body)
             if stack is None:

@@ -15,6 +15,7 @@ DAYS = {
     "lb-day": ("lb-mixed", 200),
     "thruzero-day": ("thruzero", 12),
     "folio-day": ("folio-checkin", 8),
+    "llm-day": ("llm-stream", 4),
 }
 
 
