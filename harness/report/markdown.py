@@ -62,7 +62,7 @@ from harness.report.tables import (
     table,
     title_of,
 )
-from harness.report.tail_text import slowest_bars, tail_sentence, tail_text
+from harness.report.tail_text import slowest_bars, tail_sentence, tail_texts
 from harness.report.template import filled
 from harness.run.telemetry.table import HOST, STOLEN, Usage, process_title
 
@@ -328,7 +328,7 @@ def _goals(result: Result, verdict: Verdict) -> str:
 
 def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> dict[str, object]:
     """Return what the template needs of the processes and machines of a run, and of what was not recorded of them."""
-    observed, window, run = summary.observed, summary.window, summary.run
+    observed, window, run, load = summary.observed, summary.window, summary.run, summary.group(LOAD)
     unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
     return {
         "usage_table": _usage_tables(observed, footnotes),
@@ -342,7 +342,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "histogram_unknown": unknown.pop("histograms", ()),
         "profile_unknown": unknown.pop("profile", ()),
         "not_recorded": unknown,
-        "tails": [tail_text(account) for account in observed.tails],
+        "tails": tail_texts(observed.tails, load.counted if load else ()) if observed.profiles else [],
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
         "stream_table": stream_table(observed.streams),

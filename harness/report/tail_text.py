@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from harness.base import units
 from harness.judge import tail_matching
-from harness.judge.tail import CANNOT_TELL_RATIO, REQUESTS_MOST, TailAccount, TailCause, TailPart, TailSample
+from harness.judge.tail import (
+    CANNOT_TELL_RATIO,
+    EXCESS_LEAST_MS,
+    REQUESTS_LEAST,
+    REQUESTS_MOST,
+    TailAccount,
+    TailCause,
+    TailPart,
+    TailSample,
+)
+from harness.metrics.figures import LabelFigures
 from harness.report.tables import cell, code, table
 from harness.system import thread_times
 
@@ -93,6 +103,22 @@ def tail_text(account: TailAccount) -> str:
     text = f"Compared: {near} near p99 ({account.p99_ms} ms) with those near p50 ({account.p50_ms} ms)"
     parts.append(f"{text}{f', of the first {REQUESTS_MOST} requests of the load' if account.is_part else ''}.")
     return "\n\n".join(filter(None, parts))
+
+
+def tail_texts(tails: Sequence[TailAccount], labels: Sequence[LabelFigures]) -> list[str]:
+    """Return the accounts as Markdown; without one why there is none, from the figures of the load's labels."""
+    if tails:
+        return [tail_text(account) for account in tails]
+    least = REQUESTS_LEAST
+    often = [label for label in labels if label.sample_count >= least]
+    excesses = [label.percentiles_ms.get("99", 0) - label.percentiles_ms.get("50", 0) for label in often]
+    if not often:
+        text = f"Not known: it needs {least} requests of a label, and none has so many; run longer."
+    elif max(excesses) < EXCESS_LEAST_MS:
+        text = f"There is no tail: no label's p99 is {EXCESS_LEAST_MS} ms or more above its p50."
+    else:
+        text = "Not known: no thread of the system was recorded at work on a request."
+    return [f"### Why the tail is slow\n\n{text}"]
 
 
 class _Rest(NamedTuple):

@@ -4,7 +4,10 @@ import gzip
 
 import pytest
 
+from harness.metrics.figures import LabelCounts, LabelFigures
+from harness.metrics.histogram import Histogram
 from harness.report.files import write_report
+from harness.report.tail_text import tail_texts
 from tests.support.full_run import START_MS, run_directory, samples_of_100_s
 
 SLOW_SECONDS = range(60, 66)
@@ -41,3 +44,23 @@ def test_the_section_has_each_cause_with_its_interval_and_share(markdown):
     assert "### Why the tail of Pay is slow" in section
     assert "| lock shop.Till\\<b\\> at shop.Pay.pay | 500 | 500 to 500 | 100 |" in section
     assert "near p99 (1400 ms) with those near p50 (900 ms)." in section
+
+
+def of(label: str, count: int, slow_ms: int) -> LabelFigures:
+    """Return the figures of a label of which one request in twenty is slow."""
+    counts = LabelCounts(Histogram.of([100 if at % 20 else slow_ms for at in range(count)]), first_ms=0, last_ms=1000)
+    return LabelFigures.of(label, False, counts)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([], "Not known: it needs 100 requests of a label, and none has so many; run longer"),
+        ([of("Pay", 99, 900)], "Not known: it needs 100 requests of a label, and none has so many; run longer"),
+        ([of("Pay", 99, 900), of("Cart", 100, 109)], "There is no tail: no label's p99 is 10 ms or more above its p50"),
+        ([of("Pay", 100, 900)], "Not known: no thread of the system was recorded at work on a request"),
+    ],
+    ids=["no label", "few requests", "no tail", "no threads"],
+)
+def test_a_profiled_run_without_an_account_says_why(labels, said):
+    assert tail_texts((), labels) == [f"### Why the tail is slow\n\n{said}."]
