@@ -53,7 +53,7 @@ bench: ## benchmark the harness (scripts/bench --help lists the parts)
 	@scripts/python scripts/bench $(BENCH)
 
 findings: ## run all scripts of findings/, which show what software outside does; by hand, never in CI (minutes)
-	@code=0; for script in findings/*.sh; do bash "$$script" || { echo "Failed: $$script"; code=1; }; done; exit $$code
+	@code=0; for script in findings/*.sh; do echo "$$script"; bash "$$script" || { echo "Failed: $$script"; code=1; }; done; exit $$code
 
 clean: ## remove .venv and build/; reports stay
 	rm -rf .venv build .pytest_cache .ruff_cache .mypy_cache

@@ -4,7 +4,7 @@
 # Guess: 502, or the request is sent again to the server.
 # Seen: neither: haproxy closes the connection to the client without a response, and counts on the client to repeat, as
 # browsers do. A client that opens a connection per request never sees it; with "retry-on all-retryable-errors" nobody.
-# Since: seen with haproxy 2.6.12 (of Debian 12, whose archive has one version at a time).
+# Since: seen with haproxy 2.6.12 of Debian 12 (its archive has one version at a time) and 3.0.11 of Debian 13.
 # A user notices: NoHttpResponseException in a load test, which blames haproxy; a browser test has no error at all.
 set -euo pipefail
 work=$(mktemp -d)

@@ -4,7 +4,7 @@
 # Seen: 20. The default "http-reuse safe" sends the first request of each client connection on a new connection, because a
 # request on an idle one can fail; 20 requests of one client use one connection. With "http-reuse always" it is one or
 # two, one pool per thread.
-# Since: seen with haproxy 2.6.12 (of Debian 12, whose archive has one version at a time).
+# Since: seen with haproxy 2.6.12 of Debian 12 (its archive has one version at a time) and 3.0.11 of Debian 13.
 # A user notices: a load test that connects for each iteration measures connecting to the server too, and the server runs
 # out of ports; with kept client connections all of that disappears.
 set -euo pipefail

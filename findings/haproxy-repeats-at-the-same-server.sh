@@ -3,7 +3,7 @@
 # Guess: 200; "retries 3" is the default, and the other server is idle.
 # Seen: every second request is 503, after 3 s: haproxy repeats at the same server, a second apart. With "option redispatch"
 # all are 200, at once.
-# Since: seen with haproxy 2.6.12 (of Debian 12, whose archive has one version at a time).
+# Since: seen with haproxy 2.6.12 of Debian 12 (its archive has one version at a time) and 3.0.11 of Debian 13.
 # A user notices: one server of a pair fails in a test, and half of the users wait 3 s for an error.
 set -euo pipefail
 work=$(mktemp -d)

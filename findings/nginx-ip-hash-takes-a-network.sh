@@ -3,7 +3,7 @@
 # How many clients has each server?
 # Guess: about 100; the addresses differ.
 # Seen: 200 and 0. ip_hash takes the first three numbers of an IPv4 address. "hash $remote_addr" divides them by half.
-# Since: seen with nginx 1.31.3; 1.22.1 does the same.
+# Since: seen with nginx 1.31.3; 1.22.1 of Debian 12 and 1.26.3 of Debian 13 do the same.
 # A user notices: more load generators in one network change nothing: one server is busy, the other idle.
 set -euo pipefail
 work=$(mktemp -d)

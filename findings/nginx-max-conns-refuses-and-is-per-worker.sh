@@ -4,7 +4,7 @@
 # Guess: two; the others wait for their turn.
 # Seen: 8, and the other 32 get 502 at once, while the server is well: each worker counts for itself, and open-source nginx
 # has no queue. With "zone" it is 2 at the server and 38 times 502.
-# Since: seen with nginx 1.31.3; 1.22.1 does the same.
+# Since: seen with nginx 1.31.3; 1.22.1 of Debian 12 and 1.26.3 of Debian 13 do the same.
 # A user notices: errors of the load balancer from a certain number of users on, and the system behind it is idle.
 set -euo pipefail
 work=$(mktemp -d)
