@@ -15,7 +15,7 @@ import org.apache.jmeter.protocol.java.sampler.AbstractJavaSamplerClient;
 import org.apache.jmeter.protocol.java.sampler.JavaSamplerContext;
 import org.apache.jmeter.samplers.SampleResult;
 
-/** Sends a unary call, or reads a stream, whose first message is the first byte. The code is that of gRPC. */
+/** Sends a unary call, or reads a stream; the first message is the first byte. The code is that of gRPC. */
 public class GrpcSampler extends AbstractJavaSamplerClient {
     private static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override public InputStream stream(byte[] value) { return new ByteArrayInputStream(value); }
@@ -51,8 +51,7 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         result.sampleStart();
         try {
             boolean isStream = Boolean.parseBoolean(context.getParameter("stream"));
-            result.setResponseData(isStream ? stream(result)
-                : ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, ASKED));
+            result.setResponseData(isStream ? stream(result) : message(result));
             result.setSuccessful(true);
             result.setResponseCode("OK");
         } catch (StatusRuntimeException error) {
@@ -61,6 +60,12 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         }
         result.sampleEnd();
         return result;
+    }
+
+    private byte[] message(SampleResult result) {
+        byte[] message = ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, ASKED);
+        result.latencyEnd();
+        return message;
     }
 
     /** Return the messages of a stream one after the other. */
