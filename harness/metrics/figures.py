@@ -32,10 +32,10 @@ _IS_CODE = "|".join(f"(?<={text})" for text in _BEFORE_CODE)
 # Ids, memory addresses, ports, times.
 _ID = re.compile(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b"
-    rf"|(?<!\d)(?!(?:{_IS_CODE})\d{{4,5}}\b)\d{{4,}}",
+    rf"|(?=\d{{4}})(?<!\d)(?!(?:{_IS_CODE})\d{{4,5}}\b)\d+",
     re.I,
 )
-_STACK_TRACE = re.compile(r"\s+at [\w$.<>/]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\).*", re.DOTALL)
+_STACK_TRACE = re.compile(r" at [\w$.<>/]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\).*")
 
 
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
@@ -354,8 +354,8 @@ def cause_of(failure: str, message: str, code: str = "") -> Cause:
     """
     is_sample = bool(message) and not message.startswith(TRANSACTION_MESSAGE)
     is_own = message.startswith(NO_ANSWER_MESSAGE) or (is_sample and bool(code) and not _HTTP_STATUS.fullmatch(code))
-    whole = message if is_own else failure or message
-    text = " ".join((_STACK_TRACE.sub("", whole) if "at " in whole else whole).split())[:_CAUSE_LENGTH_MAX]
+    whole = " ".join((message if is_own else failure or message).split())
+    text = _STACK_TRACE.sub("", whole)[:_CAUSE_LENGTH_MAX]
     return Cause(_ID.sub("…", text), text)
 
 
