@@ -25,10 +25,17 @@ _CAUSE_LENGTH_MAX = 200
 _HTTP_STATUS = re.compile(r"[0-9]{3}")
 # JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
 NO_ANSWER_MESSAGE = "Non HTTP response message:"
+_NO_ANSWER_CODE = "Non HTTP response code:"
+# What is before a number of a kind of error, as of WebSocket, SQL and Oracle.
+_BEFORE_CODE = ("status code ", "close code ", "error code ", "error code: ", "sqlstate ", "sqlstate: ", "ora-")
+_IS_CODE = "|".join(f"(?<={text})" for text in _BEFORE_CODE)
 # Ids, memory addresses, ports, times.
 _ID = re.compile(
-    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b|\d{4,}", re.I
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b(?=[a-f]*[0-9])[0-9a-f]{8,}\b"
+    rf"|(?=\d{{4}})(?<!\d)(?!(?:{_IS_CODE})\d{{4,5}}\b)\d+",
+    re.I,
 )
+_STACK_TRACE = re.compile(r" at [\w$.<>/]+\((?:[\w$]+\.\w+:\d+|Native Method|Unknown Source)\).*")
 
 
 def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
@@ -343,12 +350,18 @@ def cause_of(failure: str, message: str, code: str = "") -> Cause:
     """Return the cause in the assertion's message; where the sampler failed itself, and without any, in the response's.
 
     A sampler failed itself without an answer, or with a `code` that is none of HTTP, such as 42P01 of a database. An
-    assertion of a page with 500 may say more than its message.
+    assertion of a page with 500 may say more than its message. A stack trace, as of a database, is none.
     """
     is_sample = bool(message) and not message.startswith(TRANSACTION_MESSAGE)
     is_own = message.startswith(NO_ANSWER_MESSAGE) or (is_sample and bool(code) and not _HTTP_STATUS.fullmatch(code))
-    text = " ".join((message if is_own else failure or message).split())[:_CAUSE_LENGTH_MAX]
+    whole = " ".join((message if is_own else failure or message).split())
+    text = _STACK_TRACE.sub("", whole)[:_CAUSE_LENGTH_MAX]
     return Cause(_ID.sub("…", text), text)
+
+
+def is_of_http(code: str) -> bool:
+    """Return whether a response code is a status of HTTP, or that of a request that got no answer."""
+    return bool(_HTTP_STATUS.fullmatch(code)) or code.startswith(_NO_ANSWER_CODE)
 
 
 def with_their_causes(secrets: Iterable[str]) -> tuple[str, ...]:

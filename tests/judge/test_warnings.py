@@ -213,6 +213,11 @@ def test_labels_with_the_same_odd_code_share_a_warning():
     assert "Assert on the code" in found[0].text
 
 
+@pytest.mark.parametrize("code", ["101", "1000", "OK", "250"])
+def test_a_success_as_other_protocols_define_it_is_no_odd_code(code):
+    assert ("unexpected-success-code" in warnings_of([sample(code=code)])) == (code == "250")
+
+
 def test_arrivals_that_were_left_out_make_a_run_doubtful_with_their_number():
     load = LoadRecord(OPEN, None, 26.0, 0.0, 50.0, None, 0.0)
     found = warnings_of(two_users(), record(load=load, left_out_arrivals=1200, users_most=5000))

@@ -36,3 +36,22 @@ def test_the_cause_is_the_samplers_own_message_where_it_failed_itself(
     failure: str, message: str, code: str, cause: str
 ) -> None:
     assert cause_of(failure, message, code).example == cause
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("Close frame with status code 1008", "Close frame with status code 1008"),
+        ("ORA-00942: table or view does not exist", "ORA-00942: table or view does not exist"),
+        ("Duplicate entry (Error code: 1062) of id 10621", "Duplicate entry (Error code: 1062) of id …"),
+        ("SQLSTATE 42601", "SQLSTATE 42601"),
+        # Longer ones are ids.
+        ("status code 1234567", "status code …"),
+        ("promotion code 12345", "promotion code …"),
+        ("no table [42102-252]\n\tat a.Db.get(Db.java:514)\n\tat a.Db$1.put(Db.java:1)", "no table […-252]"),
+        ("refused at org.h2.engine (see the log)", "refused at org.h2.engine (see the log)"),
+        ("down at java.base/java.net.Socket.<init>(Unknown Source) and more", "down"),
+    ],
+)
+def test_codes_are_a_part_of_the_cause_and_ids_and_stack_traces_are_none(message: str, cause: str) -> None:
+    assert cause_of("", message, "42P01").text == cause

@@ -51,6 +51,12 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
     assert broken == []
 
 
+def test_examples_of_reports_name_no_folder_of_a_machine() -> None:
+    files = [file for file in (ROOT / "docs" / "examples").rglob("*") if file.suffix in (".md", ".svg")]
+    own = re.compile(r"(?<![\w.])/(?:home|root|tmp|work|Users|var)/")
+    assert [name_of(file) for file in files if own.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_the_index_links_every_page() -> None:
     text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in DOCS[1:] if page.name != "README.md" and f"({page.name}" not in text] == []

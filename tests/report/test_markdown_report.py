@@ -177,6 +177,21 @@ def test_of_the_example_in_the_docs_the_full_table_is_read():
     assert (result.verdict.state, result.remarks) == ("VALID", ())
 
 
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("grpc", ("Buy", "List")),
+        ("jdbc", ("Revenue of a shop", "Price of a piece", "Sell")),
+        ("llm-stream", ("Chat",)),
+    ],
+)
+def test_examples_of_other_protocols_are_read(name: str, labels: tuple[str, ...]) -> None:
+    result = parse_report((ROOT / "docs" / "examples" / f"{name}.md").read_text(encoding="utf-8"), f"{name}.md")
+    assert tuple(label.label for label in result.labels) == labels
+    assert result.verdict.state != "INVALID"
+    assert result.remarks == ()
+
+
 def test_a_summary_by_another_hand_is_read_when_it_is_the_only_table():
     result = parse_report(f"# Results of Monday\n\n{SUMMARY}", "theirs.md")
     assert (result.total.sample_count, result.total.percentiles_ms) == (3000, {"50": 679, "95": 1394})

@@ -11,11 +11,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.off_host import ALIAS, ENDS, element, text
+from tests.support.markdown_rows import cells_of, rows_of
+from tests.support.off_host import ALIAS, ENDS, element, flag, text
 from tests.support.paths import jmeter_home
 from tests.support.protocol_servers import EchoServer, jars_of, sampler_jar, serving_java, serving_nginx
 from tests.support.tiny import Run, run_json
@@ -25,6 +27,7 @@ from tests.system.test_postgresql import serve as serve_postgresql
 USERS, LOOPS = 2, 5
 H2 = "com.h2database:h2:2.5.252"
 PAHO = "org.eclipse.paho:org.eclipse.paho.client.mqttv3:1.2.5"
+KAFKA = "org.apache.kafka:kafka-clients:4.1.1"
 GRPC = ("io.grpc:grpc-netty-shaded:1.85.1", "io.grpc:grpc-stub:1.85.1")
 
 
@@ -59,17 +62,20 @@ def java_request(name: str, class_name: str, **arguments: str) -> str:
     return element("JavaSampler", name, text("classname", class_name), given)
 
 
-def jdbc(url: str, driver: str, statement: str, user: str = "sa") -> str:
+def jdbc(url: str, driver: str, statement: str, user: str = "sa", **more: str) -> str:
+    """Return a pool, and below it the request Sale of a statement and those of `more`, by their labels."""
     pool = {
         "dataSource": "pool", "dbUrl": url, "driver": driver, "username": user, "password": "", "checkQuery": "",
         "poolMax": "0", "timeout": "10000", "trimInterval": "60000", "connectionAge": "5000", "initQuery": "",
         "transactionIsolation": "DEFAULT", "connectionProperties": "",
     }  # fmt: skip
-    query = {"dataSource": "pool", "queryType": "Update Statement", "query": statement, "queryTimeout": "10"}
+    query = {"dataSource": "pool", "queryType": "Update Statement", "queryTimeout": "10"}
     own = '<boolProp name="autocommit">true</boolProp><boolProp name="keepAlive">true</boolProp>'
-    return element("JDBCDataSource", "Pool", own, *(text(*one) for one in pool.items())) + element(
-        "JDBCSampler", "Sale", *(text(*one) for one in query.items())
-    )
+    samplers = [
+        element("JDBCSampler", label, text("query", asked), *(text(*one) for one in query.items()))
+        for label, asked in {"Sale": statement, **more}.items()
+    ]
+    return "".join((element("JDBCDataSource", "Pool", own, *(text(*one) for one in pool.items())), *samplers))
 
 
 def rows(samples: Path) -> Counter[tuple[str, str, str]]:
@@ -81,6 +87,19 @@ def rows(samples: Path) -> Counter[tuple[str, str, str]]:
 def codes(counted: Counter[tuple[str, str, str]]) -> dict[tuple[str, str], int]:
     """Return the numbers of samples by label and code."""
     return Counter((label, code) for label, code, _ in counted.elements())
+
+
+def reported(tmp_path: Path) -> tuple[list[list[str]], list[list[str]]]:
+    """Return what the report of a run has: response codes, and errors by cause."""
+    page = (tmp_path / "reports" / "tiny" / "run-01_1.md").read_text(encoding="utf-8")
+    found = cells_of(rows_of(page, "<details><summary>Response codes</summary>"), "label", "code", "count", "errors")
+    return found, cells_of(rows_of(page, "## Errors by cause"), "label", "code", "cause", "count")
+
+
+def measured(tmp_path: Path) -> Any:
+    """Return the load of the run from its JSON."""
+    page = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text(encoding="utf-8"))
+    return next(group for group in page["groups"] if group["name"] == "load")
 
 
 Driven = Callable[..., Counter[tuple[str, str, str]]]
@@ -126,11 +145,14 @@ def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
 def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driven, tmp_path: Path) -> None:
     with serving_java("H2Server", tmp_path, jars_of(tmp_path, H2)) as server:
         url = "jdbc:h2:tcp://${__P(host,127.0.0.1)}:${__P(port,9092)}/mem:shop"
-        counted = driven(
-            plan(jdbc(url, "org.h2.Driver", "insert into sale values (1)")), f"h2://127.0.0.1:{server.port}", H2
-        )
-        assert codes(counted) == {("Sale", "200"): USERS * LOOPS}
+        pool = jdbc(url, "org.h2.Driver", "insert into sale values (1)", Refund="delete from refund")
+        counted = driven(plan(pool), f"h2://127.0.0.1:{server.port}", H2)
+        assert codes(counted) == {("Sale", "200"): USERS * LOOPS, ("Refund", "42S02 42102"): USERS * LOOPS}
         assert server.count() == 2 * USERS * LOOPS
+    found, errors = reported(tmp_path)
+    assert found == [["Sale", "200", "10", "0"], ["Refund", "42S02 42102", "10", "10"]]
+    why = 'JdbcSQLSyntaxErrorException: Table "REFUND" not found; SQL statement: delete from refund \\[…-252\\]'
+    assert errors == [["Refund", "42S02 42102", f"org.h2.jdbc.{why}", "10"]]
 
 
 @pytest.mark.counterpart
@@ -147,6 +169,18 @@ def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
 
 
 @pytest.mark.counterpart
+def test_kafka_by_a_sampler_of_the_project_counts_what_the_topic_has(
+    driven: Driven, home: Path, tmp_path: Path
+) -> None:
+    sampler_jar(home / "plans" / "lib" / "kafka.jar", "KafkaSampler", jars_of(tmp_path, KAFKA))
+    with serving_java("KafkaBroker", tmp_path, jars_of(tmp_path, "org.apache.kafka:kafka_2.13:4.1.1")) as broker:
+        sampler = java_request("Send", "com.acme.KafkaSampler", broker="${__P(host,h)}:${__P(port,1)}")
+        counted = driven(plan(sampler), f"kafka://127.0.0.1:{broker.port}", KAFKA, "lib/kafka.jar")
+        assert codes(counted) == {("Send", "OK"): USERS * LOOPS}
+        assert broker.count() == 2 * USERS * LOOPS
+
+
+@pytest.mark.counterpart
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
@@ -159,12 +193,21 @@ def test_grpc_by_a_sampler_of_the_project_counts_each_status(
 ) -> None:
     jars = jars_of(tmp_path, *GRPC)
     sampler_jar(home / "plans" / "lib" / "grpc.jar", "GrpcSampler", jars)
-    with serving_java("GrpcServer", tmp_path, jars) as server:
+    with serving_java("GrpcServer", tmp_path, jars, more=("-Dmedian.ms=100",)) as server:
         address = {"host": "${__P(host,h)}", "port": "${__P(port,1)}"}
         sampler = java_request("Buy", "com.acme.GrpcSampler", stream=stream, **address)
         counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *GRPC, "lib/grpc.jar")
         assert counted == {("Buy", *one): count for one, count in expected.items()}
         assert server.count() == 2 * USERS * LOOPS
+    if stream == "false":
+        assert reported(tmp_path) == (
+            [["Buy", "OK", "8", "0"], ["Buy", "RESOURCE_EXHAUSTED", "2", "2"]],
+            [["Buy", "RESOURCE_EXHAUSTED", "sold out", "2"]],
+        )
+        return
+    load = measured(tmp_path)
+    # The first of ten messages, each of which takes the server about 10 ms.
+    assert 1 < load["total"]["first_byte_percentiles_ms"]["50"] < load["total"]["percentiles_ms"]["50"] / 2
 
 
 JMS = ("org.apache.jmeter:ApacheJMeter_jms:5.6.3", "jakarta.jms:jakarta.jms-api:2.0.3")
@@ -192,7 +235,7 @@ def test_jms_on_artemis_counts_what_the_queue_got(driven: Driven, tmp_path: Path
 
 
 @pytest.mark.counterpart
-def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven) -> None:
+def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven, tmp_path: Path) -> None:
     found = shutil.which("pg_ctl") or next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))), None)
     if not found:
         pytest.skip("NOT CHECKED: no PostgreSQL is installed")
@@ -201,9 +244,19 @@ def test_jdbc_on_postgresql_counts_what_the_database_has(driven: Driven) -> None
             ask_postgresql(url, "CREATE TABLE sale(n int)")
             target = url.replace("perf@", "")
             there = "jdbc:postgresql://${__P(host,h)}:${__P(port,1)}${__P(base_path,/postgres)}"
-            pool = jdbc(there, "org.postgresql.Driver", "insert into sale values (1)", "perf")
+            driver = "org.postgresql.util.PSQLException"
+            wrong = "insert into sale values ('one')"
+            pool = jdbc(there, "org.postgresql.Driver", "insert into sale values (1)", "perf", Wrong=wrong)
             counted = driven(plan(pool), target, "org.postgresql:postgresql:42.7.14")
-            assert codes(counted) == {("Sale", "200"): USERS * LOOPS}
+            assert codes(counted) == {("Sale", "200"): USERS * LOOPS, ("Wrong", "22P02 0"): USERS * LOOPS}
+            assert reported(tmp_path)[1] == [
+                [
+                    "Wrong",
+                    "22P02 0",
+                    f'{driver}: ERROR: invalid input syntax for type integer: "one" Position: 26',
+                    "10",
+                ]
+            ]
             asked = ["psql", "-At", "-c", "SELECT count(*) FROM sale", url]
             assert int(subprocess.run(asked, capture_output=True, check=True).stdout) == 2 * USERS * LOOPS
 
@@ -212,13 +265,13 @@ LUMINIS = "eu.luminis.jmeter.wssampler."
 WEBSOCKET = "net.luminis.jmeter:jmeter-websocket-samplers:1.3.1"
 
 
-def websocket(name: str, host: str, port: str) -> str:
+def websocket(name: str, host: str, port: str, sent: str = "sold", label: str = "") -> str:
     fields = {
         "server": host, "port": port, "path": "/echo", "connectTimeout": "5000", "readTimeout": "5000",
-        "payloadType": "Text", "requestData": "sold",
+        "payloadType": "Text", "requestData": sent,
     }  # fmt: skip
     more = '<boolProp name="TLS">false</boolProp><boolProp name="createNewConnection">false</boolProp>'
-    return element(f"{LUMINIS}{name}WebSocketSampler", name, more, *(text(*one) for one in fields.items()))
+    return element(f"{LUMINIS}{name}WebSocketSampler", label or name, more, *(text(*one) for one in fields.items()))
 
 
 @pytest.mark.counterpart
@@ -232,6 +285,29 @@ def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
     times = USERS * LOOPS
     assert codes(counted) == {("Open", "101"): times, ("RequestResponse", "200"): times, ("Close", "1000"): times}
     assert (server.opened, server.messages) == (2 * times, 2 * times)
+
+
+@pytest.mark.counterpart
+def test_a_websocket_session_has_its_duration_and_the_servers_close_its_code(driven: Driven, tmp_path: Path) -> None:
+    address = "${__P(host,h)}", "${__P(port,1)}"
+    pause = element("ConstantTimer", "Pause", text("ConstantTimer.delay", "200"))
+    ends = text("statusCode", "1000"), text("readTimeout", "5000")
+    session = element(
+        "TransactionController",
+        "Session",
+        flag("TransactionController.includeTimers"),
+        below=websocket("Open", *address) + element(f"{LUMINIS}CloseWebSocketSampler", "Close", *ends, below=pause),
+    )
+    with EchoServer() as server:
+        left = websocket("Open", *address), websocket("RequestResponse", *address, "leave", "Leave")
+        driven(plan(session, *left), f"ws://127.0.0.1:{server.port}", WEBSOCKET)
+    codes_found, errors = reported(tmp_path)
+    assert codes_found[:2] == [["Open", "101", "20", "0"], ["Close", "1000", "10", "0"]]
+    why = "Sampler error: unexpected frame type (close)."
+    assert errors == [["Leave", why, "Received: Close frame with status code 1008 and close reason 'null'", "10"]]
+    load = measured(tmp_path)
+    (found,) = (label for label in load["labels"] if label["label"] == "Session")
+    assert (found["sample_count"], found["error_count"], found["min_ms"] >= 200) == (10, 0, True)
 
 
 @pytest.mark.counterpart
@@ -263,7 +339,12 @@ def test_http2_without_tls_by_the_client_that_jmeter_has(driven: Driven, home: P
 @pytest.mark.counterpart
 def test_no_protocol_reaches_an_address_that_is_not_allowed(home: Path, tmp_path: Path, run: Run) -> None:
     """One plan of all samplers, each with a port of its own at another address."""
-    for name, jars in (("Mqtt", jars_of(tmp_path, PAHO)), ("Grpc", jars_of(tmp_path, *GRPC)), ("Http2", tmp_path)):
+    for name, jars in (
+        ("Mqtt", jars_of(tmp_path, PAHO)),
+        ("Grpc", jars_of(tmp_path, *GRPC)),
+        ("Http2", tmp_path),
+        ("Kafka", jars_of(tmp_path, KAFKA)),
+    ):
         sampler_jar(home / "plans" / "lib" / f"{name}.jar", f"{name}Sampler", jars)
     samplers = (
         jdbc(f"jdbc:h2:tcp://{ALIAS}:7001/mem:shop", "org.h2.Driver", "select 1"),
@@ -272,9 +353,11 @@ def test_no_protocol_reaches_an_address_that_is_not_allowed(home: Path, tmp_path
         java_request("Mqtt", "com.acme.MqttSampler", url=f"tcp://{ALIAS}:7004"),
         java_request("Grpc", "com.acme.GrpcSampler", host=ALIAS, port="7005"),
         java_request("Http2", "com.acme.Http2Sampler", url=f"https://{ALIAS}:7006/"),
+        java_request("Kafka", "com.acme.KafkaSampler", broker=f"{ALIAS}:7007"),
     )
     (home / "plans" / "tiny.jmx").write_text(plan(*samplers), encoding="utf-8")
-    plugins = [H2, *JMS, ARTEMIS, WEBSOCKET, PAHO, *GRPC, *(f"lib/{name}.jar" for name in ("Mqtt", "Grpc", "Http2"))]
+    plugins = [H2, *JMS, ARTEMIS, WEBSOCKET, PAHO, *GRPC, KAFKA]
+    plugins += [f"lib/{name}.jar" for name in ("Mqtt", "Grpc", "Http2", "Kafka")]
     toml = home / "plans" / "tiny.toml"
     more = '[allow]\nscripts = true\nother_protocols = true\nhosts = ["127.0.0.2:1"]\n'
     toml.write_text(
@@ -284,5 +367,5 @@ def test_no_protocol_reaches_an_address_that_is_not_allowed(home: Path, tmp_path
         done = run(f"--target=tcp://127.0.0.1:{server.port}", "--users=1", "--loops=1", JMETER_HOME=str(jmeter_home()))
     assert done.returncode == 3, done.stdout + done.stderr
     listed = (tmp_path / "reports" / "tiny" / "run-01_1" / "foreign-connections.txt").read_text()
-    assert [port for port in range(7001, 7007) if f"{ALIAS}:{port}" not in listed] == []
+    assert [port for port in range(7001, 7008) if f"{ALIAS}:{port}" not in listed] == []
     assert "hosts that are not allowed were refused" in done.stdout

@@ -92,7 +92,7 @@ def _port(process: subprocess.Popen[str]) -> int:
 
 
 class EchoServer:
-    """A WebSocket server that sends back each text, and counts its connections and messages."""
+    """A WebSocket server that sends back each text, closes at `leave`, and counts its connections and messages."""
 
     def __init__(self) -> None:
         self.opened = self.messages = 0
@@ -128,8 +128,9 @@ class EchoServer:
         while len(begin := read.read(2)) == 2:
             size, mask = begin[1] & 127, read.read(4)  # texts of a test are short
             data = bytes(one ^ mask[at % 4] for at, one in enumerate(read.read(size)))
-            write.write(begin[:1] + bytes([size]) + data)
-            if begin[0] & 15 == 8:  # the end
+            is_refused = data == b"leave"
+            write.write(b"\x88\x02\x03\xf0" if is_refused else begin[:1] + bytes([size]) + data)
+            if is_refused or begin[0] & 15 == 8:  # the end
                 return
             self.messages += 1
 

@@ -1,6 +1,6 @@
 """Warns that an unusual response code counts as success.
 
-Seen: a code other than 200, 201 and 204 counts as success.
+Seen: a code of HTTP other than 101, 200, 201 and 204, or none, counts as success.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ from collections.abc import Iterator
 from harness.base import units
 from harness.judge.evidence import LABELS_NAMED, Evidence, Values
 from harness.judge.warning_kind import ReportPart, WarningKind
-from harness.metrics.figures import CodeCount
+from harness.metrics.figures import CodeCount, is_of_http
 
-EXPECTED_SUCCESS_CODES = ("200", "201", "204")
+# No HTTP sampler takes 101 for a success; one of WebSocket does.
+EXPECTED_SUCCESS_CODES = ("101", "200", "201", "204")
 ACCEPTED_CODE = "202"
 
 
 def found_in(evidence: Evidence) -> Iterator[Values]:
-    """Yield each unusual response code that counts as success, and the labels that were answered with it."""
+    """Yield each unusual response code that counts as success, and the labels that were answered with it.
+
+    Samplers of other protocols check their codes themselves, such as OK of gRPC and 1000 of WebSocket.
+    """
     by_code: dict[str, list[CodeCount]] = {}
     for code in evidence.codes:
-        is_unknown = not code.code and evidence.dropped.unknown
-        if code.sample_count > code.error_count and code.code not in EXPECTED_SUCCESS_CODES and not is_unknown:
+        is_unusual = is_of_http(code.code) if code.code else not evidence.dropped.unknown
+        if code.sample_count > code.error_count and is_unusual and code.code not in EXPECTED_SUCCESS_CODES:
             by_code.setdefault(code.code, []).append(code)
     for name, codes in by_code.items():
         counts = [(code.label, code.sample_count - code.error_count) for code in codes[:LABELS_NAMED]]

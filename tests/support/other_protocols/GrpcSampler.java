@@ -15,7 +15,7 @@ import org.apache.jmeter.protocol.java.sampler.AbstractJavaSamplerClient;
 import org.apache.jmeter.protocol.java.sampler.JavaSamplerContext;
 import org.apache.jmeter.samplers.SampleResult;
 
-/** Sends a unary call, or reads a stream; each user has a channel of its own. The code is that of gRPC. */
+/** Sends a unary call, or reads a stream; the first message is the first byte. The code is that of gRPC. */
 public class GrpcSampler extends AbstractJavaSamplerClient {
     private static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override public InputStream stream(byte[] value) { return new ByteArrayInputStream(value); }
@@ -31,6 +31,7 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         .setType(MethodDescriptor.MethodType.UNARY).setFullMethodName("shop.Shop/Buy").build();
     private static final MethodDescriptor<byte[], byte[]> LIST = MethodDescriptor.<byte[], byte[]>newBuilder(BYTES, BYTES)
         .setType(MethodDescriptor.MethodType.SERVER_STREAMING).setFullMethodName("shop.Shop/List").build();
+    private static final byte[] ASKED = new byte[100];
     private ManagedChannel channel;
 
     @Override public Arguments getDefaultParameters() {
@@ -49,7 +50,8 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         SampleResult result = new SampleResult();
         result.sampleStart();
         try {
-            result.setResponseData(answer(Boolean.parseBoolean(context.getParameter("stream"))));
+            boolean isStream = Boolean.parseBoolean(context.getParameter("stream"));
+            result.setResponseData(isStream ? stream(result) : message(result));
             result.setSuccessful(true);
             result.setResponseCode("OK");
         } catch (StatusRuntimeException error) {
@@ -60,14 +62,21 @@ public class GrpcSampler extends AbstractJavaSamplerClient {
         return result;
     }
 
-    /** Return the message, or those of a stream one after the other. */
-    private byte[] answer(boolean isStream) {
-        if (!isStream) {
-            return ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, new byte[100]);
-        }
+    private byte[] message(SampleResult result) {
+        byte[] message = ClientCalls.blockingUnaryCall(channel, BUY, CallOptions.DEFAULT, ASKED);
+        result.latencyEnd();
+        return message;
+    }
+
+    /** Return the messages of a stream one after the other. */
+    private byte[] stream(SampleResult result) {
         ByteArrayOutputStream all = new ByteArrayOutputStream();
-        ClientCalls.blockingServerStreamingCall(channel, LIST, CallOptions.DEFAULT, new byte[100])
-            .forEachRemaining(all::writeBytes);
+        ClientCalls.blockingServerStreamingCall(channel, LIST, CallOptions.DEFAULT, ASKED).forEachRemaining(message -> {
+            if (all.size() == 0) {
+                result.latencyEnd();
+            }
+            all.writeBytes(message);
+        });
         return all.toByteArray();
     }
 
