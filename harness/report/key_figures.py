@@ -31,7 +31,7 @@ _PERCENTILES = ("50", "95", "99")
 KEY_COLUMNS = (COUNT, RATE, metric_column(MEDIAN), metric_column(P95), MAX, ERROR_RATIO)
 # The parts of the report that a reader sees first.
 _KEY_PARTS = frozenset({ReportPart.VERDICT, ReportPart.WINDOW, ReportPart.COUNT, ReportPart.MEDIAN, ReportPart.ERRORS})
-# What exceptions of JMeter do not say, by words of code and message; findings/ has a script of each.
+# What errors of JMeter do not say, by words of code and message; findings/ has a script of each.
 _CHECKED = "--properties=httpclient4.validate_after_inactivity=500 lets JMeter connect again, as a browser does."
 _MEANINGS = (
     (
@@ -44,6 +44,11 @@ _MEANINGS = (
         "The server closed the connection before it had the whole request. It may have refused it, such as with 413 "
         "or 401: JMeter does not read that response, the server's log has it. Or it had closed an idle connection: "
         f"{_CHECKED}",
+    ),
+    (
+        ("Response was null",),
+        "The assertion found no body. A parent transaction (Generate parent sample) never has one: move the assertion "
+        "below its requests.",
     ),
 )
 
@@ -114,7 +119,7 @@ def is_tail(metric: Metric, sample_count: int) -> bool:
 def first_error(summary: RunSummary) -> str:
     """Return the most frequent kind of error, of equal ones that of the load; empty without errors.
 
-    A second sentence has what its exception does not say.
+    A second sentence has what JMeter does not say of it.
     """
     if not summary.errors:
         return ""

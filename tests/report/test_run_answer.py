@@ -226,3 +226,11 @@ def test_the_first_error_says_what_an_exception_about_a_connection_does_not(code
     named, _, more = text.partition(" (1 time).")
     assert named.endswith(message)
     assert (meaning in more) if meaning else not more
+
+
+def test_the_first_error_says_that_a_parent_transaction_has_no_body():
+    named = {"message": "Number of samples in transaction : 2, number of failing samples : 0", "code": "200"}
+    text = first_error(summary_of([failed(start_ms=1_000_000, failure="Response was null", **named)], record()))
+    assert text.endswith(
+        "A parent transaction (Generate parent sample) never has one: move the assertion below its requests."
+    )
