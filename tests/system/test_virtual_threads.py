@@ -54,7 +54,8 @@ public class Shop {
     static void loop(Step step) {
         try { while (true) step.run(); } catch (Exception error) { throw new IllegalStateException(error); }
     }
-    // A monitor is not fair: without a pause its thread would take it again, and others would wait to the end.
+    // A monitor is not fair: without a pause its thread would take it again, and others would wait to the end. All
+    // other waits are fair, as a wait that does not end in the profile is in no recording.
     static void pay() throws Exception { synchronized (till) { Thread.sleep(5); } Thread.sleep(1); }
     static void enter() throws Exception { door.lock(); try { Thread.sleep(5); } finally { door.unlock(); } }
     static void sit() throws Exception { seats.acquire(); try { Thread.sleep(5); } finally { seats.release(); } }
@@ -76,7 +77,7 @@ package com.zaxxer.hikari.pool;
 import java.util.concurrent.Semaphore;
 public class Borrowing {
     final Semaphore free;
-    public Borrowing(int count) { free = new Semaphore(count); }
+    public Borrowing(int count) { free = new Semaphore(count, true); }
     public void take() throws InterruptedException { free.acquire(); }
     public void give() { free.release(); }
     public void execute(java.util.concurrent.Callable<?> statement) throws Exception { statement.call(); }
