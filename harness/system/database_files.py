@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from harness.base import process as child
+from harness.base.background_threads import BackgroundThreads, Wait
 from harness.base.errors import UsageError
 from harness.system import snapshots, statements
 from harness.system.jcmd import Environment, exit_code_within
@@ -52,8 +53,7 @@ class DatabaseReader:
 
     def __init__(self, databases: Mapping[str, StatementCommands], folder: Path, environment: Environment) -> None:
         self._databases, self._folder, self._environment = databases, folder, environment
-        self._over = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads = BackgroundThreads({})
         self.unknown: list[tuple[str, str]] = []
 
     def __enter__(self) -> DatabaseReader:
@@ -65,19 +65,18 @@ class DatabaseReader:
             for path, argv, is_difference in self._tables(process, commands):
                 if is_difference:
                     self._ask(process, commands, argv, _before(path))
-        self._threads = [
-            threading.Thread(target=self._watch, args=(process, commands), name=f"snapshots of {process}", daemon=True)
-            for process, commands in self._databases.items()
-            if commands.snapshot and process not in dict(self.unknown)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._threads = BackgroundThreads(
+            {
+                f"snapshots of {process}": partial(self._watch, process, commands)
+                for process, commands in self._databases.items()
+                if commands.snapshot and process not in dict(self.unknown)
+            }
+        )
+        self._threads.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
+        self._threads.__exit__()
         for process, commands in self._databases.items():
             for path, argv, is_difference in self._tables(process, commands):
                 if process not in dict(self.unknown):
@@ -124,11 +123,11 @@ class DatabaseReader:
         last = child.tail_of(printed).rpartition("\n")[2] if code else ""
         return f"code {code}: {last}" if code else ""
 
-    def _watch(self, process: str, commands: StatementCommands) -> None:
+    def _watch(self, process: str, commands: StatementCommands, wait: Wait) -> None:
         """Append snapshots of a database to its file until the load is over."""
         path, lines = self._folder / _SNAPSHOTS_NAME.format(process), SnapshotLines()
         began_s, wait_s, has_failed = time.monotonic(), SNAPSHOT_PERIOD_S, False
-        while not self._over.wait(wait_s):
+        while not wait(wait_s):
             requested_s, cpu_s = time.monotonic(), _children_cpu_s()
             requested_ms, why = time.time_ns() // 1_000_000, ""
             try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from harness.base.background_threads import BackgroundThreads, Wait
 from harness.base.units import MS_PER_S
 from harness.system.jcmd import Paths, Pids
 from harness.system.thread_dumps import DumpedThreads
@@ -28,58 +29,45 @@ _CARRIERS = ("ForkJoinPool-1-", "VirtualThread-")
 NO_DUMPS = "dumps of virtual threads need Java 21 or newer"
 
 
-class ThreadSampler:
-    """Samples the virtual threads of processes into a file each, from entering to leaving it.
+def thread_sampler(pids: Pids, paths: Paths) -> BackgroundThreads:
+    """Return what samples the virtual threads of processes into a file each.
 
     A JVM without virtual threads gets no file. Problems never end a run: they are in the file's last line.
     """
+    return BackgroundThreads(
+        {f"threads of {process}": partial(_watch, pid, paths[process]) for process, pid in pids.items()}
+    )
 
-    def __init__(self, pids: Pids, paths: Paths) -> None:
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._watch, args=(pid, paths[process]), name=f"threads of {process}", daemon=True)
-            for process, pid in pids.items()
-        ]
 
-    def __enter__(self) -> ThreadSampler:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _watch(self, pid: int, path: Path) -> None:
-        dump, threads, why = path.with_name(f".{path.name}.dump"), DumpedThreads(), ""
-        began_s, cost_s = time.monotonic(), 0.0
-        wait_s, listener_s = 0.0, _listener_cpu_s(pid)
-        try:
-            with path.open("w", encoding="utf-8") as out:
-                while not self._over.wait(wait_s) and not why:
-                    began_ns, own_s, in_jvm_s = time.time_ns(), time.thread_time(), listener_s()
-                    why = _why_not(pid, dump)
-                    if not why:
-                        at_us = (began_ns + time.time_ns()) // 2_000
-                        out.writelines(threads.add(dump.read_text(encoding="utf-8", errors="replace"), at_us))
-                    took_s = time.time_ns() / _NS_PER_S - began_ns / _NS_PER_S
-                    cpu_s = time.thread_time() - own_s + listener_s() - in_jvm_s
-                    cost_s += cpu_s
-                    least_s = _PERIOD_S if threads.most or _has_carriers(pid) else _WITHOUT_S
-                    in_budget_s = (cost_s - AT_ONCE_S) / SHARE_MOST - (time.monotonic() - began_s)
-                    wait_s = max(in_budget_s, max(least_s, took_s / _WAIT_MOST) - took_s)
-                out.writelines(threads.end())
-                length_s = time.monotonic() - began_s
-                interval_ms = round(length_s * MS_PER_S / max(1, threads.count), 1)
-                out.write(f"V\t{threads.most}\t{interval_ms}\t{cost_s / length_s:.4f}\t{why}\n")
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                path.write_text(f"V\t{threads.most}\t0\t0\tit cannot be written ({error.strerror})\n", encoding="utf-8")
-        finally:
-            dump.unlink(missing_ok=True)
-            if not threads.most and why in ("", NO_DUMPS):
-                path.unlink(missing_ok=True)
+def _watch(pid: int, path: Path, wait: Wait) -> None:
+    dump, threads, why = path.with_name(f".{path.name}.dump"), DumpedThreads(), ""
+    began_s, cost_s = time.monotonic(), 0.0
+    wait_s, listener_s = 0.0, _listener_cpu_s(pid)
+    try:
+        with path.open("w", encoding="utf-8") as out:
+            while not wait(wait_s) and not why:
+                began_ns, own_s, in_jvm_s = time.time_ns(), time.thread_time(), listener_s()
+                why = _why_not(pid, dump)
+                if not why:
+                    at_us = (began_ns + time.time_ns()) // 2_000
+                    out.writelines(threads.add(dump.read_text(encoding="utf-8", errors="replace"), at_us))
+                took_s = time.time_ns() / _NS_PER_S - began_ns / _NS_PER_S
+                cpu_s = time.thread_time() - own_s + listener_s() - in_jvm_s
+                cost_s += cpu_s
+                least_s = _PERIOD_S if threads.most or _has_carriers(pid) else _WITHOUT_S
+                in_budget_s = (cost_s - AT_ONCE_S) / SHARE_MOST - (time.monotonic() - began_s)
+                wait_s = max(in_budget_s, max(least_s, took_s / _WAIT_MOST) - took_s)
+            out.writelines(threads.end())
+            length_s = time.monotonic() - began_s
+            interval_ms = round(length_s * MS_PER_S / max(1, threads.count), 1)
+            out.write(f"V\t{threads.most}\t{interval_ms}\t{cost_s / length_s:.4f}\t{why}\n")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.write_text(f"V\t{threads.most}\t0\t0\tit cannot be written ({error.strerror})\n", encoding="utf-8")
+    finally:
+        dump.unlink(missing_ok=True)
+        if not threads.most and why in ("", NO_DUMPS):
+            path.unlink(missing_ok=True)
 
 
 def _why_not(pid: int, dump: Path) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.base.background_threads import BackgroundThreads, Wait
 from harness.system.jcmd import Problems
 from harness.system.own_metrics import (
     OwnMetrics,
@@ -53,24 +53,19 @@ class OwnMetricsWriter:
 
     def __init__(self, folder: Path, sources: Mapping[str, MetricsSource]) -> None:
         self._folder = folder
-        self._stop = threading.Event()
         self.problems: list[tuple[str, str]] = []
-        self._threads = [
-            threading.Thread(target=self._run, args=(process, source), name=f"metrics of {process}", daemon=True)
-            for process, source in sources.items()
-        ]
+        self._threads = BackgroundThreads(
+            {f"metrics of {process}": partial(self._run, process, source) for process, source in sources.items()}
+        )
 
     def __enter__(self) -> OwnMetricsWriter:
-        for thread in self._threads:
-            thread.start()
+        self._threads.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
+        self._threads.__exit__()
 
-    def _run(self, process: str, source: MetricsSource) -> None:
+    def _run(self, process: str, source: MetricsSource, wait: Wait) -> None:
         path, why, has_answered = self._folder / f"{_PREFIX}{process}.jsonl", "", False
         try:
             self._folder.mkdir(exist_ok=True)
@@ -86,7 +81,7 @@ class OwnMetricsWriter:
                         lines.write(answer_line(time.time_ns() // 1_000_000, answer))
                     took_s = time.monotonic() - began_s
                     period_s = min(max(_PERIOD_S, took_s / _SHARE_MOST), _PERIOD_MOST_S)
-                    if self._stop.wait(max(0.0, period_s - took_s)):
+                    if wait(max(0.0, period_s - took_s)):
                         break
         except OSError as error:
             self.problems.append((process, error.strerror or str(error)))

@@ -17,12 +17,12 @@ from harness.base.units import MS_PER_S
 from harness.system import statements
 from harness.system.agent import WALL_INTERVAL_MS, agent_library, start_agents, stop_agents
 from harness.system.database_files import DatabaseReader, databases
-from harness.system.dumps_files import ThreadSampler
+from harness.system.dumps_files import thread_sampler
 from harness.system.jcmd import Problems, exit_code_within, is_jvm, start_profiles, stop_profiles
 from harness.system.profile import ProcessProfile, profiles
 from harness.system.profile_events import FILE_NAME
 from harness.system.recorder import Reading, Recorder, Recording, Started
-from harness.system.run_queue_files import RunQueueSampler
+from harness.system.run_queue_files import run_queue_sampler
 
 # A recording of ten minutes takes some seconds to read.
 _DEADLINE_S = 300.0
@@ -79,7 +79,7 @@ class Profiler:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
         # What starts recordings made the JVM listen for commands.
-        for sampler, name_of in ((ThreadSampler, threads_name), (RunQueueSampler, delays_name)):
+        for sampler, name_of in ((thread_sampler, threads_name), (run_queue_sampler, delays_name)):
             paths = {process: self.folder / name_of(process) for process in self.pids}
             self._samplers.enter_context(sampler(self.pids, paths))
         if self.databases:

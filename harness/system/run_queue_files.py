@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from harness.base.background_threads import BackgroundThreads, Wait
 from harness.system.jcmd import Paths, Pids
 
 # Reading all threads takes at most this share of one core.
@@ -20,38 +21,28 @@ _NS_PER_US = 1_000
 _LINE_BYTES = 128
 
 
-class RunQueueSampler:
-    """Writes the delays of the threads of processes to a file each, from entering to leaving it: of Linux only.
+def run_queue_sampler(pids: Pids, paths: Paths) -> BackgroundThreads:
+    """Return what writes the delays of the threads of processes to a file each: of Linux only.
 
     A line is the thread of the operating system, two instants (µs since 1970), and its delay between them, µs.
     """
-
-    def __init__(self, pids: Pids, paths: Paths) -> None:
-        self._over = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._watch, args=(pid, paths[process]), name=f"delays of {process}", daemon=True)
+    return BackgroundThreads(
+        {
+            f"delays of {process}": partial(_watch, pid, paths[process])
             for process, pid in pids.items()
             if Path(f"/proc/{pid}/schedstat").is_file()
-        ]
+        }
+    )
 
-    def __enter__(self) -> RunQueueSampler:
-        for thread in self._threads:
-            thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _watch(self, pid: int, path: Path) -> None:
-        wait_s = 0.0
-        with contextlib.suppress(OSError), path.open("w", encoding="utf-8") as out, _Tasks(pid) as tasks:
-            while not self._over.wait(wait_s):
-                began_s = time.thread_time()
-                out.writelines(tasks.read())
-                wait_s = max(_PERIOD_S, (time.thread_time() - began_s) / _SHARE_MOST)
+def _watch(pid: int, path: Path, wait: Wait) -> None:
+    wait_s = 0.0
+    with contextlib.suppress(OSError), path.open("w", encoding="utf-8") as out, _Tasks(pid) as tasks:
+        while not wait(wait_s):
+            began_s = time.thread_time()
             out.writelines(tasks.read())
+            wait_s = max(_PERIOD_S, (time.thread_time() - began_s) / _SHARE_MOST)
+        out.writelines(tasks.read())
 
 
 @dataclass
