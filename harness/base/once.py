@@ -30,6 +30,12 @@ def stamp_of(paths: Sequence[Path], *texts: str) -> str:
     return digest.hexdigest()
 
 
+def sum_of_file(path: Path) -> str:
+    """Return the SHA-256 of a file, as hexadecimal digits. OSError for an unreadable file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def has_stamp(file: Path, stamp: str) -> bool:
     """Return whether `file` contains that stamp."""
     return file.is_file() and file.read_text() == stamp

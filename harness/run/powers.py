@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from harness.base.install.plugin_list import is_file_name
 from harness.base.install.plugins import is_own_lock
+from harness.base.once import sum_of_file
 from harness.base.project import CHECKOUT, SHIPPED, Project
 from harness.base.units import plural
 from harness.notify.settings import NotifySettings, requested
@@ -224,8 +225,7 @@ def _stamp(scripts: Iterable[Node], plan: Plan) -> str:
 def _stamp_of_file(path: Path) -> str:
     """Return the hash of a file's content; empty for anything else."""
     try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return sum_of_file(path)
     except (OSError, ValueError):
         return ""
 

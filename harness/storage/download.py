@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from harness.base.errors import ServiceError
 from harness.base.install.python_packages import ensure_zstandard
+from harness.base.once import sum_of_file
 from harness.base.s3_address import parse_location
 from harness.base.s3_stream import CHUNK_BYTES, NoObjectError, ObjectStream, chunks
 from harness.storage.stored_runs import StoredFile
@@ -24,7 +25,7 @@ def download(client: Any, url: str, file: StoredFile, path: Path, got: Callable[
 
     `got` receives the number of bytes downloaded so far. DamagedError for wrong contents: then `path` is not written.
     """
-    if path.is_file() and _sum_of(path) == file.sha256:
+    if path.is_file() and sum_of_file(path) == file.sha256:
         return
     draft = path.with_name(f"{path.name}.new")
     digest, size_bytes = hashlib.sha256(), 0
@@ -56,11 +57,6 @@ def _unpacked(stored: IO[bytes], url: str) -> Iterator[bytes]:
             yield data
     except zstandard.ZstdError:
         raise _damaged(url) from None
-
-
-def _sum_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _damaged(url: str) -> DamagedError:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import StartError, UsageError
-from harness.base.once import has_stamp
+from harness.base.once import has_stamp, sum_of_file
 from harness.base.project import CHECKOUT, SCRIPTS
 
 LOCK_NAME = "jars.lock"
@@ -59,7 +59,7 @@ def differences(folder: Path, lock: str) -> list[str]:
     for name in sorted(there):
         if name not in wanted:
             problems.append(f"{folder / name}: unknown, it is not in {LOCK_NAME}")
-        elif _hash(folder / name) != wanted[name]:
+        elif sum_of_file(folder / name) != wanted[name]:
             problems.append(f"{folder / name}: changed, its SHA-256 is not that of {LOCK_NAME}")
     return problems
 
@@ -71,7 +71,7 @@ def store_sum(file: Path, content: bytes) -> None:
 
 def has_sum(file: Path) -> bool:
     """Return whether a file is as it was when its sum was stored."""
-    return has_stamp(_sum_of(file), _hash(file))
+    return has_stamp(_sum_of(file), sum_of_file(file))
 
 
 def _sum_of(file: Path) -> Path:
@@ -81,7 +81,7 @@ def _sum_of(file: Path) -> Path:
 def locked(folder: Path) -> str:
     """Return the text of a lock file for all code in a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and _is_code(path))
-    return "".join(f"{_hash(path)}  {path.relative_to(folder)}\n" for path in files)
+    return "".join(f"{sum_of_file(path)}  {path.relative_to(folder)}\n" for path in files)
 
 
 def _entries(lock: str) -> dict[str, str]:
@@ -127,8 +127,3 @@ def _is_code(path: Path) -> bool:
         return path.name.endswith(_CODE)
     with path.open("rb") as stream:
         return stream.read(len(_PROGRAM)) == _PROGRAM
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -5,7 +5,6 @@ This module runs before .venv exists: standard library only.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zipfile
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from harness.base.errors import UsageError
+from harness.base.once import sum_of_file
 
 _COORDINATE = re.compile(r"[\w.-]+:[\w.-]+:[\w.+-]+(:[\w.-]+)?")
 _ADDRESS = re.compile(r"(?P<url>https?://[^\s#]+/(?P<name>[\w.+-]+\.jar))#sha256=(?P<sum>[0-9a-f]{64})")
@@ -61,7 +61,9 @@ class PluginList:
     @property
     def described(self) -> tuple[str, ...]:
         """Return the entries for the record of a run: a file of the project with its SHA-256."""
-        files = {one: f"{one} sha256:{sum_of(self.plan.parent / one)}" for one in filter(is_file_name, self.listed)}
+        files = {
+            one: f"{one} sha256:{sum_of_file(self.plan.parent / one)}" for one in filter(is_file_name, self.listed)
+        }
         return tuple(files.get(one, one) for one in self.listed)
 
     def check(self) -> None:
@@ -83,12 +85,6 @@ def is_file_name(entry: str) -> bool:
     """Return whether an entry of the list is a file beside the plan or below."""
     path = PurePosixPath(entry)
     return "://" not in entry and path.suffix == ".jar" and not path.is_absolute() and ".." not in path.parts
-
-
-def sum_of(file: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def lock_text(coordinates: Sequence[str], entries: Sequence[tuple[str, str]]) -> str:

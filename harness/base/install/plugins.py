@@ -21,7 +21,8 @@ from pathlib import Path
 from harness.base.errors import StartError, UsageError
 from harness.base.install import integrity, setup_step, toolchain
 from harness.base.install.dependency_tree import Conflict, Dependency, conflicts, dependencies_in, jars_of
-from harness.base.install.plugin_list import PluginList, jar_name, lock_text, locked_jars, sum_of
+from harness.base.install.plugin_list import PluginList, jar_name, lock_text, locked_jars
+from harness.base.once import sum_of_file
 from harness.base.project import BUILD
 
 _WHAT = "JMeter plugins of the plan"
@@ -57,7 +58,7 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
     if locked and given != plugins.lock:
         _store_lock(plugins, locked)
     sums = {jar_name(coordinate): digest for coordinate, digest in (locked or {}).items()}
-    sums |= {name: sum_of(file) for name, file in plugins.files.items()}
+    sums |= {name: sum_of_file(file) for name, file in plugins.files.items()}
     sums |= {name: digest for name, (_, digest) in plugins.addresses.items()}
     jars = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     stamp = hashlib.sha256(jars.encode()).hexdigest()
@@ -134,7 +135,7 @@ class _Resolved:
         copies = _jars_in_another(folder, [jar_name(one) for one in jars if one not in listed])
         for name in copies:
             (folder / name).unlink()
-        return cls(folder, {one: sum_of(folder / jar_name(one)) for one in jars if jar_name(one) not in copies})
+        return cls(folder, {one: sum_of_file(folder / jar_name(one)) for one in jars if jar_name(one) not in copies})
 
 
 def _compatible(found: Sequence[Dependency], settled: set[str], plugins: PluginList) -> list[Conflict]:
@@ -278,5 +279,5 @@ def _download(url: str, digest: str, file: Path, where: str) -> None:
         raise UsageError(f"{where}: {url} is answered with {error.code}", "correct the address") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{where}: {url} cannot be fetched ({error})", "check the network or the address") from None
-    if (found := sum_of(file)) != digest:
+    if (found := sum_of_file(file)) != digest:
         raise UsageError(f"{where}: {url} has another SHA-256, {found}", "correct it if that is the jar that you mean")
