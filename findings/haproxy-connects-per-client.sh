@@ -8,19 +8,17 @@
 # A user notices: a load test that connects for each iteration measures connecting to the server too, and the server runs
 # out of ports; with kept client connections all of that disappears.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-apt-get -qq -o APT::Sandbox::User=root download haproxy
-dpkg -x haproxy_*.deb .
-usr/sbin/haproxy -v | sed -n 1p
+. "$here/support/haproxy.bash"
 python3 - <<'PY'
 import http.client
 import http.server
-import socket
-import subprocess
 import threading
-import time
+
+from balancer import balancer
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -48,18 +46,7 @@ def get(client: http.client.HTTPConnection) -> None:
 
 def connections(reuse: str, clients: int, requests: int) -> int:
     """Return how many connections the server gets from a new haproxy."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    with open("haproxy.cfg", "w") as out:
-        out.write(f"defaults\n mode http\n{reuse} timeout client 9s\n timeout server 9s\n timeout connect 9s\n")
-        out.write(f"listen all\n bind 127.0.0.1:{port}\n server one 127.0.0.1:{server.server_port}\n")
-    balancer = subprocess.Popen(["usr/sbin/haproxy", "-db", "-f", "haproxy.cfg"], stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+    with balancer(reuse, server.server_port) as port:
         Handler.accepted = 0
         for _ in range(clients):
             client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
@@ -67,15 +54,12 @@ def connections(reuse: str, clients: int, requests: int) -> int:
                 get(client)
             client.close()
         return Handler.accepted
-    finally:
-        balancer.terminate()
-        balancer.wait()
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 server.handle_error = lambda *words: None
 threading.Thread(target=server.serve_forever, daemon=True).start()
-many, one, always = connections("", 20, 1), connections("", 1, 20), connections(" http-reuse always\n", 20, 1)
+many, one, always = connections("", 20, 1), connections("", 1, 20), connections("http-reuse always", 20, 1)
 print(f"connections to the server: 20 clients {many}, 1 client with 20 requests {one}, 20 clients with reuse always {always}")
 if (many, one) != (20, 1) or always > 4:
     raise SystemExit("CHANGED: not 20, 1, and few")

@@ -6,19 +6,18 @@
 # Since: seen with haproxy 2.6.12 of Debian 12 (its archive has one version at a time) and 3.0.11 of Debian 13.
 # A user notices: one server of a pair fails in a test, and half of the users wait 3 s for an error.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-apt-get -qq -o APT::Sandbox::User=root download haproxy
-dpkg -x haproxy_*.deb .
-usr/sbin/haproxy -v | sed -n 1p
+. "$here/support/haproxy.bash"
 python3 - <<'PY'
 import http.client
 import http.server
-import socket
-import subprocess
 import threading
 import time
+
+from balancer import balancer, free_port
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -30,25 +29,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
-
-
 def answers(setting: str) -> list[tuple[int, int]]:
     """Return the code and the whole seconds of four requests."""
-    port = free_port()
-    with open("haproxy.cfg", "w") as out:
-        out.write(f"defaults\n mode http\n{setting} timeout client 9s\n timeout server 9s\n timeout connect 9s\n")
-        out.write(f"listen all\n bind 127.0.0.1:{port}\n server gone 127.0.0.1:{free_port()}\n")
-        out.write(f" server one 127.0.0.1:{server.server_port}\n")
-    balancer = subprocess.Popen(["usr/sbin/haproxy", "-db", "-f", "haproxy.cfg"], stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.05)
+    with balancer(setting, free_port(), server.server_port) as port:
         seen = []
         for _ in range(4):
             began = time.monotonic()
@@ -58,14 +41,11 @@ def answers(setting: str) -> list[tuple[int, int]]:
             client.close()
             seen.append((code, int(time.monotonic() - began)))
         return sorted(seen)
-    finally:
-        balancer.terminate()
-        balancer.wait()
 
 
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
-default, redispatched = answers(""), answers(" option redispatch\n")
+default, redispatched = answers(""), answers("option redispatch")
 print(f"code and seconds of four requests: {default}; with option redispatch: {redispatched}")
 if [code for code, _ in default] != [204, 204, 503, 503] or default[-1][1] < 3 or redispatched != [(204, 0)] * 4:
     raise SystemExit("CHANGED: not half after 3 s, and none")

@@ -7,53 +7,34 @@
 # A user notices: with the share of errors grows the number of connections, and over TLS the CPU time and the time of the
 # next request; a limit that answers 503 makes an overload worse, one that answers 429 does not.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-seen=
-for version in 9.0.117 10.1.59 11.0.14; do
-    mkdir "$work/$version" && cd "$work/$version"
-    api=jakarta && [ "${version%%.*}" != 9 ] || api=javax
-    cat >pom.xml <<XML
-<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>local</groupId><artifactId>server</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.tomcat.embed</groupId><artifactId>tomcat-embed-core</artifactId><version>$version</version></dependency>
-</dependencies></project>
-XML
-    mvn -q -B -Dstyle.color=never dependency:copy-dependencies -DoutputDirectory=jars >/dev/null
-    cat >Codes.java <<JAVA
-import $api.servlet.http.*;
+. "$here/support/tomcat.bash"
+seen=$(in_each_tomcat Codes 9.0.117 10.1.59 11.0.14 <<'JAVA'
 import java.io.IOException;
 import java.net.*;
-import org.apache.catalina.startup.Tomcat;
 
 class Codes {
     public static void main(String[] arguments) throws Exception {
-        var tomcat = new Tomcat();
-        tomcat.setBaseDir("base");
-        tomcat.setPort(0);
-        tomcat.getConnector().setProperty("address", "127.0.0.1");
-        var context = tomcat.addContext("", null);
-        Tomcat.addServlet(context, "codes", new HttpServlet() {
+        var tomcat = Server.start(new HttpServlet() {
             @Override protected void service(HttpServletRequest request, HttpServletResponse response) throws IOException {
                 response.setStatus(Integer.parseInt(request.getRequestURI().substring(1)));
                 response.getWriter().write("no");
             }
         });
-        context.addServletMappingDecoded("/", "codes");
-        tomcat.start();
         for (int code : new int[] {200, 400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 501, 502, 503, 504}) {
             var url = new URL("http://127.0.0.1:" + tomcat.getConnector().getLocalPort() + "/" + code);
             var connection = (HttpURLConnection) url.openConnection();
             if (connection.getResponseCode() != code) throw new IllegalStateException("not " + code);
-            if ("close".equals(connection.getHeaderField("Connection"))) System.out.print(code + " ");
+            if ("close".equals(connection.getHeaderField("Connection"))) System.out.print(" " + code);
         }
         System.exit(0);
     }
 }
 JAVA
-    line=$(java -cp 'jars/*' Codes.java 2>/dev/null)
-    echo "Tomcat $version closes the connection after: $line"
-    seen="$seen$line"
-done
-closing="400 408 413 500 501 503 "
-[ "$seen" = "$closing$closing$closing" ] || { echo "CHANGED: other codes"; exit 1; }
+)
+echo "Tomcat, and the codes after which it closes the connection:"
+echo "$seen"
+closing=" 400 408 413 500 501 503"
+[ "$seen" = "$(printf "%s $closing\n" 9.0.117 10.1.59 11.0.14)" ] || { echo "CHANGED: other codes"; exit 1; }

@@ -8,16 +8,12 @@
 # A user notices: response times of the think time's or the keep-alive's length, which the server does not know of, with
 # more users than maxConnections (8,192 unless set).
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-cat >pom.xml <<'XML'
-<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>local</groupId><artifactId>server</artifactId><version>1</version><dependencies>
-<dependency><groupId>org.apache.tomcat.embed</groupId><artifactId>tomcat-embed-core</artifactId><version>10.1.59</version></dependency>
-</dependencies></project>
-XML
-mvn -q -B -Dstyle.color=never dependency:copy-dependencies -DoutputDirectory=jars >/dev/null
+. "$here/support/tomcat.bash"
+tomcat_jars 10.1.59
 cat >Few.java <<'JAVA'
 import jakarta.servlet.http.*;
 import java.io.*;
