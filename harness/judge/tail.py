@@ -175,7 +175,8 @@ def _account(
     for cause in sorted({cause for one in (*slow_parts, *typical_parts) for cause in one.parts}):
         if cause.kind == UNKNOWN:
             continue
-        slow_ms, typical_ms = ([one.parts.get(cause, 0.0) for one in group] for group in (slow_parts, typical_parts))
+        slow_ms = [one.sure.get(cause, 0.0) for one in slow_parts]
+        typical_ms = [one.parts.get(cause, 0.0) for one in typical_parts]
         ms = fmean(slow_ms) - fmean(typical_ms)
         if ms >= SHARE_LEAST * excess_ms and (found := _with_interval(cause, ms, slow_ms, typical_ms)).low_ms > 0:
             causes.append(found)
@@ -216,6 +217,6 @@ def _with_interval(cause: TimeCause, ms: float, slow_ms: Sequence[float], typica
 
 
 def _sample(divided: Divided, origin_ms: int) -> TailSample:
-    request, by_cause = divided.request, Counter(divided.parts)
+    request, by_cause = divided.request, Counter(divided.sure)
     parts = (TailPart(cause.kind, cause.name, round(ms, 1)) for cause, ms in by_cause.most_common() if ms > 0)
     return TailSample(round((request.from_ms - origin_ms) / MS_PER_S, 1), request.length_ms, tuple(parts))

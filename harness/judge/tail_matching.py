@@ -1,7 +1,8 @@
 """Finds which thread of the system served a sample, and divides the sample's time by what this thread did.
 
 Nothing in a sample names the thread. But a thread that served it had work only within the sample, and nearly as long:
-of the times in which threads had work, the one that fits a sample best is its own.
+of the times in which threads had work, the one that fits a sample best is its own. A pool whose threads fit as well at
+other times serves no sample; what is not common to all threads that fit one equally well is not claimed.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 from typing import NamedTuple
 
 from harness.system.thread_times import CPU, QUEUE, STOP, BusySpan, Period, ThreadTimes, TimeCause
@@ -24,6 +25,14 @@ _SPANS_PER_SAMPLE_LEAST = 0.1
 _CANDIDATES_MOST = 12
 # Nor does a pool whose threads fit fewer requests best: it serves a system behind, for a part of their time.
 _BEST_LEAST = 0.25
+# A thread that serves a request begins or ends with it: within the tolerance, or this share of a long request.
+_EDGE_RATIO = 0.05
+# A pool's threads begin or end with so many requests, and more often than with times this many lengths of a request
+# earlier or later, by so many standard deviations.
+_EDGES_LEAST, _DEVIATIONS_LEAST = 0.25, 4.0
+_SHIFTS = tuple(sign * (0.6 + 9 * (0.618 * number % 1)) for number in range(12) for sign in (-1, 1))
+# Two steps of the clock, at the start and the end, do not tell which of two threads fits better.
+_EQUAL_MS = 2.0
 # A request has several threads when it was redirected; shorter gaps are not looked at.
 _THREADS_MOST, _GAP_LEAST, _GAP_LEAST_MS = 3, 0.1, 10.0
 GENERATOR, NETWORK, UNKNOWN = "generator", "network", "unexplained"
@@ -55,10 +64,14 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Divided:
-    """The time of a request by cause, ms; together they make its length. `thread_is_known` is whether one fitted."""
+    """The time of a request by cause, ms; together they make its length. `thread_is_known` is whether one fitted.
+
+    `sure` is the same with what all threads that fit equally well have in common; the rest is unexplained.
+    """
 
     request: TailRequest
     parts: Mapping[TimeCause, float]
+    sure: Mapping[TimeCause, float]
     thread_is_known: bool
 
 
@@ -83,6 +96,7 @@ class Matching:
         A request that was redirected has several threads one after another: what one leaves is looked for again.
         """
         serving = {name: _Serving.of(times, label_count) for name, times in self._times.items()}
+        serving = {name: of.only(self._times[name].pools, of.pools_serving(chosen)) for name, of in serving.items()}
         front = self._front(chosen, serving)
         serving = {name: of.only(self._times[name].pools, front[name]) for name, of in serving.items() if front[name]}
         taken: defaultdict[tuple[str, int], list[Fit]] = defaultdict(list)
@@ -97,17 +111,20 @@ class Matching:
                     given.add((number, gap))
                     fits_of[number].append(fit)
                     same.append(fit)
-        return [self._divided(request, fits) for request, fits in zip(chosen, fits_of, strict=True)]
+        return [self._divided(one, fits, self._fits(one, serving)) for one, fits in zip(chosen, fits_of, strict=True)]
 
     def _front(self, chosen: Sequence[TailRequest], serving: Mapping[str, _Serving]) -> Mapping[str, set[str]]:
         """Return the pools of each process whose threads fit most requests best; those of a system behind fit some."""
         best = [min(fits, key=lambda fit: fit.cost_ms) for one in chosen if (fits := self._fits(one, serving))]
-        counts = Counter((fit.process, self._times[fit.process].pools.get(fit.span.thread, "")) for fit in best)
+        counts = Counter(map(self._pool, best))
         front: dict[str, set[str]] = {name: set() for name in serving}
         for (process, pool), count in counts.items():
             if count >= _BEST_LEAST * len(best):
                 front[process].add(pool)
         return front
+
+    def _pool(self, fit: Fit) -> tuple[str, str]:
+        return fit.process, self._times[fit.process].pools.get(fit.span.thread, "")
 
     def _fits(self, request: TailRequest, serving: Mapping[str, _Serving]) -> list[Fit]:
         """Return the spans that may be that of a request, the best one first."""
@@ -137,7 +154,23 @@ class Matching:
             for other in self._requests[first:last]
         )
 
-    def _divided(self, request: TailRequest, fits: Sequence[Fit]) -> Divided:
+    def _divided(self, request: TailRequest, fits: Sequence[Fit], candidates: Sequence[Fit]) -> Divided:
+        parts = self._parts(request, fits)
+        whole = [fit for fit in fits if fit in candidates]
+        rivals = [
+            self._parts(request, [rival])
+            for fit in whole
+            for rival in candidates
+            if rival.span != fit.span
+            and rival.cost_ms <= fit.cost_ms + _EQUAL_MS
+            and self._pool(rival) == self._pool(fit)  # one of another pool works for the same request
+        ]
+        least = {cause: min((ms, *(one.get(cause, 0.0) for one in rivals))) for cause, ms in parts.items()}
+        sure = {cause: ms for cause, ms in least.items() if cause.kind != UNKNOWN and ms}
+        sure[TimeCause(UNKNOWN, "")] = request.length_ms - sum(sure.values())
+        return Divided(request, parts, sure if rivals else parts, bool(fits))
+
+    def _parts(self, request: TailRequest, fits: Sequence[Fit]) -> dict[TimeCause, float]:
         parts = defaultdict[TimeCause, float](float)
         process = fits[0].process if fits else next(iter(self._times), None) if len(self._times) == 1 else None
         stops = self._times[process].stops if process else []
@@ -158,7 +191,7 @@ class Matching:
             parts[cause] += part_ms
             outside_ms -= part_ms
         parts[TimeCause(UNKNOWN, "")] = request.length_ms - sum(parts.values())
-        return Divided(request, {cause: ms for cause, ms in parts.items() if ms}, bool(fits))
+        return {cause: ms for cause, ms in parts.items() if ms}
 
 
 class _Serving(NamedTuple):
@@ -166,18 +199,67 @@ class _Serving(NamedTuple):
 
     spans: Sequence[BusySpan]
     longest_ms: float
+    pool_of: Mapping[int, str]
 
     @classmethod
     def of(cls, times: ThreadTimes, label_count: int) -> _Serving:
         """Return the spans of pools whose threads had work often enough."""
         counts = Counter(times.pools.get(span.thread, "") for span in times.spans)
         pools = {pool for pool, count in counts.items() if count >= _SPANS_PER_SAMPLE_LEAST * label_count}
-        return cls(times.spans, 0.0).only(times.pools, pools)
+        return cls(times.spans, 0.0, times.pools).only(times.pools, pools)
+
+    def pools_serving(self, chosen: Sequence[TailRequest]) -> set[str]:
+        """Return the pools whose threads begin or end with the requests, more often than at other times."""
+        spans_of: defaultdict[str, list[BusySpan]] = defaultdict(list)
+        for span in self.spans:
+            spans_of[self.pool_of.get(span.thread, "")].append(span)
+        return {pool for pool, spans in spans_of.items() if _Edges(spans).are_of(chosen)}
 
     def only(self, pool_of: Mapping[int, str], pools: Collection[str]) -> _Serving:
         """Return the spans of some pools."""
         spans = [span for span in self.spans if pool_of.get(span.thread, "") in pools]
-        return _Serving(spans, max((span.to_ms - span.from_ms for span in spans), default=0.0))
+        return _Serving(spans, max((span.to_ms - span.from_ms for span in spans), default=0.0), pool_of)
+
+
+class _Edges:
+    """The beginnings and ends of the times in which the threads of a pool had work."""
+
+    def __init__(self, spans: Sequence[BusySpan]) -> None:
+        self._by_start = spans
+        self._by_end = sorted((span.to_ms, span.from_ms) for span in spans)
+
+    def are_of(self, chosen: Sequence[TailRequest]) -> bool:
+        """Return whether more of the requests begin or end with them than by chance.
+
+        A request's chance is the share of times before and after it, as long as it, that do; the sum of such trials has
+        a Poisson binomial distribution.
+        """
+        hits, expected, variance = 0, 0.0, 0.0
+        for one in chosen:
+            hits += self._has_edge(one.from_ms, one.to_ms)
+            by_chance = sum(self._has_edge(one.from_ms + by_ms, one.to_ms + by_ms) for by_ms in _shifts_ms(one))
+            chance = (by_chance + 0.5) / (len(_SHIFTS) + 1)
+            expected += chance
+            variance += chance * (1 - chance)
+        return hits >= _EDGES_LEAST * len(chosen) and hits - expected >= _DEVIATIONS_LEAST * sqrt(variance)
+
+    def _has_edge(self, from_ms: float, to_ms: float) -> bool:
+        """Return whether a thread begins or ends with a time, and had work for enough of it."""
+        edge_ms, least_ms = max(_TOLERANCE_MS, _EDGE_RATIO * (to_ms - from_ms)), _OVERLAP_LEAST * (to_ms - from_ms)
+        starts = self._by_start[
+            bisect_left(self._by_start, (from_ms - edge_ms,)) : bisect_right(self._by_start, (from_ms + edge_ms,))
+        ]
+        if any(min(span.to_ms, to_ms) - max(span.from_ms, from_ms) >= least_ms for span in starts):
+            return True
+        ends = self._by_end[
+            bisect_left(self._by_end, (to_ms - edge_ms,)) : bisect_right(self._by_end, (to_ms + edge_ms,))
+        ]
+        return any(min(end_ms, to_ms) - max(start_ms, from_ms) >= least_ms for end_ms, start_ms in ends)
+
+
+def _shifts_ms(request: TailRequest) -> list[float]:
+    """Return what brings a request to times before and after it, ms."""
+    return [shift * max(1, request.length_ms) for shift in _SHIFTS]
 
 
 def _gaps(request: TailRequest, fits: Sequence[Fit]) -> list[TailRequest]:

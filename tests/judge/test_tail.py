@@ -1,5 +1,7 @@
 """The account of the tail: whose thread served a request, what its time was spent on, and what is not claimed."""
 
+import random
+
 import pytest
 
 from harness.jtl.sample import Sample
@@ -163,6 +165,85 @@ def test_the_waits_of_a_service_behind_that_fits_some_requests_better_are_not_cl
     times.spans.sort()
     (found,) = tail_accounts(Matching(requests, {"behind": behind, "shop": times}), {"home": requests}, 0)
     assert (found.causes, found.found_count) == ((), 5)
+
+
+@pytest.mark.parametrize(
+    ("threads", "every_ms", "busy_ms"),
+    [(1, 600, 200), (4, 400, 200), (8, 330, 300), (2, 1_000, 310), (20, 350, 330), (50, 320, 300)],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_waits_of_threads_that_have_work_at_any_time_are_not_claimed(threads, every_ms, busy_ms, seed):
+    """Nothing serves the requests, as in a server of asynchronous handlers: other threads only seem to."""
+    chance, times = random.Random(seed), ThreadTimes()
+    requests = served()[0]
+    for thread in range(threads):
+        at_ms = chance.uniform(0, every_ms)
+        while at_ms < requests[-1].to_ms:
+            span = BusySpan(at_ms, at_ms + busy_ms * chance.uniform(0.8, 1.2), thread)
+            times.spans.append(span)
+            times.waits[thread].append(Period(span.from_ms + 1, span.to_ms - 1, LOCK))
+            at_ms = max(span.to_ms + 1, at_ms + every_ms * chance.uniform(0.8, 1.2))
+    times.spans.sort()
+    times.pools = dict.fromkeys(range(threads), "scheduler-*")
+    found = account_of(requests, times)
+    assert (found.causes, found.found_count, found.unexplained_ms) == ((), 0, 300.0)
+
+
+@pytest.mark.parametrize("users", [5, 100])
+def test_the_thread_of_a_request_is_found_among_those_of_many_users(users):
+    chance, times, requests = random.Random(users), ThreadTimes(pools=dict.fromkeys(range(users), POOL)), []
+    for user in range(users):
+        at_ms = chance.uniform(0, 100)
+        while at_ms < 15_000:
+            is_slow = chance.random() < 0.02
+            length_ms = 10 + chance.expovariate(1 / 3) + (300 if is_slow else 0)
+            span = BusySpan(at_ms + 0.8, at_ms + length_ms - 0.8, user)
+            requests.append(TailRequest(int(at_ms), int(at_ms + length_ms)))
+            times.spans.append(span)
+            cause, wait_ms = (LOCK, 300) if is_slow else (STATEMENT, length_ms / 2)
+            times.waits[user].append(Period(span.from_ms + 1, min(span.from_ms + 1 + wait_ms, span.to_ms), cause))
+            at_ms += length_ms + 40
+    times.spans.sort()
+    found = account_of(sorted(requests), times)
+    (cause,) = found.causes
+    assert (cause.kind, cause.ms) == ("lock", pytest.approx(300, rel=0.02))
+
+
+@pytest.mark.parametrize("apart_ms", [0, 2, 20])
+def test_of_two_requests_at_the_same_time_neither_has_the_cause_of_the_other(apart_ms):
+    """Such as two parts of a page: one waits for a lock, and what the other does is not recorded."""
+    chance, times = random.Random(apart_ms), ThreadTimes(pools=dict.fromkeys(range(10), POOL))
+    hidden, locked = [], []
+    for number in range(300):
+        at_ms, length_ms = 1_000 * number, 330 if number % 25 == 3 else 30
+        for requests, thread, less_ms in ((hidden, number % 5, 0), (locked, 5 + number % 5, apart_ms)):
+            request = TailRequest(at_ms, at_ms + length_ms - less_ms)
+            from_ms, to_ms = request.from_ms + chance.uniform(0.3, 1.5), request.to_ms - chance.uniform(0.3, 1.5)
+            requests.append(request)
+            times.spans.append(BusySpan(from_ms, to_ms, thread))
+            if requests is locked and length_ms > 100:
+                times.waits[thread].append(Period(from_ms + 1, from_ms + 281, LOCK))
+    times.spans.sort()
+    matching = Matching(sorted(hidden + locked), {"shop": times})
+    found = {one.label: one for one in tail_accounts(matching, {"hidden": hidden, "locked": locked}, 0)}
+    assert found["hidden"].causes == ()
+    assert not found["hidden"].is_told
+    if apart_ms == 20:  # else nothing tells them apart
+        assert found["locked"].causes == (TailCause(*LOCK, 280.0, 280.0, 280.0),)
+
+
+def test_a_thread_that_hands_its_request_over_waits_for_the_answer():
+    """The thread that works for it in between fits nearly as well, and is of another pool."""
+    requests, times = served()
+    answer = TimeCause("latch", "FutureTask at Shop.pay")
+    for request in slow_of(requests):
+        wait(times, request, 2, 300.0, answer)
+        from_ms, to_ms = request.from_ms + 1.5, request.to_ms - 1.5
+        times.spans.append(BusySpan(from_ms, to_ms, 9))
+        times.waits[9].append(Period(from_ms + 0.5, to_ms - 0.5, STATEMENT))
+    times.spans.sort()
+    times.pools[9] = "worker-*"
+    assert account_of(requests, times).causes == (TailCause(*answer, 300.0, 300.0, 300.0),)
 
 
 def test_a_thread_whose_wait_began_long_before_a_request_does_not_serve_it():
