@@ -19,6 +19,7 @@ from harness.jtl.sample import Sample
 from harness.judge.tail_matching import GENERATOR, UNKNOWN, Divided, Matching, TailRequest
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
+from harness.metrics.wake_delays import Stall
 from harness.run.telemetry.table import GENERATOR as GENERATOR_PROCESS
 from harness.run.telemetry.table import ProcessStop
 from harness.system.thread_times import Period, ThreadTimes, TimeCause
@@ -111,9 +112,14 @@ def tails_of(
     window_ms: IntervalMs,
     times: Mapping[str, ThreadTimes],
     stops: Sequence[ProcessStop],
+    stalls: Sequence[Stall],
     origin_s: int,
 ) -> tuple[TailAccount, ...]:
-    """Return the accounts of the load's requests that ended in the window; nothing without times of threads."""
+    """Return the accounts of the load's requests that ended in the window; nothing without times of threads.
+
+    `stops` are those of processes that were seen each second, `stalls` are exact times of the load generator: only
+    without any the first are those of the generator.
+    """
     if not any(of.spans for of in times.values()):
         return ()
     requests: dict[str, list[TailRequest]] = {}
@@ -121,7 +127,7 @@ def tails_of(
     for label, request in counted:
         requests.setdefault(label, []).append(request)
     begin_ms = origin_s * MS_PER_S
-    stopped = [
+    stopped = [Period(stall.from_ms, stall.to_ms, TimeCause(GENERATOR, "")) for stall in stalls] or [
         Period(begin_ms + stop.from_s * MS_PER_S, begin_ms + stop.to_s * MS_PER_S, TimeCause(GENERATOR, ""))
         for stop in stops
         if stop.process.startswith(GENERATOR_PROCESS)

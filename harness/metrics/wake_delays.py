@@ -16,8 +16,19 @@ FIRST_MS, CLASSES_PER_DOUBLE = 0.25, 2
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 600
 _STEPS_S = (1, 2, 5, 10, 30, 60, 300, 600, 3600)
+# Only so many stalls are kept, the longest.
+_STALLS_MOST = 2_000
+_STALL = "stall"
 _RATIO = 0.99
 _BINS, _STEPS = 200, 20
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A time of 20 ms or more in which a thread of JMeter that could run did not, ms since 1970."""
+
+    from_ms: int
+    to_ms: int
 
 
 @dataclass(frozen=True)
@@ -26,12 +37,13 @@ class WakeDelays:
 
     `counts` has a value for each `step_s` seconds from `from_s` on (seconds since 1970): the numbers of delays by
     class, of those below FIRST_MS, and of those up to FIRST_MS × 2 ^ (class ÷ CLASSES_PER_DOUBLE). Trailing zeros are
-    left out.
+    left out. `stalls` are the longest delays, in order of time.
     """
 
     from_s: int
     step_s: int
     counts: tuple[tuple[int, ...], ...]
+    stalls: tuple[Stall, ...] = ()
 
     def between(self, from_ms: float, to_ms: float) -> tuple[int, ...]:
         """Return the numbers of delays by class, of the values that begin between two times (ms since 1970)."""
@@ -42,8 +54,9 @@ class WakeDelays:
     @classmethod
     def read(cls, text: str) -> WakeDelays | None:
         """Return what the agent's file says; None without a whole line. A line that a kill cut is left out."""
-        lines = (line.split() for line in text.splitlines(keepends=True) if line.endswith("\n"))
-        return cls._of({int(second): tuple(map(int, counts)) for second, *counts in lines})
+        lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        stalls = (Stall(*map(int, times)) for kind, *times in lines if kind == _STALL)
+        return cls._of({int(second): tuple(map(int, counts)) for second, *counts in lines if second != _STALL}, stalls)
 
     @classmethod
     def of_all(cls, parts: Sequence[tuple[int, WakeDelays | None]]) -> WakeDelays | None:
@@ -52,15 +65,17 @@ class WakeDelays:
         None when those of one are not known.
         """
         by_second = defaultdict[int, list[tuple[int, ...]]](list)
+        stalls: list[Stall] = []
         for ahead_ms, late in parts:
             if late is None:
                 return None
+            stalls += [Stall(one.from_ms - ahead_ms, one.to_ms - ahead_ms) for one in late.stalls]
             for at, counts in enumerate(late.counts):
                 by_second[late.from_s + at * late.step_s - round(ahead_ms / MS_PER_S)].append(counts)
-        return cls._of({second: _added(several) for second, several in by_second.items()})
+        return cls._of({second: _added(several) for second, several in by_second.items()}, stalls)
 
     @classmethod
-    def _of(cls, by_second: Mapping[int, tuple[int, ...]]) -> WakeDelays | None:
+    def _of(cls, by_second: Mapping[int, tuple[int, ...]], stalls: Iterable[Stall]) -> WakeDelays | None:
         if not by_second:
             return None
         first_s, length_s = min(by_second), max(by_second) - min(by_second) + 1
@@ -68,7 +83,9 @@ class WakeDelays:
         parts = defaultdict[int, list[tuple[int, ...]]](list)
         for second, counts in by_second.items():
             parts[(second - first_s) // step_s].append(counts)
-        return cls(first_s, step_s, tuple(_added(parts[at]) for at in range(max(parts) + 1)))
+        longest = sorted(stalls, key=lambda one: one.from_ms - one.to_ms)[:_STALLS_MOST]
+        counts = tuple(_added(parts[at]) for at in range(max(parts) + 1))
+        return cls(first_s, step_s, counts, tuple(sorted(longest, key=lambda one: one.from_ms)))
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,8 @@ def _observed(
     slow = explained(slowest, of.events, observed.usage_series, origin_s)
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     times = read_thread_times(of.lines(PROFILE))
-    tails = tails_of(samples, run.once_labels, window_ms, times, observed.stops, origin_s)
+    stalls = run.wake_delays.stalls if run.wake_delays else ()
+    tails = tails_of(samples, run.once_labels, window_ms, times, observed.stops, stalls, origin_s)
     return replace(observed, slowest=slow, tails=tails)
 
 

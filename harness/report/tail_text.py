@@ -48,7 +48,7 @@ _KINDS = {
     thread_times.CPU: _Kind("X", "CPU", "CPU in {}"),
     thread_times.QUEUE: _Kind("Q", "CPU queue", "CPU queue"),
     thread_times.STOP: _Kind("G", "garbage collection or safepoint", "safepoint {}"),
-    tail_matching.GENERATOR: _Kind("T", "load generator stopped", "load generator stopped"),
+    tail_matching.GENERATOR: _Kind("T", "load generator stood still", "load generator stood still"),
     tail_matching.NETWORK: _Kind("N", "connecting", "connecting"),
 }
 

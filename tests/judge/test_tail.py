@@ -8,6 +8,7 @@ from harness.jtl.sample import Sample
 from harness.judge.tail import TailCause, tail_accounts, tails_of
 from harness.judge.tail_matching import Matching, TailRequest
 from harness.metrics.interval import IntervalMs
+from harness.metrics.wake_delays import Stall
 from harness.report.tail_text import slowest_bars, tail_sentence, tail_text
 from harness.run.telemetry.table import ProcessStop
 from harness.system.thread_times import BusySpan, Delay, Period, ThreadTimes, TimeCause, read_thread_times
@@ -284,7 +285,8 @@ def test_waiting_for_a_cpu_comes_before_work_which_fills_at_most_the_rest():
     )
 
 
-def test_a_stopped_load_generator_explains_what_the_system_did_not_see():
+@pytest.mark.parametrize("is_exact", [True, False], ids=["its own times", "times of telemetry"])
+def test_a_stopped_load_generator_explains_what_the_system_did_not_see(is_exact):
     samples = [
         Sample(request.from_ms, request.length_ms, "home", "200", "", "users 1-1", True, "", None, None, None)
         for request in served()[0]
@@ -293,9 +295,10 @@ def test_a_stopped_load_generator_explains_what_the_system_did_not_see():
     times.spans = [BusySpan(request.from_ms + 1.0, request.from_ms + 9.0, thread_of(request)) for request in requests]
     stops = [ProcessStop("jmeter", r.from_ms / 1_000 + 0.01, r.from_ms / 1_000 + 0.31) for r in slow_of(requests)]
     window_ms = IntervalMs(0, 1_000_000)
-    (found,) = tails_of(samples, (), window_ms, {"shop": times}, stops, 0)
+    stalls = [Stall(r.from_ms + 10, r.from_ms + 310) for r in slow_of(requests)] if is_exact else []
+    (found,) = tails_of(samples, (), window_ms, {"shop": times}, () if is_exact else stops, stalls, 0)
     assert found.causes == (TailCause("generator", "", 300.0, 300.0, 300.0),)
-    assert tails_of(samples, (), window_ms, {"shop": ThreadTimes()}, stops, 0) == ()
+    assert tails_of(samples, (), window_ms, {"shop": ThreadTimes()}, stops, stalls, 0) == ()
 
 
 def test_labels_with_few_requests_or_a_small_difference_have_no_account():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from harness.metrics.histogram import Histogram
-from harness.metrics.wake_delays import PERIOD_MS, WakeDelays, generator_delay
+from harness.metrics.wake_delays import PERIOD_MS, Stall, WakeDelays, generator_delay
 
 USERS, LENGTH_MS = 50, 60_000
 
@@ -22,6 +22,14 @@ def test_the_agents_file_is_read_without_a_line_that_a_kill_cut():
     assert found.between(1_000_000, 1_003_000) == (158, 1, 2, 1)
     assert found.between(1_001_000, 1_002_000) == ()
     assert WakeDelays.read("1000 98") is WakeDelays.read("") is None
+
+
+def test_stalls_are_those_of_all_generators_by_one_clock():
+    one = WakeDelays.read("stall 1000100 1000420\n1000 90\nstall 1001500 1001530\n1001 80 2\nstall 1002")
+    assert one == WakeDelays(1000, 1, ((90,), (80, 2)), (Stall(1_000_100, 1_000_420), Stall(1_001_500, 1_001_530)))
+    other = WakeDelays(1002, 1, ((70,),), (Stall(1_002_300, 1_002_350),))
+    together = WakeDelays.of_all([(0, one), (2000, other)])
+    assert together.stalls == (Stall(1_000_100, 1_000_420), Stall(1_000_300, 1_000_350), one.stalls[1])
 
 
 def test_a_long_run_has_fewer_values_with_the_same_delays():

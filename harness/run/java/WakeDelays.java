@@ -7,7 +7,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * A thread pauses for {@link #PERIOD_NS} again and again. What it oversleeps, it waited for a core, or for a pause of Java
  * (as jHiccup does). Each line of {@link #FILE} is a second since 1970, and the numbers of pauses by class of delay; the
- * first are those below {@link #FIRST_US}, each further class reaches to the double of the one two before it.
+ * first are those below {@link #FIRST_US}, each further class reaches to the double of the one two before it. A line "stall"
+ * has the times, ms since 1970, between which a thread did not wake up.
  * harness/metrics/wake_delays.py reads them.
  */
 final class WakeDelays {
@@ -18,11 +19,16 @@ final class WakeDelays {
     private static final long MS_PER_S = 1000;
     private static final double FIRST_US = 250;
     private static final double NS_PER_US = 1000;
+    private static final long NS_PER_MS = 1_000_000;
     private static final int CLASSES_PER_DOUBLE = 2;
     private static final int SIZE = 32;
+    private static final long STALL_MS = 20;
+    private static final int STALLS_MOST = 20_000;
 
     private static final Ticker.Kept OUT = new Ticker.Kept(FILE);
     private static final TreeMap<Long, long[]> BY_SECOND = new TreeMap<>();
+    private static final StringBuilder STALLS = new StringBuilder();
+    private static int stalls;
 
     private WakeDelays() {}
 
@@ -39,7 +45,7 @@ final class WakeDelays {
             LockSupport.parkNanos(PERIOD_NS);
             long lateNs = System.nanoTime() - beganNs - PERIOD_NS;
             if (lateNs > LEAST_NS) {
-                add(GroupCounts.nowMs() / MS_PER_S, classOf(lateNs));
+                add(GroupCounts.nowMs(), lateNs);
             }
         }
     }
@@ -49,8 +55,13 @@ final class WakeDelays {
         return Math.max(0, Math.min(SIZE - 1, 1 + (int) Math.floor(doubles * CLASSES_PER_DOUBLE)));
     }
 
-    private static synchronized void add(long second, int ofDelay) {
-        BY_SECOND.computeIfAbsent(second, unused -> new long[SIZE])[ofDelay]++;
+    private static synchronized void add(long nowMs, long lateNs) {
+        BY_SECOND.computeIfAbsent(nowMs / MS_PER_S, unused -> new long[SIZE])[classOf(lateNs)]++;
+        long lateMs = lateNs / NS_PER_MS;
+        if (lateMs >= STALL_MS && stalls < STALLS_MOST) {
+            stalls++;
+            STALLS.append("stall ").append(nowMs - lateMs).append(' ').append(nowMs).append('\n');
+        }
     }
 
     /** Writes the seconds that have ended. */
@@ -72,7 +83,8 @@ final class WakeDelays {
             }
             text.append('\n');
         });
-        OUT.append(text.toString());
+        OUT.append(text.append(STALLS).toString());
         BY_SECOND.headMap(untilS).clear();
+        STALLS.setLength(0);
     }
 }
