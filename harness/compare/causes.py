@@ -1,7 +1,7 @@
 """What changed inside a system between two sides whose runs were profiled: what each request costs, and what grew most.
 
 A profile lists the largest entries of a run only. Of an entry that a side does not list is known that it costs at most
-as much as the smallest that is listed.
+as much as the smallest that is listed. Of slow requests is compared what explains the time between p50 and p99.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
+from harness.judge.tail import SHARE_LEAST, TailAccount
 from harness.report.run_result import RunResult
+from harness.report.tail_text import UNEXPLAINED, cause_text
 from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import STATEMENTS_MOST
 
@@ -30,12 +32,16 @@ _WAITS = {
     "service": "wait for a service",
 }
 _UNITS = ("ms", "KB", "")
+SLOW_REQUESTS = "slow requests of {}"
+# Of half the width of a 95 % interval.
+_ERRORS_OF_INTERVAL = 1.96
 
 
 @dataclass(frozen=True)
 class GrownCost:
     """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
+    Of the kind SLOW_REQUESTS it is what requests near p99 of a label take more than those near p50, of no one process.
     With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there.
     """
 
@@ -83,6 +89,8 @@ def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tup
         return ()
     mixed = _differently_sampled([*baseline, *contender])
     keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
+    untold = _untold(baseline, keys)
+    sides[0] = [{**untold, **run} for run in sides[0]]
     candidates = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
@@ -111,6 +119,7 @@ def _costs_of(run: RunResult) -> dict[_Key, _Costs]:
     by_key: dict[_Key, _Costs] = {}
     for profile in run.profiles:
         by_key |= _of_profile(profile, requests)
+    by_key |= {_Key(SLOW_REQUESTS.format(tail.label), "", "ms"): _of_tail(tail) for tail in run.tails if tail.is_told}
     whole = (run.whole.sample_count if run.whole else None) or requests
     for used in run.databases:
         in_interval = used.request_count(whole)
@@ -161,6 +170,32 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
     pauses = {"pauses of garbage collections": _Cost(profile.collections.pause_ms / requests)}
     by_key[key("garbage collection", "ms")] = _Costs(pauses, 0.0)
     return by_key
+
+
+def _of_tail(tail: TailAccount) -> _Costs:
+    """Return what explains slow requests; what is not listed is one of the smaller causes, or below their limit."""
+    listed = {
+        cause_text(one): _Cost(one.ms, (one.high_ms - one.low_ms) / 2 / _ERRORS_OF_INTERVAL) for one in tail.causes
+    }
+    listed[UNEXPLAINED] = _Cost(max(0.0, tail.unexplained_ms))
+    return _Costs(listed, max(SHARE_LEAST * tail.excess_ms, tail.smaller_ms))
+
+
+def _untold(baseline: Sequence[RunResult], keys: Iterable[_Key]) -> dict[_Key, _Costs]:
+    """Return the bound of slow requests that a baseline does not explain: all of the time between p50 and p99."""
+    found = {}
+    labels = {SLOW_REQUESTS.format(one.label): one for run in baseline for one in run.labels}
+    for key in keys:
+        label = labels.get(key.kind)
+        if label and {"50", "99"} <= label.percentiles_ms.keys():
+            most_ms = max(
+                one.percentiles_ms["99"] - one.percentiles_ms["50"]
+                for run in baseline
+                for one in run.labels
+                if one.label == label.label and {"50", "99"} <= one.percentiles_ms.keys()
+            )
+            found[key] = _Costs({}, most_ms)
+    return found
 
 
 def _sampled(count: int, each: float) -> _Cost:

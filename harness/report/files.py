@@ -94,8 +94,10 @@ def _observed(
     slow = explained(slowest, of.events, observed.usage_series, origin_s)
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     times = read_thread_times(of.lines(PROFILE))
-    stalls = run.wake_delays.stalls if run.wake_delays else ()
-    tails = tails_of(samples, run.once_labels, window_ms, times, observed.stops, stalls, origin_s)
+    # Of several generators is not known which one sent a sample.
+    stops = observed.stops if not run.generators else ()
+    stalls = run.wake_delays.stalls if run.wake_delays and not run.generators else ()
+    tails = tails_of(samples, run.once_labels, window_ms, times, stops, stalls, origin_s)
     return replace(observed, slowest=slow, tails=tails)
 
 

@@ -13,6 +13,7 @@ from harness.judge.account import AccountLine
 from harness.judge.jobs import JobRun, durations_of
 from harness.judge.result import Result
 from harness.judge.summary import RunSummary
+from harness.judge.tail import TailAccount
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
 from harness.metrics.batches import Batches
@@ -135,6 +136,7 @@ class RunResult:
     users: float | None = None
     peak_users: int | None = None
     dropped_ratio: float = 0.0
+    tails: tuple[TailAccount, ...] = ()
 
     @property
     def stated(self) -> Result:
@@ -202,6 +204,7 @@ class RunResult:
             users=fmean(users) if users and not law else law.active_users if law else None,
             peak_users=max(users) if users and not law else law.peak_users if law else None,
             dropped_ratio=_dropped_ratio(summary),
+            tails=observed.tails,
         )
 
 

@@ -24,6 +24,7 @@ from harness.system import thread_times
 
 _BAR_CHARACTERS = 30
 _REST = "\u00b7"
+UNEXPLAINED = "unexplained"
 
 
 class _Kind(NamedTuple):

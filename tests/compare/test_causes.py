@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.compare.causes import GrownCost, causes
+from harness.judge.tail import TailAccount, TailCause
 from harness.system.profile import (
     Allocation,
     Collections,
@@ -66,6 +67,36 @@ def test_a_method_within_the_scatter_of_samples_is_not_named(count):
     # 1,000 samples have a standard error of 32.
     more = (MethodUse("shop.Cart.sum", count, count), METHODS[1])
     assert causes([run()], [run(replace(PROFILE, methods=more))]) == ()
+
+
+def tail(excess_ms=400, **parts):
+    """Return the account of the tail of Pay: causes with their interval of 10 ms to either side, and the rest."""
+    causes = tuple(TailCause(kind, "shop.Till", ms, ms - 10, ms + 10) for kind, ms in parts.items())
+    rest_ms = excess_ms - sum(parts.values())
+    return TailAccount("Pay", 1_000, 100, 100 + excess_ms, 10, 10, causes, 0.0, rest_ms)
+
+
+def with_tail(*tails, p99_ms=500):
+    pay = label_result("Pay", percentiles_ms={"50": 100, "99": p99_ms})
+    return run(tails=tails, labels=(pay,))
+
+
+def test_what_slow_requests_wait_longer_for_is_named_first_and_with_the_unexplained():
+    base, new = tail(lock=200, statement=180), tail(900, lock=550, statement=185, stop=20)
+    assert causes([with_tail(base)], [with_tail(new)]) == (
+        GrownCost("slow requests of Pay", "", "lock shop.Till", 200.0, 550.0, "ms", is_bound=False),
+        GrownCost("slow requests of Pay", "", "unexplained", 20.0, 145.0, "ms", is_bound=False),
+    )
+    assert causes([with_tail(base)], [with_tail(tail(lock=205, statement=180))]) == ()
+
+
+def test_where_the_baseline_does_not_explain_slow_requests_all_of_their_time_is_the_bound():
+    new = tail(900, lock=800)
+    (grown, *_) = causes([with_tail(p99_ms=130)], [with_tail(new)])
+    assert grown == GrownCost("slow requests of Pay", "", "lock shop.Till", 30.0, 800.0, "ms", is_bound=True)
+    assert causes([with_tail(p99_ms=1_000)], [with_tail(new)]) == ()
+    unknown = replace(tail(900, lock=100), unexplained_ms=800.0)
+    assert causes([with_tail(tail(lock=10))], [with_tail(unknown)]) == ()
 
 
 def test_an_entry_that_the_baseline_does_not_list_has_a_bound():
