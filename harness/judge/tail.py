@@ -75,7 +75,8 @@ class TailAccount:
     """What the time between p50 and p99 of a label consists of: causes, smaller ones together, and the unexplained.
 
     They make the whole. `slow_count` requests near p99 of `request_count` were examined; of `found_count` of them the
-    server's thread is known. With `is_part` the load had more than REQUESTS_MOST.
+    server's thread is known. With `is_part` the load had more than REQUESTS_MOST. Unless `queue_is_known` waiting for a
+    CPU was not recorded.
     """
 
     label: str
@@ -89,6 +90,7 @@ class TailAccount:
     unexplained_ms: float
     slowest: tuple[TailSample, ...] = ()
     is_part: bool = False
+    queue_is_known: bool = True
 
     @property
     def excess_ms(self) -> int:
@@ -115,12 +117,12 @@ def tails_of(
     stalls: Sequence[Stall],
     origin_s: int,
 ) -> tuple[TailAccount, ...]:
-    """Return the accounts of the load's requests that ended in the window; nothing without times of threads.
+    """Return the accounts of the load's requests that ended in the window; nothing without a JVM's profile.
 
     `stops` are those of processes that were seen each second, `stalls` are exact times of the load generator: only
     without any the first are those of the generator.
     """
-    if not any(of.spans for of in times.values()):
+    if not times:
         return ()
     requests: dict[str, list[TailRequest]] = {}
     counted = islice(_requests(samples, frozenset(once_labels), window_ms), REQUESTS_MOST)
@@ -134,7 +136,8 @@ def tails_of(
     ]
     everything = sorted(chain.from_iterable(requests.values()))
     found = tail_accounts(Matching(everything, times, sorted(stopped)), requests, begin_ms)
-    return tuple(replace(account, is_part=len(everything) == REQUESTS_MOST) for account in found)
+    is_part, is_known = len(everything) == REQUESTS_MOST, any(of.has_delays for of in times.values())
+    return tuple(replace(account, is_part=is_part, queue_is_known=is_known) for account in found)
 
 
 def _requests(

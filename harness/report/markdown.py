@@ -330,6 +330,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
     """Return what the template needs of the processes and machines of a run, and of what was not recorded of them."""
     observed, window, run, load = summary.observed, summary.window, summary.run, summary.group(LOAD)
     unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
+    unprofiled = run.unknown.get("profile", ()) if run else ()
     return {
         "usage_table": _usage_tables(observed, footnotes),
         "heap_table": machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
@@ -342,7 +343,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "histogram_unknown": unknown.pop("histograms", ()),
         "profile_unknown": unknown.pop("profile", ()),
         "not_recorded": unknown,
-        "tails": tail_texts(observed.tails, load.counted if load else ()) if observed.profiles else [],
+        "tails": tail_texts(observed.tails, load.counted if load else (), observed.profiles, unprofiled),
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
         "stream_table": stream_table(observed.streams),

@@ -21,6 +21,7 @@ from harness.judge.tail import (
 from harness.metrics.figures import LabelFigures
 from harness.report.tables import cell, code, table
 from harness.system import thread_times
+from harness.system.profile import ProcessProfile
 
 _BAR_CHARACTERS = 30
 _REST = "\u00b7"
@@ -106,10 +107,22 @@ def tail_text(account: TailAccount) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def tail_texts(tails: Sequence[TailAccount], labels: Sequence[LabelFigures]) -> list[str]:
-    """Return the accounts as Markdown; without one why there is none, from the figures of the load's labels."""
+def tail_texts(
+    tails: Sequence[TailAccount],
+    labels: Sequence[LabelFigures],
+    profiles: Sequence[ProcessProfile] = (),
+    unknown: Sequence[tuple[str, str]] = (),
+) -> list[str]:
+    """Return the accounts as Markdown, and what is in none of them and why.
+
+    Without an account it is why there is none, from the figures of the load's labels. `unknown` are pairs of a process
+    and why it has no profile.
+    """
+    missing = _missing(tails, profiles, unknown)
     if tails:
-        return [tail_text(account) for account in tails]
+        return [*map(tail_text, tails), *([f"Not in the account: {'; '.join(missing)}."] if missing else [])]
+    if not profiles:
+        return [f"### Why the tail is slow\n\nNot known: {'; '.join(missing)}."] if missing else []
     least = REQUESTS_LEAST
     often = [label for label in labels if label.sample_count >= least]
     excesses = [label.percentiles_ms.get("99", 0) - label.percentiles_ms.get("50", 0) for label in often]
@@ -118,8 +131,21 @@ def tail_texts(tails: Sequence[TailAccount], labels: Sequence[LabelFigures]) -> 
     elif max(excesses) < EXCESS_LEAST_MS:
         text = f"There is no tail: no label's p99 is {EXCESS_LEAST_MS} ms or more above its p50."
     else:
-        text = "Not known: no thread of the system was recorded at work on a request."
+        text = "Not known: the samples or the recordings of threads cannot be read."
     return [f"### Why the tail is slow\n\n{text}"]
+
+
+def _missing(
+    tails: Sequence[TailAccount], profiles: Sequence[ProcessProfile], unknown: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Return what accounts cannot have, each with the reason."""
+    found = [f"{cell(process)} ({cell(why)})" for process, why in unknown]
+    for profile in profiles:
+        if profile.virtual and profile.virtual.problem:
+            found.append(f"waits of virtual threads of {cell(profile.process)} ({cell(profile.virtual.problem)})")
+    if any(not account.queue_is_known for account in tails):
+        found.append("waiting for a CPU, which only Linux tells")
+    return found
 
 
 class _Rest(NamedTuple):

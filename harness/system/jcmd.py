@@ -22,6 +22,7 @@ SETTINGS = Path(__file__).with_name("profile.jfc")
 METHOD_SETTINGS = Path(__file__).with_name("methods.jfc")
 _NAME = "profile"
 _STARTED = "Started recording"
+_SAID_MOST = 200
 # Pairs (process, what is wrong with it), and what there is of each process.
 Problems = tuple[tuple[str, str], ...]
 Pids = Mapping[str, int]
@@ -62,7 +63,10 @@ def start_profiles(pids: Pids, with_methods: Container[str], folder: Path, envir
         settings = [SETTINGS, METHOD_SETTINGS] if process in with_methods else [SETTINGS]
         command = ("JFR.start", f"name={_NAME}", *(f'settings="{path}"' for path in settings))
         answer = ask(jcmd, pids[process], command, folder / process, environment)
-        return answer.why or ("" if _STARTED in answer.text else "the JVM refused to start a recording")
+        if answer.why or _STARTED in answer.text:
+            return answer.why
+        said = " ".join(answer.text.splitlines()[1:]).strip()  # after the number of the process
+        return f"the JVM refused to start a recording{f' ({said[:_SAID_MOST]})' if said else ''}"
 
     return problems_of(pids, "this Java has no jcmd, which starts a profile", why)
 

@@ -55,8 +55,8 @@ class ThreadTimes:
     """The waits of each thread in order of time, the samples of CPU time, the spans in order, and each thread's pool.
 
     Waits are recorded ones; `dumped` are those of virtual threads that only thread dumps have, and their running.
-    `delays` are how long a thread waited for a CPU between two instants. `stops` are times in which the JVM stopped all
-    threads.
+    `delays` are how long a thread waited for a CPU between two instants; with `has_delays` they were recorded. `stops`
+    are times in which the JVM stopped all threads.
     """
 
     waits: dict[int, list[Period]] = field(default_factory=lambda: defaultdict(list))
@@ -67,6 +67,7 @@ class ThreadTimes:
     spans: list[BusySpan] = field(default_factory=list)
     pools: dict[int, str] = field(default_factory=dict)
     sample_period_ms: float = 10.0
+    has_delays: bool = False
 
     def waits_within(self, thread: int, from_ms: float, to_ms: float) -> Iterator[Period]:
         """Yield the recorded waits of a thread that overlap a time; waits of one thread follow one another."""
@@ -134,7 +135,9 @@ def read_thread_times(lines: Iterable[str]) -> Mapping[str, ThreadTimes]:
         elif kind == "Q" and len(texts) == 4:
             thread, *us = map(int, texts)
             from_ms, to_ms, delay_ms = (value / _US_PER_MS for value in us)
-            of.delays[thread].append(Delay(from_ms, to_ms, delay_ms, to_ms - from_ms))
+            of.has_delays = True
+            if to_ms > from_ms:
+                of.delays[thread].append(Delay(from_ms, to_ms, delay_ms, to_ms - from_ms))
         elif kind == "H" and len(texts) == 2:
             of.pools[int(texts[0])] = texts[1]
         elif kind == "T" and len(texts) == 2 and texts[1].endswith(" ms"):

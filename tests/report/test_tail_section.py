@@ -1,18 +1,29 @@
 """The account of the tail in the report of a profiled run: on its first screen, and in its section."""
 
 import gzip
+from dataclasses import replace
 
 import pytest
 
+from harness.jtl.sample import Sample
+from harness.judge.tail import TailAccount, tails_of
 from harness.metrics.figures import LabelCounts, LabelFigures
 from harness.metrics.histogram import Histogram
+from harness.metrics.interval import IntervalMs
+from harness.metrics.wake_delays import Stall
 from harness.report.files import write_report
-from harness.report.tail_text import tail_texts
+from harness.report.tail_text import tail_sentence, tail_texts
+from harness.system.profile import Collections, ProcessProfile
+from harness.system.profile_events import VirtualThreads
+from harness.system.profile_files import NO_JVM
+from harness.system.thread_times import ThreadTimes
 from tests.support.full_run import START_MS, run_directory, samples_of_100_s
 
 SLOW_SECONDS = range(60, 66)
 # Nothing in a report is Markdown of the system's own.
 LOCK = "shop.Till<b> at shop.Pay.pay"
+PROFILE = ProcessProfile("shop", 60.0, 0, (), 0.0, (), 0, (), Collections(0, 0.0, 0.0))
+ACCOUNT = TailAccount("Pay", 1_000, 100, 500, 10, 0, (), 0.0, 400.0)
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +69,52 @@ def of(label: str, count: int, slow_ms: int) -> LabelFigures:
         ([], "Not known: it needs 100 requests of a label, and none has so many; run longer"),
         ([of("Pay", 99, 900)], "Not known: it needs 100 requests of a label, and none has so many; run longer"),
         ([of("Pay", 99, 900), of("Cart", 100, 109)], "There is no tail: no label's p99 is 10 ms or more above its p50"),
-        ([of("Pay", 100, 900)], "Not known: no thread of the system was recorded at work on a request"),
+        ([of("Pay", 100, 900)], "Not known: the samples or the recordings of threads cannot be read"),
     ],
     ids=["no label", "few requests", "no tail", "no threads"],
 )
 def test_a_profiled_run_without_an_account_says_why(labels, said):
-    assert tail_texts((), labels) == [f"### Why the tail is slow\n\n{said}."]
+    assert tail_texts((), labels, (PROFILE,)) == [f"### Why the tail is slow\n\n{said}."]
+
+
+@pytest.mark.parametrize(
+    ("tails", "profiles", "unknown", "said"),
+    [
+        ((ACCOUNT,), (PROFILE,), (), None),
+        (
+            (replace(ACCOUNT, queue_is_known=False),),
+            (PROFILE,),
+            (),
+            "Not in the account: waiting for a CPU, which only Linux tells.",
+        ),
+        (
+            (ACCOUNT,),
+            (replace(PROFILE, virtual=VirtualThreads(5, 0.0, 0.0, "the JVM does not answer")),),
+            [("cart", "the JVM refused to start a recording (Module jdk.jfr not found.)")],
+            "Not in the account: cart (the JVM refused to start a recording (Module jdk.jfr not found.)); "
+            "waits of virtual threads of shop (the JVM does not answer).",
+        ),
+        (
+            (),
+            (),
+            [("system", NO_JVM)],
+            "### Why the tail is slow\n\nNot known: system (the system has no JVM that the harness started).",
+        ),
+    ],
+    ids=["all", "not Linux", "virtual threads and a JVM without JFR", "a native image"],
+)
+def test_what_no_account_can_have_is_said_with_the_reason(tails, profiles, unknown, said):
+    texts = tail_texts(tails, [], profiles, unknown)
+    assert texts[len(tails) :] == ([said] if said else [])
+
+
+def test_a_server_whose_threads_are_unknown_has_an_account_of_what_is_known_without_them():
+    samples = [
+        Sample(1_000 * at, 10 if at % 40 else 310, "Pay", "200", "", "users 1-1", True, "", None, None, None)
+        for at in range(200)
+    ]
+    stalls = [Stall(1_000 * at + 5, 1_000 * at + 295) for at in range(0, 200, 40)]
+    for of_generator, said in ((stalls, "load generator stood still 290 (290 to 290)"), ((), "100 % is unexplained")):
+        (found,) = tails_of(samples, (), IntervalMs(0, 1_000_000), {"shop": ThreadTimes()}, (), of_generator, 0)
+        assert said in tail_sentence(found)
+    assert tails_of(samples, (), IntervalMs(0, 1_000_000), {}, (), stalls, 0) == ()

@@ -341,3 +341,20 @@ def test_a_jvm_that_dies_during_the_load_is_named(refused_and_dead):
     _, (profiler, path) = refused_and_dead
     assert profiler.unknown == [("shop", "the JVM did not write profile-shop.jfr (jcmd ended with code 1)")]
     assert not path.exists()
+
+
+SLEEP = "public class Sleep { public static void main(String[] a) throws Exception { Thread.sleep(60_000); } }"
+
+
+@pytest.mark.counterpart
+def test_a_jvm_without_jfr_is_named_with_what_it_says(tmp_path):
+    java = tmp_path / "java"
+    subprocess.run(["jlink", "--add-modules", "java.base", "--output", java], check=True, capture_output=True)
+    with subprocess.Popen(java_command("Sleep", SLEEP, java=str(java / "bin" / "java"))) as jvm:
+        try:
+            with Profiler({"shop": jvm.pid}, tmp_path, {}) as profiler:
+                pass
+        finally:
+            jvm.kill()
+    said = "Module jdk.jfr not found. Flight Recorder can not be enabled."
+    assert profiler.write(tmp_path / "profile.tsv.gz") == (("shop", f"the JVM refused to start a recording ({said})"),)

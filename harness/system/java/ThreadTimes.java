@@ -71,8 +71,9 @@ final class ThreadTimes {
         return thread.getJavaThreadId();
     }
 
-    /** Prints {@code Q thread from_us to_us delay_us} for a file with lines of threads of the operating system. */
+    /** Prints {@code Q thread from_us to_us delay_us} for a file with lines of threads of the operating system; one first. */
     void printDelays(Path path) throws IOException {
+        out.println("Q\t" + ALL_THREADS + "\t0\t0\t0"); // no thread may have waited
         for (String line : Files.readAllLines(path)) {
             int tab = line.indexOf('\t');
             Long thread = tab < 0 ? null : ofSystem.get(Long.parseLong(line.substring(0, tab)));
