@@ -84,8 +84,8 @@ class WakeDelays:
         for second, counts in by_second.items():
             parts[(second - first_s) // step_s].append(counts)
         longest = sorted(stalls, key=lambda one: one.from_ms - one.to_ms)[:_STALLS_MOST]
-        counts = tuple(_added(parts[at]) for at in range(max(parts) + 1))
-        return cls(first_s, step_s, counts, tuple(sorted(longest, key=lambda one: one.from_ms)))
+        series = tuple(_added(parts[at]) for at in range(max(parts) + 1))
+        return cls(first_s, step_s, series, tuple(sorted(longest, key=lambda one: one.from_ms)))
 
 
 @dataclass(frozen=True)
