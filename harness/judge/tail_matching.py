@@ -29,7 +29,7 @@ _BEST_LEAST = 0.25
 _EDGE_RATIO = 0.05
 # A pool's threads begin or end with so many requests, and more often than with times this many lengths of a request
 # earlier or later, by so many standard deviations.
-_EDGES_LEAST, _DEVIATIONS_LEAST = 0.25, 4.0
+_EDGES_LEAST, _DEVIATIONS_LEAST = 3, 4.0
 _SHIFTS = tuple(sign * (0.6 + 9 * (0.618 * number % 1)) for number in range(12) for sign in (-1, 1))
 # Two steps of the clock, at the start and the end, do not tell which of two threads fits better.
 _EQUAL_MS = 2.0
@@ -241,7 +241,8 @@ class _Edges:
             chance = (by_chance + 0.5) / (len(_SHIFTS) + 1)
             expected += chance
             variance += chance * (1 - chance)
-        return hits >= _EDGES_LEAST * len(chosen) and hits - expected >= _DEVIATIONS_LEAST * sqrt(variance)
+        least = min(_EDGES_LEAST, len(chosen))
+        return hits >= least and hits - expected >= _DEVIATIONS_LEAST * sqrt(variance)
 
     def _has_edge(self, from_ms: float, to_ms: float) -> bool:
         """Return whether a thread begins or ends with a time, and had work for enough of it."""

@@ -8,8 +8,12 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+import pytest
 
 from harness.base.install.toolchain import ensure_flame_graphs
 from harness.judge.tail import TailAccount, tail_accounts
@@ -90,6 +94,7 @@ public class Slow {
                 case "service" -> service(ms);
                 case "gc" -> collect();
                 case "work" -> work(ms);
+                case "use" -> use(ms);
                 case "hidden" -> hidden(ms);
                 default -> { }
             }
@@ -122,6 +127,12 @@ public class Slow {
     static void work(long ms) {
         long until = System.nanoTime() + ms * 1_000_000;
         while (System.nanoTime() < until) sum += spin();
+    }
+    /** Uses so much CPU time, however long that takes. */
+    static void use(long ms) {
+        var cpu = java.lang.management.ManagementFactory.getThreadMXBean();
+        long until = cpu.getCurrentThreadCpuTime() + ms * 1_000_000;
+        while (cpu.getCurrentThreadCpuTime() < until) sum += spin();
     }
     static long spin() {
         long found = 0;
@@ -212,7 +223,7 @@ EDGE_MS = 500
 class Load(NamedTuple):
     """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections.
 
-    With `tomcat`, its jars, the server is Tomcat, else the JDK's own.
+    With `tomcat`, its jars, the server is Tomcat, else the JDK's own. During the load it may use `quota` of a core.
     """
 
     threads: str = "platform"
@@ -220,6 +231,7 @@ class Load(NamedTuple):
     live_objects: int = 0
     length_s: float = 10.0
     tomcat: str = ""
+    quota: float | None = None
 
 
 def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
@@ -239,7 +251,8 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
             port = int(jvm.stdout.readline())
             _requests(port, "/", 2.0)  # the JVM compiles
             ensure_flame_graphs()
-            with Profiler({"shop": jvm.pid}, folder, {}, agent=agent_library()) as profiler:
+            recording = Profiler({"shop": jvm.pid}, folder, {}, agent=agent_library())
+            with recording as profiler, _quota(jvm.pid, load.quota):
                 from_ms = time.time_ns() // 1_000_000
                 requests = _requests(port, path, load.length_s)
                 to_ms = time.time_ns() // 1_000_000
@@ -252,6 +265,32 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
     inside = [one for one in requests if from_ms + EDGE_MS < one.from_ms and one.to_ms < to_ms - EDGE_MS]
     found = tail_accounts(Matching(requests, times), {"home": inside}, from_ms)
     return found[0] if found else None
+
+
+@contextmanager
+def _quota(pid: int, cores: float | None) -> Iterator[None]:
+    """Limit a process by a cgroup of its own; the test is skipped where this user may not make one."""
+    if cores is None:
+        yield
+        return
+    root, period_us = Path("/sys/fs/cgroup"), 100_000
+    first = root / "cpu" if (root / "cpu").is_dir() else root
+    group = first / f"slow-server-{pid}"
+    quota = f"{cores * period_us:.0f}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"NOT CHECKED: no cgroup can be made ({error.strerror})")
+    try:
+        if first is root:
+            (group / "cpu.max").write_text(f"{quota} {period_us}")
+        else:
+            (group / "cpu.cfs_quota_us").write_text(quota)
+        (group / "cgroup.procs").write_text(str(pid))
+        yield
+    finally:
+        (first / "cgroup.procs").write_text(str(pid))
+        group.rmdir()
 
 
 def tomcat_jars(version: str) -> str:

@@ -65,6 +65,24 @@ def test_full_collections_are_recovered(tmp_path):
 
 
 @pytest.mark.counterpart
+def test_a_lock_and_a_collection_are_told_apart(tmp_path):
+    found = tail_of("/lock.300/gc", tmp_path, load_on("platform", live_objects=LIVE_OBJECTS))
+    assert found is not None
+    recovered = {one.kind: one.ms for one in found.causes}
+    assert recovered["lock"] == pytest.approx(300, rel=WITHIN)
+    assert recovered["stop"] == pytest.approx(found.excess_ms - 300, rel=WITHIN)
+
+
+@pytest.mark.counterpart
+def test_a_cpu_quota_is_waiting_for_a_cpu(tmp_path):
+    found = tail_of("/use.80", tmp_path, load_on("platform")._replace(quota=0.25))
+    assert found is not None
+    recovered = {one.kind: one.ms for one in found.causes}
+    assert recovered["queue"] == pytest.approx(found.excess_ms - 80, rel=WITHIN)
+    assert set(recovered) <= {"queue", "cpu", "stop"}
+
+
+@pytest.mark.counterpart
 def test_work_is_cpu_time_and_waiting_for_a_cpu(tmp_path):
     found = tail_of("/work.150", tmp_path, load_on("platform"))
     assert found is not None
