@@ -6,6 +6,7 @@ as much as the smallest that is listed. Of slow requests is compared what explai
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -14,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
 from harness.judge.tail import SHARE_LEAST, TailAccount
-from harness.report.run_result import RunResult
+from harness.report.run_result import LabelResult, RunResult
 from harness.report.tail_text import UNEXPLAINED, cause_text
 from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
 from harness.system.statements import STATEMENTS_MOST
@@ -89,8 +90,7 @@ def causes(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> tup
         return ()
     mixed = _differently_sampled([*baseline, *contender])
     keys = dict.fromkeys(key for run in sides[1] for key in run if key[:2] not in mixed)
-    untold = _untold(baseline, keys)
-    sides[0] = [{**untold, **run} for run in sides[0]]
+    sides[0] = [{**_untold(baseline, keys), **run} for run in sides[0]]
     candidates = [
         cause for key in keys for cause in _grown(key, *([run[key] for run in side if key in run] for side in sides))
     ]
@@ -183,19 +183,17 @@ def _of_tail(tail: TailAccount) -> _Costs:
 
 def _untold(baseline: Sequence[RunResult], keys: Iterable[_Key]) -> dict[_Key, _Costs]:
     """Return the bound of slow requests that a baseline does not explain: all of the time between p50 and p99."""
-    found = {}
-    labels = {SLOW_REQUESTS.format(one.label): one for run in baseline for one in run.labels}
-    for key in keys:
-        label = labels.get(key.kind)
-        if label and {"50", "99"} <= label.percentiles_ms.keys():
-            most_ms = max(
-                one.percentiles_ms["99"] - one.percentiles_ms["50"]
-                for run in baseline
-                for one in run.labels
-                if one.label == label.label and {"50", "99"} <= one.percentiles_ms.keys()
-            )
-            found[key] = _Costs({}, most_ms)
-    return found
+    most_ms = Counter[str]()
+    for run in baseline:
+        for label in run.labels:
+            if {"50", "99"} <= label.percentiles_ms.keys():
+                kind, excess_ms = SLOW_REQUESTS.format(label.label), _excess_ms(label)
+                most_ms[kind] = max(most_ms[kind], excess_ms)
+    return {key: _Costs({}, most_ms[key.kind]) for key in keys if key.kind in most_ms}
+
+
+def _excess_ms(label: LabelResult) -> int:
+    return round(label.percentiles_ms["99"] - label.percentiles_ms["50"])
 
 
 def _sampled(count: int, each: float) -> _Cost:

@@ -34,6 +34,7 @@ from harness.run.telemetry.table import ProcessStop, Usage
 
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
+    from harness.system.profile import ProcessProfile
 
 # A closed load that stalled for so long, or for this share of the window, has too few slow samples.
 STALL_LEAST_S = 3.0
@@ -68,6 +69,7 @@ class Evidence:
     `cut` are the rows of transactions that the end of their user cut, `untimed` those of transactions without a time,
     `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are
     goals for these results, in place of the run's own. `generator_delay` is what the generator added in the window.
+    `profiles` are those of the system's JVMs.
     """
 
     run: RunRecord | None
@@ -103,6 +105,7 @@ class Evidence:
     sent: frozenset[str] = frozenset()
     given_goal: Goal | None = None
     generator_delay: GeneratorDelay | None = None
+    profiles: tuple[ProcessProfile, ...] = ()
 
     @property
     def goal(self) -> Goal:

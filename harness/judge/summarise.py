@@ -233,6 +233,7 @@ def _evidence(
         growths=observed.growths,
         stops=generator_stops(observed.stops),
         cloudwatch=observed.cloudwatch,
+        profiles=observed.profiles,
         clock_step=find_clock_step(run, tally.span_ms(GROUPS), tally.back_ms, longest_ms, has_transactions=are_parents),
         outage=find_outage(seconds, errors) if whole and whole.error_ratio > MOSTLY_ERRORS_RATIO else "",
         jobs=tuple(options.jobs),

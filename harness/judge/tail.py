@@ -113,31 +113,31 @@ def tails_of(
     once_labels: Sequence[str],
     window_ms: IntervalMs,
     times: Mapping[str, ThreadTimes],
-    stops: Sequence[ProcessStop],
-    stalls: Sequence[Stall],
+    generator_stops: Sequence[Period],
     origin_s: int,
 ) -> tuple[TailAccount, ...]:
-    """Return the accounts of the load's requests that ended in the window; nothing without a JVM's profile.
-
-    `stops` are those of processes that were seen each second, `stalls` are exact times of the load generator: only
-    without any the first are those of the generator.
-    """
+    """Return the accounts of the load's requests that ended in the window; nothing without a JVM's profile."""
     if not times:
         return ()
     requests: dict[str, list[TailRequest]] = {}
     counted = islice(_requests(samples, frozenset(once_labels), window_ms), REQUESTS_MOST)
     for label, request in counted:
         requests.setdefault(label, []).append(request)
-    begin_ms = origin_s * MS_PER_S
-    stopped = [Period(stall.from_ms, stall.to_ms, TimeCause(GENERATOR, "")) for stall in stalls] or [
-        Period(begin_ms + stop.from_s * MS_PER_S, begin_ms + stop.to_s * MS_PER_S, TimeCause(GENERATOR, ""))
-        for stop in stops
-        if stop.process.startswith(GENERATOR_PROCESS)
-    ]
     everything = sorted(chain.from_iterable(requests.values()))
-    found = tail_accounts(Matching(everything, times, sorted(stopped)), requests, begin_ms)
+    found = tail_accounts(Matching(everything, times, generator_stops), requests, origin_s * MS_PER_S)
     is_part, is_known = len(everything) == REQUESTS_MOST, any(of.has_delays for of in times.values())
     return tuple(replace(account, is_part=is_part, queue_is_known=is_known) for account in found)
+
+
+def generator_stops(stops: Sequence[ProcessStop], stalls: Sequence[Stall], origin_s: int) -> list[Period]:
+    """Return when the load generator stood still: by its own exact times, else by what was seen of it each second."""
+    cause, begin_ms = TimeCause(GENERATOR, ""), origin_s * MS_PER_S
+    exact = [Period(stall.from_ms, stall.to_ms, cause) for stall in stalls]
+    return exact or sorted(
+        Period(begin_ms + stop.from_s * MS_PER_S, begin_ms + stop.to_s * MS_PER_S, cause)
+        for stop in stops
+        if stop.process.startswith(GENERATOR_PROCESS)
+    )
 
 
 def _requests(

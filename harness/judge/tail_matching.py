@@ -118,13 +118,13 @@ class Matching:
         best = [min(fits, key=lambda fit: fit.cost_ms) for one in chosen if (fits := self._fits(one, serving))]
         counts = Counter(map(self._pool, best))
         front: dict[str, set[str]] = {name: set() for name in serving}
-        for (process, pool), count in counts.items():
+        for pool, count in counts.items():
             if count >= _BEST_LEAST * len(best):
-                front[process].add(pool)
+                front[pool.process].add(pool.name)
         return front
 
-    def _pool(self, fit: Fit) -> tuple[str, str]:
-        return fit.process, self._times[fit.process].pools.get(fit.span.thread, "")
+    def _pool(self, fit: Fit) -> _Pool:
+        return _Pool(fit.process, self._times[fit.process].pools.get(fit.span.thread, ""))
 
     def _fits(self, request: TailRequest, serving: Mapping[str, _Serving]) -> list[Fit]:
         """Return the spans that may be that of a request, the best one first."""
@@ -192,6 +192,13 @@ class Matching:
             outside_ms -= part_ms
         parts[TimeCause(UNKNOWN, "")] = request.length_ms - sum(parts.values())
         return {cause: ms for cause, ms in parts.items() if ms}
+
+
+class _Pool(NamedTuple):
+    """A pool of threads of a process."""
+
+    process: str
+    name: str
 
 
 class _Serving(NamedTuple):

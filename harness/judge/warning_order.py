@@ -29,6 +29,7 @@ ORDER = (
     "host-cpu",
     "cpu-quota",
     "generator-delay",
+    "profile-cost",
     # Failures count as answers, or the system did not stay the same.
     "many-errors",
     "errors-in-figures",

@@ -17,7 +17,7 @@ from harness.judge.stored_comparisons import FORMAT_VERSION as COMPARED_VERSION
 from harness.judge.stored_comparisons import ComparedGroup, ComparedRun
 from harness.judge.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.judge.summary import Observed, RunSummary
-from harness.judge.tail import tails_of
+from harness.judge.tail import generator_stops, tails_of
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
@@ -94,10 +94,10 @@ def _observed(
     slow = explained(slowest, of.events, observed.usage_series, origin_s)
     samples = (sample for _, path in jtls_of(directory, run) for sample in read_samples(path, Dropped()))
     times = read_thread_times(of.lines(PROFILE))
+    stalls = run.wake_delays.stalls if run.wake_delays else ()
     # Of several generators is not known which one sent a sample.
-    stops = observed.stops if not run.generators else ()
-    stalls = run.wake_delays.stalls if run.wake_delays and not run.generators else ()
-    tails = tails_of(samples, run.once_labels, window_ms, times, stops, stalls, origin_s)
+    still = generator_stops(observed.stops, stalls, origin_s) if not run.generators else []
+    tails = tails_of(samples, run.once_labels, window_ms, times, still, origin_s)
     return replace(observed, slowest=slow, tails=tails)
 
 

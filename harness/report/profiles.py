@@ -38,6 +38,7 @@ def profile_text(profile: ProcessProfile, folder: str) -> str:
         _safepoints,
         _pools,
         _waits,
+        _costs,
     )
     texts = [part(profile) for part in parts]
     return "\n\n".join(filter(None, [f"### {cell(profile.process)}", *texts, _flame_graphs(profile, folder)]))
@@ -73,6 +74,14 @@ def _virtual(profile: ProcessProfile) -> str:
         return f"{text} What they waited for is not known: {cell(virtual.problem)}."
     period, cost = units.number_text(virtual.sample_period_ms), units.percent_text(virtual.cost_ratio, 1)
     return f"{text} Their waits were sampled every {period} ms by thread dumps, which took {cost} % of a core."
+
+
+def _costs(profile: ProcessProfile) -> str:
+    if not profile.costs:
+        return ""
+    parts = [f"{cost.part} {units.percent_text(cost.ratio, 1)} %" for cost in profile.costs]
+    whole = units.percent_text(sum(cost.ratio for cost in profile.costs), 1)
+    return f"Profiling took {whole} % of its CPU time, or of one core if that is more: {', '.join(parts)}."
 
 
 def _locks(profile: ProcessProfile) -> str:

@@ -19,16 +19,13 @@ from harness.run.record import (
     WarmUpRecord,
 )
 
-# Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
-_PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the start"
-
 
 def setup_lines(run: RunRecord) -> list[tuple[str, str]]:
     """Return (name, value) pairs in the order of the report; values are plain text."""
     target = f"{run.target}, already running: its settings are not known here"
     if run.is_embedded:
         target = f"{run.system}, started here{', running across several runs' if run.kept_up else ' for the run'}"
-    profiled = f"the JVMs of the system, with flight recordings ({_PROFILE_COST})"
+    profiled = "the JVMs of the system, with flight recordings"
     traced = "each HTTP request carries a traceparent header; its trace id is in the JTL"
     soak = "heap histograms before, in the middle of and after the load"
     lines = [

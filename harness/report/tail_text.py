@@ -139,13 +139,15 @@ def _missing(
     tails: Sequence[TailAccount], profiles: Sequence[ProcessProfile], unknown: Sequence[tuple[str, str]]
 ) -> list[str]:
     """Return what accounts cannot have, each with the reason."""
-    found = [f"{cell(process)} ({cell(why)})" for process, why in unknown]
-    for profile in profiles:
-        if profile.virtual and profile.virtual.problem:
-            found.append(f"waits of virtual threads of {cell(profile.process)} ({cell(profile.virtual.problem)})")
-    if any(not account.queue_is_known for account in tails):
-        found.append("waiting for a CPU, which only Linux tells")
-    return found
+    return [
+        *(f"{cell(process)} ({cell(why)})" for process, why in unknown),
+        *(
+            f"waits of virtual threads of {cell(profile.process)} ({cell(profile.virtual.problem)})"
+            for profile in profiles
+            if profile.virtual and profile.virtual.problem
+        ),
+        *(["waiting for a CPU, which only Linux tells"] if not all(one.queue_is_known for one in tails) else []),
+    ]
 
 
 class _Rest(NamedTuple):

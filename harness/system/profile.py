@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base.units import MS_PER_S
+from harness.system.profile_cost import ProfileCost, costs_of
 from harness.system.profile_events import JFR, PERIOD_UNKNOWN_MS, EventRow, Events, VirtualThreads
 from harness.system.threads import WAITING, ThreadPool, Wait, thread_pools, thread_waits
 
@@ -113,7 +114,8 @@ class ProcessProfile:
     `sample_count` are samples of running Java threads, or of CPU time if the recorder is async-profiler, one each
     `sample_period_ms`; `no_agent` is why it is not the recorder. `wait_ms`, `allocated_bytes` and `thrown_count` are
     those of all rows, also of those that are not listed. `safepoints` is None if they were not recorded.
-    `flame_graphs` are files in the run directory. `other_waits` is None in older files.
+    `flame_graphs` are files in the run directory. `other_waits` is None in older files. `costs` are those of the
+    profile itself, during the whole load.
     """
 
     process: str
@@ -136,6 +138,7 @@ class ProcessProfile:
     waits: tuple[Wait, ...] = ()
     other_waits: tuple[OtherWait, ...] | None = None
     virtual: VirtualThreads | None = None
+    costs: tuple[ProfileCost, ...] = ()
 
 
 def profiles(events: Mapping[str, Events], first_ms: int, last_ms: int) -> tuple[ProcessProfile, ...]:
@@ -192,6 +195,7 @@ def _profile(process: str, events: Events, first_ms: int, last_ms: int) -> Proce
         waits=thread_waits(threads, of("pool"), len(seconds)),
         other_waits=tuple(_other_waits(of("await"))) if events.has_other_waits else None,
         virtual=events.virtual,
+        costs=costs_of(events.cpu_s, events.event_counts, events.virtual.cost_ratio if events.virtual else 0.0),
     )
 
 

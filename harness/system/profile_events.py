@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.base.units import MS_PER_S
+from harness.system.profile_cost import LETTER
 
 FILE_NAME = "profile.tsv.gz"
 # Of recordings from before their period was stored.
@@ -50,7 +51,8 @@ class VirtualThreads:
 class Events:
     """The events of one process by kind, the recorder of its methods, why async-profiler is not it, and its period.
 
-    `virtual` is None without virtual threads.
+    `virtual` is None without virtual threads. `event_counts` are those of each recorder, and `cpu_s` is the CPU time of
+    the parts of the profile (harness/system/profile_cost.py).
     """
 
     rows: dict[str, list[EventRow]] = field(default_factory=dict)
@@ -60,6 +62,8 @@ class Events:
     has_safepoints: bool = False
     has_other_waits: bool = False
     virtual: VirtualThreads | None = None
+    event_counts: dict[str, int] = field(default_factory=dict)
+    cpu_s: dict[str, float] = field(default_factory=dict)
 
 
 def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
@@ -78,6 +82,10 @@ def read_events(lines: Iterable[str]) -> Mapping[str, Events]:
         elif kind == "V" and len(texts) == 4:
             events.virtual = _virtual(*texts)
             events.has_other_waits = True
+        elif kind == "M" and len(texts) == 2 and texts[1].isdigit():
+            events.event_counts[texts[0]] = int(texts[1])
+        elif kind == LETTER and len(texts) == 3 and texts[0] in by_process:
+            by_process[texts[0]].cpu_s[texts[1]] = float(texts[2])
         elif kind == "S" and len(texts) == 2:
             stacks[texts[0]] = tuple(filter(None, texts[1].split(";")))
         elif kind == "T" and len(texts) == 2 and (period := _PERIOD.fullmatch(texts[1])):

@@ -16,6 +16,7 @@ from harness.base.java import java_path
 from harness.base.units import MS_PER_S
 from harness.system import statements
 from harness.system.agent import WALL_INTERVAL_MS, agent_library, start_agents, stop_agents
+from harness.system.cost_files import CostMeter
 from harness.system.database_files import DatabaseReader, databases
 from harness.system.dumps_files import thread_sampler
 from harness.system.jcmd import Problems, exit_code_within, is_jvm, start_profiles, stop_profiles
@@ -67,6 +68,9 @@ class Profiler:
     no_agent: dict[str, str] = field(default_factory=dict)
     unknown: list[tuple[str, str]] = field(default_factory=list)
     _samplers: ExitStack = field(default_factory=ExitStack)
+    _meters: dict[str, CostMeter] = field(default_factory=dict)
+    _delays_s: dict[str, float] = field(default_factory=dict)
+    _costs: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Profiler:
         self.pids = {process: pid for process, pid in self.pids.items() if is_jvm(pid)}
@@ -79,15 +83,21 @@ class Profiler:
             self.no_agent = dict.fromkeys(self.pids, NO_AGENT)
         self.unknown += start_profiles(self.pids, self.no_agent, self.folder, self.environment)
         # What starts recordings made the JVM listen for commands.
-        for sampler, name_of in ((thread_sampler, threads_name), (run_queue_sampler, delays_name)):
-            paths = {process: self.folder / name_of(process) for process in self.pids}
-            self._samplers.enter_context(sampler(self.pids, paths))
+        threads, delays = (
+            {process: self.folder / name_of(process) for process in self.pids}
+            for name_of in (threads_name, delays_name)
+        )
+        self._samplers.enter_context(thread_sampler(self.pids, threads))
+        self._samplers.enter_context(run_queue_sampler(self.pids, delays, self._delays_s))
+        self._meters = {process: CostMeter(pid) for process, pid in self.pids.items()}
         if self.databases:
             self.databases.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._samplers.close()
+        for process, meter in self._meters.items():
+            self._costs += meter.lines(process, self._delays_s.get(process, 0.0))
         if self.agent:
             samples = {name: self.folder / samples_name(name) for name in self.pids if name not in self.no_agent}
             self.no_agent |= stop_agents(self.pids, self.agent, samples, self.environment)
@@ -110,6 +120,7 @@ class Profiler:
             with printed.open("rb") as lines, gzip.GzipFile(path, "wb", mtime=0) as packed:
                 for block in iter(lambda: lines.read(1 << 20), b""):
                     packed.write(block)
+                packed.write("".join(self._costs).encode())
         except (OSError, UsageError) as error:
             why = error.what if isinstance(error, UsageError) else str(error.strerror)
             self.unknown += [(process, f"its recording cannot be read ({why})") for process, *_ in recordings]

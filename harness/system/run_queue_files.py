@@ -21,21 +21,22 @@ _NS_PER_US = 1_000
 _LINE_BYTES = 128
 
 
-def run_queue_sampler(pids: Pids, paths: Paths) -> BackgroundThreads:
+def run_queue_sampler(pids: Pids, paths: Paths, cpu_s: dict[str, float]) -> BackgroundThreads:
     """Return what writes the delays of the threads of processes to a file each: of Linux only.
 
-    A line is the thread of the operating system, two instants (µs since 1970), and its delay between them, µs.
+    A line is the thread of the operating system, two instants (µs since 1970), and its delay between them, µs. In the
+    end `cpu_s` has the CPU time that reading took, s, by process.
     """
     return BackgroundThreads(
         {
-            f"delays of {process}": partial(_watch, pid, paths[process])
+            f"delays of {process}": partial(_watch, process, pid, paths[process], cpu_s)
             for process, pid in pids.items()
             if Path(f"/proc/{pid}/schedstat").is_file()
         }
     )
 
 
-def _watch(pid: int, path: Path, wait: Wait) -> None:
+def _watch(process: str, pid: int, path: Path, cpu_s: dict[str, float], wait: Wait) -> None:
     wait_s = 0.0
     with contextlib.suppress(OSError), path.open("w", encoding="utf-8") as out, _Tasks(pid) as tasks:
         while not wait(wait_s):
@@ -43,6 +44,7 @@ def _watch(pid: int, path: Path, wait: Wait) -> None:
             out.writelines(tasks.read())
             wait_s = max(_PERIOD_S, (time.thread_time() - began_s) / _SHARE_MOST)
         out.writelines(tasks.read())
+    cpu_s[process] = time.thread_time()
 
 
 @dataclass

@@ -7,6 +7,8 @@ import pytest
 
 from harness.metrics.wake_delays import WakeDelays
 from harness.run.record import GeneratorRecord
+from harness.system.profile import Collections, ProcessProfile
+from harness.system.profile_cost import ProfileCost
 from tests.judge.test_warnings import usage
 from tests.support.factories import record, sample, two_users
 from tests.support.summaries import summary_of, warnings_of
@@ -81,6 +83,23 @@ def test_a_generator_that_wakes_up_late_is_a_warning_with_what_it_added(late, p9
         assert delay.added_ms == pytest.approx(added_ms, rel=0.4, abs=1)
     assert ("generator-delay" in texts) is (p99_ms == 600)
     assert "generator-delay" not in warnings_of(samples, run, usage=(usage("jmeter", 1.7),))  # it follows
+
+
+@pytest.mark.parametrize(("ratios", "is_named"), [((), False), ((0.02, 0.009), False), ((0.02, 0.011), True)])
+def test_a_profile_that_takes_over_three_percent_of_a_jvms_cpu_time_is_doubtful(ratios, is_named):
+    costs = tuple(ProfileCost(f"part {at}", 60 * ratio, ratio) for at, ratio in enumerate(ratios))
+    shop = ProcessProfile("shop", 60.0, 0, (), 0.0, (), 0, (), Collections(0, 0.0, 0.0), costs=costs)
+    summary = summary_of(two_users(), record(), profiles=(shop,))
+    found = [one for one in summary.warnings if one.code == "profile-cost"]
+    assert [one.text for one in found] == (
+        [
+            "Profiling took 3.1 % of the CPU time of shop. Most of it: part 0 2.0 %. The system is slower than "
+            "without. Run without a profile for the numbers, and with one for causes."
+        ]
+        if is_named
+        else []
+    )
+    assert (summary.verdict.state == "DOUBTFUL") or not is_named
 
 
 @pytest.mark.parametrize(("ratio", "is_named"), [(None, False), (0.0, False), (0.05, False), (0.34, True)])

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from harness.jtl.sample import Sample
-from harness.judge.tail import TailCause, tail_accounts, tails_of
+from harness.judge.tail import TailCause, generator_stops, tail_accounts, tails_of
 from harness.judge.tail_matching import Matching, TailRequest
 from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
@@ -296,7 +296,7 @@ def test_a_stopped_load_generator_explains_what_the_system_did_not_see(is_exact)
     stops = [ProcessStop("jmeter", r.from_ms / 1_000 + 0.01, r.from_ms / 1_000 + 0.31) for r in slow_of(requests)]
     window_ms = IntervalMs(0, 1_000_000)
     stalls = [Stall(r.from_ms + 10, r.from_ms + 310) for r in slow_of(requests)] if is_exact else []
-    (found,) = tails_of(samples, (), window_ms, {"shop": times}, () if is_exact else stops, stalls, 0)
+    (found,) = tails_of(samples, (), window_ms, {"shop": times}, generator_stops(stops, stalls, 0), 0)
     assert found.causes == (TailCause("generator", "", 300.0, 300.0, 300.0),)
 
 

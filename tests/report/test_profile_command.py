@@ -54,7 +54,7 @@ def test_the_profile_of_a_stored_run_is_printed_as_in_its_report(reports):
     parts = [part for part in done.stdout.split("\n\n") if part.startswith("|")]
     report = (reports / "shop" / "run-01_1.md").read_text()
     assert all(part.strip() in report for part in parts)
-    assert "- profiled: the JVMs of the system, with flight recordings (measured cost: 2 % of their CPU time" in report
+    assert "- profiled: the JVMs of the system, with flight recordings" in report
     # Without the samples the stored JSON is enough.
     (reports / "shop" / "run-01_1" / "samples.jtl").unlink()
     assert printed(reports, "run-01_1", "--plan", "shop").stdout == done.stdout

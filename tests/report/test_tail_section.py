@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.jtl.sample import Sample
-from harness.judge.tail import TailAccount, tails_of
+from harness.judge.tail import TailAccount, generator_stops, tails_of
 from harness.metrics.figures import LabelCounts, LabelFigures
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
@@ -115,6 +115,8 @@ def test_a_server_whose_threads_are_unknown_has_an_account_of_what_is_known_with
     ]
     stalls = [Stall(1_000 * at + 5, 1_000 * at + 295) for at in range(0, 200, 40)]
     for of_generator, said in ((stalls, "load generator stood still 290 (290 to 290)"), ((), "100 % is unexplained")):
-        (found,) = tails_of(samples, (), IntervalMs(0, 1_000_000), {"shop": ThreadTimes()}, (), of_generator, 0)
+        (found,) = tails_of(
+            samples, (), IntervalMs(0, 1_000_000), {"shop": ThreadTimes()}, generator_stops((), of_generator, 0), 0
+        )
         assert said in tail_sentence(found)
-    assert tails_of(samples, (), IntervalMs(0, 1_000_000), {}, (), stalls, 0) == ()
+    assert tails_of(samples, (), IntervalMs(0, 1_000_000), {}, (), 0) == ()

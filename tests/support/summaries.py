@@ -7,9 +7,10 @@ from harness.judge.summary import Observed
 from tests.support.factories import tally_of
 
 
-def summary_of(samples, run=None, usage=(), dropped=None, **options):
+def summary_of(samples, run=None, usage=(), dropped=None, profiles=(), **options):
     tally = tally_of(samples, run.once_labels if run else (), dropped)
-    return summarise(tally, "tiny/run-01_1", run, Observed(usages=tuple(usage)), SummaryOptions(**options))
+    observed = Observed(usages=tuple(usage), profiles=profiles)
+    return summarise(tally, "tiny/run-01_1", run, observed, SummaryOptions(**options))
 
 
 def warnings_of(*arguments, **options):

@@ -277,6 +277,10 @@ def test_the_hot_spots_of_a_real_jvm_are_named_first(profiled):
         ("java.lang.IndexOutOfBoundsException", "Hot.pick"),
         ("java.lang.IllegalStateException", "Hot.reject"),
     ]
+    costs = {one.part: one for one in shop.costs}
+    assert {"threads of recorders", "waits for a CPU", "events of JFR"} <= costs.keys()
+    assert 0 < costs["events of JFR"].cpu_s < shop.length_s
+    assert ("events of async-profiler" in costs) is not bool(profiled.no_agent)
     assert shop.safepoints.count > 0
     assert 0 < shop.safepoints.longest_ms <= shop.safepoints.total_ms < 1000 * shop.length_s
 
@@ -341,6 +345,22 @@ def test_a_jvm_that_dies_during_the_load_is_named(refused_and_dead):
     _, (profiler, path) = refused_and_dead
     assert profiler.unknown == [("shop", "the JVM did not write profile-shop.jfr (jcmd ended with code 1)")]
     assert not path.exists()
+
+
+def test_the_cost_of_each_part_is_a_share_of_the_cpu_time_and_older_files_have_none():
+    costs = "M\tJFR\t50000\nK\tshop\t\t20.0\nK\tshop\tlength\t10.0\nK\tshop\tthreads of recorders\t0.3\n"
+    text = f"P\tshop\nV\t5\t50.0\t0.02\t\n{costs}K\tshop\twaits for a CPU\t0.05"
+    (shop,) = profiles(read_events(text.splitlines()), 0, 10_000)
+    assert [(one.part, one.cpu_s, one.ratio) for one in shop.costs] == [
+        ("threads of recorders", 0.3, 0.015),
+        ("events of JFR", 0.2, 0.01),
+        ("thread dumps", 0.2, 0.01),
+        ("waits for a CPU", 0.05, 0.0025),
+    ]
+    said = "threads of recorders 1.5 %, events of JFR 1.0 %, thread dumps 1.0 %, waits for a CPU 0.2 %."
+    assert f"Profiling took 3.8 % of its CPU time, or of one core if that is more: {said}" in profile_text(shop, "r")
+    (older,) = profiles(read_events(["P\tshop"]), 0, 10_000)
+    assert older.costs == ()
 
 
 SLEEP = "public class Sleep { public static void main(String[] a) throws Exception { Thread.sleep(60_000); } }"

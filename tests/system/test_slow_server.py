@@ -66,7 +66,8 @@ def test_full_collections_are_recovered(tmp_path):
 
 @pytest.mark.counterpart
 def test_a_lock_and_a_collection_are_told_apart(tmp_path):
-    found = tail_of("/lock.300/gc", tmp_path, load_on("platform", live_objects=LIVE_OBJECTS))
+    load = load_on("platform", live_objects=LIVE_OBJECTS)._replace(length_s=20.0)
+    found = tail_of("/lock.300/gc", tmp_path, load)
     assert found is not None
     recovered = {one.kind: one.ms for one in found.causes}
     assert recovered["lock"] == pytest.approx(300, rel=WITHIN)
@@ -75,7 +76,7 @@ def test_a_lock_and_a_collection_are_told_apart(tmp_path):
 
 @pytest.mark.counterpart
 def test_a_cpu_quota_is_waiting_for_a_cpu(tmp_path):
-    found = tail_of("/use.80", tmp_path, load_on("platform")._replace(quota=0.25))
+    found = tail_of("/use.80", tmp_path, load_on("platform")._replace(quota=0.4, length_s=20.0))
     assert found is not None
     recovered = {one.kind: one.ms for one in found.causes}
     assert recovered["queue"] == pytest.approx(found.excess_ms - 80, rel=WITHIN)

@@ -28,6 +28,7 @@ final class AgentSamples {
     private final Map<String, BitSet> seen = new HashMap<>();
     private String engine = "";
     private String period = "";
+    private long events;
 
     AgentSamples(Sums sums, ThreadTimes times, long intervalNs) {
         this.sums = sums;
@@ -45,11 +46,17 @@ final class AgentSamples {
         return period;
     }
 
+    /** Returns how many samples the recording has. */
+    long events() {
+        return events;
+    }
+
     /** Adds the samples of a recording. */
     void read(Path recording) throws IOException {
         try (var file = new RecordingFile(recording)) {
             while (file.hasMoreEvents()) {
                 add(file.readEvent());
+                events++;
             }
         }
         addPools();

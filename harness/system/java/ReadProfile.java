@@ -22,7 +22,7 @@ import jdk.jfr.consumer.RecordingFile;
  *
  * <p>{@code P process}; {@code R recorder why}, the recorder of methods; {@code S id frames}, where frames are separated by
  * ";" and the innermost comes first; {@code E kind second stack detail other count sum longest}, with the second since 1970,
- * and stack -1 for none; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds.
+ * and stack -1 for none; {@code M recorder events}; {@code T cpu period}, the time between two samples, such as 10 ms. docs/format.md has the kinds.
  * {@code V …} is about virtual threads (VirtualThreads), and N, W, C, L, H and Q about single ones (ThreadTimes). A recording that cannot be read gives {@code X process reason}.
  */
 public final class ReadProfile {
@@ -35,6 +35,7 @@ public final class ReadProfile {
 
     private long sampleType = -1;
     private String period = "";
+    private long events;
 
     private ReadProfile(Sums sums, ThreadTimes times) {
         this.sums = sums;
@@ -69,7 +70,12 @@ public final class ReadProfile {
             }
             String recorder = hasAgent ? "async-profiler, " + samples.engine() : "JFR";
             out.println("R\t" + recorder + "\t" + Names.clean(recorded.noAgent));
-            String period = new ReadProfile(sums, times).read(Path.of(recorded.flightRecording));
+            var reader = new ReadProfile(sums, times);
+            String period = reader.read(Path.of(recorded.flightRecording));
+            out.println("M\tJFR\t" + reader.events);
+            if (hasAgent) {
+                out.println("M\tasync-profiler\t" + samples.events());
+            }
             out.println("V\t" + new VirtualThreads(sums, times).read(recorded.virtual));
             if (!recorded.delays.isEmpty()) {
                 times.printDelays(Path.of(recorded.delays));
@@ -94,6 +100,7 @@ public final class ReadProfile {
             }
             while (file.hasMoreEvents()) {
                 add(file.readEvent());
+                events++;
             }
         }
         safepoints.values().forEach(safepoint -> safepoint.addTo(sums, times));
