@@ -164,7 +164,8 @@ def _rest(account: TailAccount) -> _Rest:
 
 
 def _row(text: str, ms: float, interval: str, account: TailAccount) -> list[str]:
-    return [cell(text), f"{ms:.0f}", interval, units.percent_text(ms / account.excess_ms, 0)]
+    share = round(ms / account.excess_ms, 2) + 0.0  # not -0
+    return [cell(text), f"{ms:.0f}", interval, units.percent_text(share, 0)]
 
 
 def _bar(sample: TailSample, longest_ms: int) -> str:
