@@ -163,6 +163,29 @@ public class Slow {
     }
 }
 """
+# Answers come from a timer, so that no thread serves a request; other threads wait for a lock most of the time.
+LATER = """
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+import java.util.concurrent.*;
+public class Later {
+    public static void main(String[] arguments) throws Exception {
+        var timer = Executors.newScheduledThreadPool(2, Slow.named("timer-"));
+        var others = Executors.newScheduledThreadPool(6, Slow.named("work-"));
+        Runnable work = () -> Slow.quietly(() -> { synchronized (Slow.till) { Thread.sleep(45); } });
+        for (int at = 0; at < 6; at++) others.scheduleWithFixedDelay(work, at * 37, 60, TimeUnit.MILLISECONDS);
+        var server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        server.createContext("/", exchange -> {
+            int ms = exchange.getRequestURI().getPath().length() > 1 ? 300 : 5;
+            Runnable answer = () -> Slow.quietly(() -> { exchange.sendResponseHeaders(200, -1); exchange.close(); });
+            timer.schedule(answer, ms, TimeUnit.MILLISECONDS);
+        });
+        server.setExecutor(Executors.newFixedThreadPool(8, Slow.named("http-")));
+        server.start();
+        System.out.println(server.getAddress().getPort());
+    }
+}
+"""
 TOMCAT = """
 import jakarta.servlet.http.*;
 import java.util.concurrent.TimeUnit;
@@ -223,7 +246,8 @@ EDGE_MS = 500
 class Load(NamedTuple):
     """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections.
 
-    With `tomcat`, its jars, the server is Tomcat, else the JDK's own. During the load it may use `quota` of a core.
+    With `tomcat`, its jars, the server is Tomcat, else the JDK's own; with `is_later` it answers from a timer. During
+    the load it may use `quota` of a core.
     """
 
     threads: str = "platform"
@@ -232,6 +256,7 @@ class Load(NamedTuple):
     length_s: float = 10.0
     tomcat: str = ""
     quota: float | None = None
+    is_later: bool = False
 
 
 def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
@@ -243,6 +268,8 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
     name, source, others = "Slow", SLOW, OTHERS
     if load.tomcat:
         name, source, others = "SlowTomcat", TOMCAT, (*OTHERS, ("Slow.java", SLOW))
+    if load.is_later:
+        name, source, others = "Later", LATER, (*OTHERS, ("Slow.java", SLOW))
     command = java_command(name, source, *options, java=load.java, others=others, jars=load.tomcat)
     arguments = (load.threads, str(load.live_objects), str(folder))
     with subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as jvm:

@@ -66,7 +66,8 @@ def test_full_collections_are_recovered(tmp_path):
 
 @pytest.mark.counterpart
 def test_a_lock_and_a_collection_are_told_apart(tmp_path):
-    load = load_on("platform", live_objects=LIVE_OBJECTS)._replace(length_s=20.0)
+    # A collection stops the other users' requests, too: shorter than the lock, theirs are not near p99.
+    load = load_on("platform", live_objects=LIVE_OBJECTS // 4)._replace(length_s=20.0)
     found = tail_of("/lock.300/gc", tmp_path, load)
     assert found is not None
     recovered = {one.kind: one.ms for one in found.causes}
@@ -99,6 +100,14 @@ def test_a_wait_that_no_recorder_sees_is_unexplained_and_no_cause_is_claimed(thr
     assert found is not None
     assert not found.is_told
     assert {one.kind for one in found.causes} <= {"run", "queue", "cpu"}
+
+
+@pytest.mark.counterpart
+def test_of_a_server_that_answers_from_a_timer_no_wait_of_other_threads_is_claimed(tmp_path):
+    found = tail_of("/slow", tmp_path, Load(is_later=True))
+    assert found is not None
+    assert (found.is_told, found.found_count) == (False, 0)
+    assert {one.kind for one in found.causes} <= {"stop"}
 
 
 @pytest.mark.counterpart

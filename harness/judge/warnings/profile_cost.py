@@ -39,8 +39,8 @@ WARNING = WarningKind(
     concerns=(ReportPart.VERDICT, ReportPart.SYSTEM),
     needs=("run", "profiles"),
     brief="Profiling took {percent} % of the CPU time of {process}",
-    text="Most of it: {part}. The system is slower than without. Run without a profile for the numbers, and with one for "
-    "causes.",
+    text="Most of it: {part}. The system is slower than without. Run without a profile for the numbers, and with one "
+    "for causes.",
     page=__doc__,
     found_in=found_in,
 )
