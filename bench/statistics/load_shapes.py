@@ -38,6 +38,7 @@ from bench.statistics.row_changes import (
     redirected,
     sizes_drawn,
     sizes_from,
+    sizes_waving,
     slower_label_from,
     slower_share_from,
     transactions,
@@ -338,6 +339,9 @@ BAD: Mapping[str, Sizes] = {
     "sizes become larger from 50 % on": {
         f"× {times:g}": _changed(sizes_from(0.5, 10_000, round(10_000 * times)), spread=times - 1) for times in (1.2, 2)
     },
+    "sizes in waves, a period of half of the run": {
+        f"± {100 * size:g} %": _changed(sizes_waving(10_000, size, 0.5), spread=0.8 * size) for size in (0.3, 0.6)
+    },
     "a label becomes rarer from 50 % on": {
         f"40 to {100 * share:g} %": _changed(mix_from(0.5, 0.4, share), spread=0.4 - share) for share in (0.3, 0.1)
     },
@@ -385,7 +389,8 @@ BAD_CLOSED: Mapping[str, Sizes] = {
     "users leave one by one": {"": _stop_one_by_one(1.0)},
 }
 BAD_HANGING: Mapping[str, Sizes] = {
-    "users hang from 50 % on": {f"{100 * share:g} %": _hang(share, 0.5) for share in (0.1, 0.25, 0.5)},
+    f"users hang from {percent} % on": {f"{100 * share:g} %": _hang(share, percent / 100) for share in (0.1, 0.25, 0.5)}
+    for percent in (2, 50)
 }
 BAD_OPEN: Mapping[str, Sizes] = {
     "fewer arrivals than RATE": {f"{100 * share:g} %": _fewer(share) for share in (0.9, 0.7, 0.5)},
