@@ -12,8 +12,9 @@ What to do: Look in `jmeter.log` for threads that ended: a failure or the end of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from harness.base import units
@@ -29,7 +30,7 @@ from harness.metrics.gaps import Gap
 from harness.metrics.timeline import SecondFigures
 from harness.plan.load.groups import GroupLoad, Stage
 from harness.plan.load.model import OPEN
-from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
+from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd, GroupCounts
 
 # Users and arrivals are counted, not estimated.
 DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
@@ -100,21 +101,97 @@ def _of_users(evidence: Evidence) -> Sides:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
         why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
-    if not duration_s or run.load.requests or run.load.is_auto:
-        return Sides(left, right, 0.0, Balance.BALANCED)
+    if run.load.loops and not duration_s:
+        return _of_loops(evidence, Sides(f"{left}, {units.plural(run.load.loops, 'loop')} each", right), asked)
+    until = _until(evidence)
+    if until is None:
+        return Sides(left, right, None, Balance.NOT_KNOWN)
     known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
-    users = _users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, duration_s)
-    left = f"{left} for {units.duration_text(duration_s)}"
+    users = _users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, until.at_s)
+    requests = run.load.requests
+    left = f"{left} for {units.duration_text(duration_s or until.at_s)}"
+    left += f" or {units.plural(requests, 'request')}" if requests else " at most" if run.load.is_auto else ""
     if users is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
     missing = users.missing_ratio
     balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
-    right = f"{right} for {units.duration_text(min(len(evidence.seconds), duration_s))}"
+    right = f"{right} for {units.duration_text(min(len(evidence.seconds), until.at_s))}"
+    right += f", {units.plural(_request_count(evidence), 'request')}" if requests else ""
     if balance is Balance.BALANCED:
         return Sides(left, right, missing, balance)
     right = f"{users.there_s / users.asked_s * asked:.1f} users on average"
-    brief = _left_text(evidence, users, asked, duration_s)
+    brief = _left_text(evidence, users, asked, until)
     return Sides(left, right, missing, balance, brief, _why_left(evidence, users.left_count))
+
+
+class _Until(NamedTuple):
+    """When a load was to end, s after its begin: at the requested time, or earlier, when it had what it was to have."""
+
+    at_s: float
+    is_requested: bool
+
+    def no_later(self, duration_s: float) -> _Until:
+        """Return the end of a load that lasts no longer than `duration_s`."""
+        return self if self.at_s < duration_s else _Until(duration_s, is_requested=True)
+
+    def text(self) -> str:
+        """Return the time of which a part is missing."""
+        whose = "the requested" if self.is_requested else "the load's"
+        return f"{whose} {units.duration_text(self.at_s)}"
+
+
+def _until(evidence: Evidence) -> _Until | None:
+    """Return until when users are to be there; None for a load that only its loops end.
+
+    The harness ends a load of so many requests, or of the length `auto`, when it has enough.
+    """
+    run = evidence.run
+    assert run is not None
+    load, auto, enough_s = run.load, run.auto_end, math.inf
+    if load.is_auto and auto and auto.is_met:
+        enough_s = auto.after_s
+    if load.requests:
+        # Requests of setUp, and of steps once per user, count, too. When they came does not matter.
+        missing = load.requests - _request_count(evidence) + sum(second.sample_count for second in evidence.seconds)
+        counts = accumulate(second.sample_count for second in evidence.seconds)
+        enough_s = next((at + 1.0 for at, count in enumerate(counts) if count >= missing), math.inf)
+    duration_s = load.duration_s or math.inf
+    if min(enough_s, duration_s) == math.inf:
+        return None
+    return _Until(min(enough_s, duration_s), is_requested=duration_s <= enough_s)
+
+
+def _request_count(evidence: Evidence) -> int:
+    """Return the rows that are no transactions."""
+    return evidence.row_count - sum(code.sample_count for code in evidence.codes if code.is_transaction)
+
+
+def _of_loops(evidence: Evidence, sides: Sides, asked: int) -> Sides:
+    """Return the users who each do so many loops: all are there until they have done them.
+
+    Only the agent knows why a user ended.
+    """
+    groups = groups_of(evidence.run)
+    if not groups:
+        return replace(sides, balance=Balance.NOT_KNOWN)
+    ended = _ended_before_loops(groups)
+    balance = judged(ended / asked, DOUBT_RATIO, INVALID_RATIO)
+    brief = ""
+    if balance is not Balance.BALANCED:
+        assert evidence.run is not None
+        brief = _before_loops_text(ended, asked, evidence.run.load.loops or 0)
+    why = _why_left(evidence, ended) if brief else ""
+    return replace(sides, difference_ratio=ended / asked, balance=balance, brief=brief, advice=why)
+
+
+def _ended_before_loops(groups: Iterable[GroupCounts]) -> int:
+    """Return how many users ended before they had done their loops."""
+    return sum(end.count for group in groups for end in group.ended_early if end.cause != DONE)
+
+
+def _before_loops_text(ended: int, asked: int, loops: int) -> str:
+    who = "All" if ended >= asked else f"{ended} of"
+    return f"{who} {units.plural(asked, 'user')} ended before their {units.plural(loops, 'loop')}"
 
 
 def _users_over_time(
@@ -145,23 +222,25 @@ def _users_there(evidence: Evidence) -> list[int]:
     return [second.active_users or 0 for second in evidence.seconds]
 
 
-def _left_text(evidence: Evidence, users: _Users, asked: int, duration_s: float, load: str = "") -> str:
+def _left_text(evidence: Evidence, users: _Users, asked: int, until: _Until, load: str = "") -> str:
     """Return who left and when; those who left in the last seconds are known if the agent counted them."""
     ended = sum(end.count for group in groups_of(evidence.run, load) for end in group.ended_early)
     if users.left_count < ended <= asked:
-        users = users._replace(left_count=ended, to_s=min(len(evidence.seconds), int(duration_s)))
+        users = users._replace(left_count=ended, to_s=min(len(evidence.seconds), int(until.at_s)))
     who = "All" if users.left_count == asked else f"{users.left_count} of"
     when = (
         f"at {users.from_s} s"
         if users.to_s - users.from_s < ABSENT_LEAST_S
         else f"from {users.from_s} s to {users.to_s} s"
     )
-    return f"{who} {units.plural(asked, 'user')} ended {when} of the requested {units.duration_text(duration_s)}"
+    return f"{who} {units.plural(asked, 'user')} ended {when} of {until.text()}"
 
 
 def _why_left(evidence: Evidence, left_count: int) -> str:
     """Return what ended users, as far as it is known; failures may have if there are as many as users who left."""
-    if causes := [end for group in groups_of(evidence.run) for end in group.ended_early if end.cause in _CAUSES]:
+    loops = evidence.run.load.loops if evidence.run else None
+    ends = (end for group in groups_of(evidence.run) for end in group.ended_early)
+    if causes := [end for end in ends if end.cause in _CAUSES and not (loops and end.cause == DONE)]:
         counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
         return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
     failed = evidence.whole.error_count if evidence.whole else 0
@@ -193,7 +272,8 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     if evidence.was_ended:
         return Sides(left, right, None, Balance.BALANCED)
     chance = _CHANCE_DEVIATIONS * math.sqrt(asked) / asked
-    missing = max(0.0, 1 - made / asked)
+    # An arrival sends one request or more.
+    missing = abs(1 - made / asked) if arrivals is not None else max(0.0, 1 - made / asked)
     balance = judged(max(0.0, missing - chance), DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         rate = f"{made / (load.duration_s - load.ramp_s / 2):.3g}"
@@ -265,13 +345,15 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
     if run.left_out_arrivals:
         return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
-    ended = [found for load in loads if (found := _of_load(evidence, load))]
-    if ended:
-        name, text, missing, is_users = max(ended, key=lambda one: one.missing_ratio)
+    found = [_of_load(evidence, load) for load in loads]
+    if known := [one for one in found if one]:
+        name, text, missing, is_users = max(known, key=lambda one: one.missing_ratio)
         balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
         if balance is not Balance.BALANCED:
             right, why = ("fewer users", _why_left(evidence, 0)) if is_users else ("fewer than asked", _LOOK_OPEN)
             return Sides(left, right, missing, balance, f"{name}: {text}", why)
+    if None in found:
+        return Sides(left)
     return Sides(left, "as asked", 0.0, Balance.BALANCED)
 
 
@@ -285,13 +367,22 @@ class _OfLoad(NamedTuple):
 
 
 def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
-    """Return what is missing of a load over its time; None where the agent did not count it, or loops end it."""
+    """Return what is missing of a load over its time; None where that is not known."""
     run, groups = evidence.run, groups_of(evidence.run, load.group)
-    if run is None or load.loops or run.load.requests or run.load.is_auto:
-        return None
+    assert run is not None
     figures = next((one for one in evidence.loads if one.name == load.group), None)
+    asked, until = load.users or 0, _until(evidence)
+    if load.loops:
+        if not groups or not asked:
+            return None
+        ended = _ended_before_loops(groups)
+        return _OfLoad(load.group, _before_loops_text(ended, asked, load.loops), ended / asked, is_users=True)
+    until = until.no_later(load.duration_s) if until else _Until(load.duration_s, is_requested=True)
+    if not until.is_requested and (load.is_open or load.is_staged):
+        return None
     if load.is_shaped:
-        return _found(load, requests_missing(figures.request_curve if figures else None), is_users=False)
+        curve = figures.request_curve if figures else None
+        return _found(load, requests_missing(curve), is_users=False) if curve else None
     if not groups:
         return None
     if load.is_open:
@@ -300,12 +391,11 @@ def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
     each_s = sum(known) / max(1, counted.total.sample_count if counted else 0)
     if load.is_staged:
         return _found(load, users_missing(load, groups, each_s), is_users=True)
-    asked = load.users or 0
-    users = _users_over_time(known, each_s, asked, load.ramp_s, load.duration_s) if asked else None
+    users = _users_over_time(known, each_s, asked, load.ramp_s, until.at_s) if asked else None
     if users is None:
         return None
     return _OfLoad(
-        load.group, _left_text(evidence, users, asked, load.duration_s, load.group), users.missing_ratio, is_users=True
+        load.group, _left_text(evidence, users, asked, until, load.group), users.missing_ratio, is_users=True
     )
 
 
