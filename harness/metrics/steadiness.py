@@ -8,7 +8,7 @@ Change at the end: the median of the last 5 s, 10 s and tenth of the window is c
 intervals of the same length. A system that fails at the end is only a small part of the thirds above. Requests that
 arrive whatever the system does (an open load) build up queues by chance, so their end must be clearer.
 
-Short series of batches are judged by the same likelihoods.
+Short series of batches are judged by the likelihoods of slow change, a step and an interval.
 
 `make bench BENCH=window` prints how often this finds changes and how often it is wrong.
 
@@ -145,7 +145,7 @@ def _is_uneven(wave: FoundWave) -> bool:
 def find_level(
     values: Sequence[float], series_count: int = 1, are_means: bool = False, memory: float = 0.0
 ) -> WindowChange | None:
-    """Return the clearest step, interval of another level, or wave of a short series without gaps; None without one.
+    """Return the clearest step, other level, or slow change of a short series without gaps; None without one.
 
     The values are means of many samples (`are_means`), or percentiles. A level must be clear, the more so the more
     series are looked at, and differ as much as averages of two runs may. Values that resemble each other for `memory`
@@ -158,7 +158,7 @@ def find_level(
     fit, more = NoiseFit(list(map(math.log, combined))), 2 * math.log(series_count)
     levels, step_limit, slow_ratio = fit.levels(), _SHORT_STEP_LIMIT[are_means] + more, fit.slow_ratio()
     is_step = bool(levels) and (levels[0].ratio > _LEVEL_LIMITS[0] + more or fit.step_ratio() > step_limit)
-    if not is_step and slow_ratio <= _SHORT_SLOW_LIMIT + more and not _is_uneven(fit.wave()):
+    if not is_step and slow_ratio <= _SHORT_SLOW_LIMIT + more:
         return None
     parts = extremes(values, [1.0] * len(values))
     if parts is None or parts.greatest < _LEVEL_RATIO * parts.least:

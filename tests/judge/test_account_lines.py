@@ -22,6 +22,7 @@ from tests.support.factories import closed_load, failed, record, sample, tally_o
 
 START_S = 1_700_000_000
 STEADY = parse_window("steady")
+MORE_ROWS = {0: "", 1: "1 more row is in the JTL than JMeter wrote"}
 _CLOSED = "Non HTTP response message: Socket closed"
 USERS, LENGTH_S = 20, 300
 PLAN_LOAD = PlanLoad(20, 0.0, 300.0, 0.78)
@@ -262,6 +263,18 @@ def test_rows_that_jmeter_wrote_and_the_file_lacks_are_missing(missing, state):
     summary = a_run(samples, rows=RowsRecord(len(samples) + missing, False, 0))
     assert summary.verdict.state == state
     assert line(summary, "offered-read").left == f"{len(samples) + missing} rows written"
+
+
+@pytest.mark.parametrize(("more", "state"), [(0, VALID), (1, DOUBTFUL), (100, DOUBTFUL), (6000, INVALID)])
+def test_rows_that_the_file_has_and_jmeter_did_not_write_are_another_runs(more, state):
+    """A file that was put together from two, or with rows twice, has more than one run wrote."""
+    samples = users_of()
+    twice = sorted([*samples, *samples[:more]], key=lambda one: one.end_ms)
+    summary = a_run(twice, rows=RowsRecord(len(samples), False, 0))
+    found = line(summary, "offered-read")
+    assert summary.verdict.state == state
+    assert found.text == MORE_ROWS.get(more, f"{more} more rows are in the JTL than JMeter wrote")
+    assert line(a_run(twice, rows=RowsRecord(len(samples), True, 0)), "offered-read").balance is Balance.BALANCED
 
 
 # read = counted
