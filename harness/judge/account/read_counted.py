@@ -31,8 +31,9 @@ from harness.metrics.window import STEADY
 SLOWER_RATIO, ERRORS_MORE, _DEVIATIONS = 1.5, 0.05, 4.0
 # Requests without an answer that waited longer than this share of all others are in doubt when they are so many.
 _SLOW, _HUNG_RATIO = 0.99, 0.01
-# Users who wait in vain are in doubt when they are more than this share.
-_WAITED_RATIO = 0.01
+# Users who wait in vain are in doubt when they are more than this share. By chance a request may take so many times as
+# long as the longest of the window (Pareto's distribution, exponent 1.5).
+_WAITED_RATIO, _LONGER = 0.01, 10
 # A step that is only before the window fails by chance as often as the window's, or as this, and so seldom more often.
 _USUAL_ERRORS, _FAILED_CHANCE = 0.01, 0.001
 # A shorter part, or one of fewer samples, is the edge of every load: its last samples are the longest ones.
@@ -87,7 +88,8 @@ def _waited_in_vain(evidence: Evidence) -> str:
 
     Requests are in flight at both ends of a window: it has all of their time at its begin, and none at its end. These
     sums, Σ e² ÷ 2 T for samples of times e in a time T, are equal but for chance: where requests do not wait for each
-    other, each has a variance of Σ e³ ÷ 3 T. Where they do, one may be of its usual size more.
+    other, each has a variance of Σ e³ ÷ 3 T. Where they do, one may be of its usual size more. Of times with a heavy
+    tail one may be much longer than any before.
     """
     window, load = evidence.window, evidence.load
     if evidence.is_open or load is None:
@@ -100,7 +102,7 @@ def _waited_in_vain(evidence: Evidence) -> str:
     more_ms = waiting_ms(evidence.seconds, inside) - counted.elapsed_sum_ms
     times, window_ms = load.counts.histogram.counts.items(), window.length_s * units.MS_PER_S
     squares, cubes = (sum(count * float(each_ms) ** power for each_ms, count in times) for power in (2, 3))
-    chance_ms = squares / 2 / window_ms + _DEVIATIONS * math.sqrt(2 / 3 * cubes / window_ms)
+    chance_ms = squares / 2 / window_ms + _DEVIATIONS * math.sqrt(2 / 3 * cubes / window_ms) + _LONGER * load.max_ms
     more, active = more_ms / units.MS_PER_S / window.length_s, sum(users) / len(users)
     if more_ms <= chance_ms or more <= _WAITED_RATIO * active:
         return ""
