@@ -97,7 +97,6 @@ _GOOD: Mapping[str, Case | Load] = {
     "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(cooling(6, 4),)),
     "noise of 12 %, AR 0.3": _LOADED,
     "noise of 12 %, AR 0.8": replace(_LOADED, factors=(noisy(0.8),)),
-    # Of findings and of our own.
     "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
     "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
     "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
