@@ -38,6 +38,7 @@ from bench.statistics.row_changes import (
     redirected,
     sizes_drawn,
     sizes_from,
+    sizes_waving,
     slower_label_from,
     slower_share_from,
     transactions,
@@ -96,7 +97,6 @@ _GOOD: Mapping[str, Case | Load] = {
     "code that gets compiled: 6 × slower, tau 4 s": Load(lognormal(0.02), 10, 0.1, factors=(cooling(6, 4),)),
     "noise of 12 %, AR 0.3": _LOADED,
     "noise of 12 %, AR 0.8": replace(_LOADED, factors=(noisy(0.8),)),
-    # Of findings and of our own.
     "open, no queue, 30/s": Load(lognormal(0.05), rate_per_s=30),
     "open, no queue, 2/s": Load(lognormal(0.2), rate_per_s=2),
     "open queue (M/D/1), 80 % busy": Load(constant(0.025), rate_per_s=32, server_count=1),
@@ -338,6 +338,9 @@ BAD: Mapping[str, Sizes] = {
     "sizes become larger from 50 % on": {
         f"× {times:g}": _changed(sizes_from(0.5, 10_000, round(10_000 * times)), spread=times - 1) for times in (1.2, 2)
     },
+    "sizes in waves, a period of half of the run": {
+        f"± {100 * size:g} %": _changed(sizes_waving(10_000, size, 0.5), spread=0.8 * size) for size in (0.3, 0.6)
+    },
     "a label becomes rarer from 50 % on": {
         f"40 to {100 * share:g} %": _changed(mix_from(0.5, 0.4, share), spread=0.4 - share) for share in (0.3, 0.1)
     },
@@ -385,7 +388,8 @@ BAD_CLOSED: Mapping[str, Sizes] = {
     "users leave one by one": {"": _stop_one_by_one(1.0)},
 }
 BAD_HANGING: Mapping[str, Sizes] = {
-    "users hang from 50 % on": {f"{100 * share:g} %": _hang(share, 0.5) for share in (0.1, 0.25, 0.5)},
+    f"users hang from {percent} % on": {f"{100 * share:g} %": _hang(share, percent / 100) for share in (0.1, 0.25, 0.5)}
+    for percent in (2, 50)
 }
 BAD_OPEN: Mapping[str, Sizes] = {
     "fewer arrivals than RATE": {f"{100 * share:g} %": _fewer(share) for share in (0.9, 0.7, 0.5)},

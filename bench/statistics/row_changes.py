@@ -118,6 +118,16 @@ def sizes_drawn(mean: float, sigma: float) -> ChangeRows:
     )
 
 
+def sizes_waving(mean: float, size: float, period_ratio: float) -> ChangeRows:
+    """Let the sizes of responses rise and fall by `size`, with a period of this share of the run."""
+
+    def change(rows: Rows, random: Random, length_s: float) -> Rows:
+        turns = rows.end_s / length_s / period_ratio + random.random()
+        return replace(rows, size=(mean * (1 + size * numpy.sin(2 * numpy.pi * turns))).astype(numpy.int64))
+
+    return change
+
+
 def sizes_from(at_ratio: float, before: int, after: int) -> ChangeRows:
     """Change the size of responses, bytes, at a share of the run; they vary by 20 %."""
 

@@ -16,9 +16,10 @@ from harness.judge.goals import MOSTLY_ERRORS_RATIO
 from harness.judge.jobs import FoundJob
 from harness.judge.loads import LoadFigures
 from harness.judge.lost_cpu import LostCpu
-from harness.metrics.figures import CodeCount, LabelFigures
+from harness.metrics.figures import CodeCount, Group, LabelFigures
 from harness.metrics.gaps import Gap
 from harness.metrics.generators import GeneratorFigures
+from harness.metrics.histogram import Histogram
 from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.load_seconds import spells_of
 from harness.metrics.resource_growth import Growth
@@ -67,9 +68,10 @@ class Evidence:
     rows were read, also those that could not be used. `whole` is the TOTAL of the whole load, `seconds` are its seconds
     from `origin_s` on. `labels` are the labels of `load`, `whole_labels` those of `whole`, `sent` those of all rows.
     `cut` are the rows of transactions that the end of their user cut, `untimed` those of transactions without a time,
-    `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `given_goal` are
-    goals for these results, in place of the run's own. `generator_delay` is what the generator added in the window.
-    `profiles` are those of the system's JVMs.
+    `closed` the requests that JMeter closed at the end of an open load, by label: no table has them. `closed_waits` are
+    the times that these had waited. `beside` are the groups that are no load. `given_goal` are goals for these results,
+    in place of the run's own. `generator_delay` is what the generator added in the window. `profiles` are those of the
+    system's JVMs.
     """
 
     run: RunRecord | None
@@ -100,9 +102,11 @@ class Evidence:
     cut: Mapping[str, int] = field(default_factory=dict)
     untimed: Mapping[str, int] = field(default_factory=dict)
     closed: Mapping[str, int] = field(default_factory=dict)
+    closed_waits: Histogram = field(default_factory=Histogram)
     labels: tuple[LabelFigures, ...] = ()
     whole_labels: tuple[LabelFigures, ...] = ()
     sent: frozenset[str] = frozenset()
+    beside: tuple[Group, ...] = ()
     given_goal: Goal | None = None
     generator_delay: GeneratorDelay | None = None
     profiles: tuple[ProcessProfile, ...] = ()

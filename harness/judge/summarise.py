@@ -244,6 +244,8 @@ def _evidence(
         cut=tally.cut,
         untimed=tally.untimed,
         closed=tally.closed,
+        closed_waits=tally.closed_waits,
+        beside=tuple(group for group in groups.shown if group.name != LOAD),
         labels=groups.load.counted if groups.load else (),
         whole_labels=groups.whole.counted if groups.whole else (),
         given_goal=options.goal,

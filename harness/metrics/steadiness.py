@@ -8,7 +8,7 @@ Change at the end: the median of the last 5 s, 10 s and tenth of the window is c
 intervals of the same length. A system that fails at the end is only a small part of the thirds above. Requests that
 arrive whatever the system does (an open load) build up queues by chance, so their end must be clearer.
 
-Short series of batches are judged by the same likelihoods of a step and of an interval.
+Short series of batches are judged by the likelihoods of slow change, a step and an interval.
 
 `make bench BENCH=window` prints how often this finds changes and how often it is wrong.
 
@@ -51,6 +51,7 @@ _COUNTS_RATIO = 1.10
 _WAVE_LIMIT, _WAVE_RATIO = 25.0, 1.10
 # Thirds of a short series must differ by this ratio, and a step of percentiles be clearer; it has so many values.
 _LEVEL_RATIO, _SHORT_STEP_LIMIT, _LEVEL_VALUES_LEAST = 1.1, {True: 15.0, False: 20.0}, 10
+_SHORT_SLOW_LIMIT = 15.0
 _NEIGHBOURS = 3
 _OUTLIER, _OUTLIERS_MOST_RATIO = 4.0, 0.045
 _MAD_TO_DEVIATION = 1.4826
@@ -144,7 +145,7 @@ def _is_uneven(wave: FoundWave) -> bool:
 def find_level(
     values: Sequence[float], series_count: int = 1, are_means: bool = False, memory: float = 0.0
 ) -> WindowChange | None:
-    """Return the clearest step or interval of another level of a short series without gaps; None without one.
+    """Return the clearest step, other level, or slow change of a short series without gaps; None without one.
 
     The values are means of many samples (`are_means`), or percentiles. A level must be clear, the more so the more
     series are looked at, and differ as much as averages of two runs may. Values that resemble each other for `memory`
@@ -155,12 +156,15 @@ def find_level(
     if len(combined) < _LEVEL_VALUES_LEAST or min(combined) <= 0:
         return None
     fit, more = NoiseFit(list(map(math.log, combined))), 2 * math.log(series_count)
-    levels, step_limit = fit.levels(), _SHORT_STEP_LIMIT[are_means] + more
-    if not levels or (levels[0].ratio <= _LEVEL_LIMITS[0] + more and fit.step_ratio() <= step_limit):
+    levels, step_limit, slow_ratio = fit.levels(), _SHORT_STEP_LIMIT[are_means] + more, fit.slow_ratio()
+    is_step = bool(levels) and (levels[0].ratio > _LEVEL_LIMITS[0] + more or fit.step_ratio() > step_limit)
+    if not is_step and slow_ratio <= _SHORT_SLOW_LIMIT + more:
         return None
     parts = extremes(values, [1.0] * len(values))
     if parts is None or parts.greatest < _LEVEL_RATIO * parts.least:
         return None
+    if not is_step or levels[0].ratio < slow_ratio:
+        return WindowChange.of(parts)
     begin, end = (min(width * edge, len(values)) for edge in (levels[0].begin, levels[0].end))
     inside, outside = fmean(values[begin:end]), fmean([*values[:begin], *values[end:]])
     if begin == 0:

@@ -25,6 +25,7 @@ from harness.metrics.figures import (
     cause_of,
     group_of,
 )
+from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.timeline import Order, SecondSeries, Source
 
@@ -134,8 +135,8 @@ class SampleTally:
         self.transaction_labels = set(scope.cut_labels)
         # Rows that are in no table, by label: transactions that the end of their user cut, and those without a time.
         self.cut, self.untimed = Counter[str](), Counter[str]()
-        # Requests that JMeter closed at the end of the load, by label; also in no table.
-        self.closed = Counter[str]()
+        # Requests that JMeter closed at the end of the load, by label, and how long they had waited; also in no table.
+        self.closed, self.closed_waits = Counter[str](), Histogram()
         self.closes_ms = scope.closes_ms
         self.once = frozenset(scope.once_labels)
         self.file, self.window_ms, self.batch_count = scope.file, scope.window_ms, scope.batch_count
@@ -167,6 +168,7 @@ class SampleTally:
             return None
         if error_count and self.closes_ms and end_ms >= self.closes_ms and _CLOSED.search(f"{code} {message}"):
             self.closed[label] += sample_count
+            self.closed_waits.add(elapsed_ms // sample_count, sample_count)
             return None
         is_transaction = message.startswith(TRANSACTION_MESSAGE)
         if not message and label in self.transaction_labels:
@@ -299,6 +301,7 @@ class SampleTally:
         self.cut += other.cut
         self.untimed += other.untimed
         self.closed += other.closed
+        self.closed_waits.merge(other.closed_waits.counts)
         self.names.update(other.names)
         self.stored.update(other.stored)
 

@@ -1,7 +1,5 @@
 """Lines of the account: what was asked, offered, read and counted must be equal, whatever the shape of the gap is."""
 
-from dataclasses import replace
-
 import pytest
 
 from harness.jtl.inputs import resolve
@@ -15,13 +13,14 @@ from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
 from harness.report.account_table import account_line, account_table, accounts_line, accounts_table
 from harness.report.jtls import Counting, summary_of_jtls
-from harness.run.counted import closes_ms
-from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts, LabelCount
+from harness.run.group_counts import FAILED, NO_DATA, EarlyEnd, GroupCounts
 from harness.run.record import RowsRecord
 from tests.support.factories import closed_load, failed, record, sample, tally_of
 
 START_S = 1_700_000_000
 STEADY = parse_window("steady")
+MORE_ROWS = {0: "", 1: "1 more row is in the JTL than JMeter wrote"}
+SOCKET_CLOSED = "Non HTTP response message: Socket closed"
 USERS, LENGTH_S = 20, 300
 PLAN_LOAD = PlanLoad(20, 0.0, 300.0, 0.78)
 
@@ -161,6 +160,12 @@ def test_arrivals_that_were_not_made_are_missing(samples, balance, text):
     assert (summary.verdict.state != VALID) is (balance is not Balance.BALANCED)
 
 
+def test_more_arrivals_than_asked_are_another_load():
+    twice = open_run(arrivals(60), groups=(counted([6] * LENGTH_S, arrivals=(60,) * LENGTH_S),))
+    assert line(twice, "asked-offered").text == "60 arrivals per s, not the requested 30"
+    assert twice.verdict.state == INVALID
+
+
 def test_arrivals_are_those_that_the_agent_counted():
     made = counted([3] * LENGTH_S, arrivals=(15,) * LENGTH_S)
     found = line(open_run(arrivals(30), groups=(made,)), "asked-offered")
@@ -211,6 +216,18 @@ def test_rows_that_jmeter_wrote_and_the_file_lacks_are_missing(missing, state):
     summary = a_run(samples, rows=RowsRecord(len(samples) + missing, False, 0))
     assert summary.verdict.state == state
     assert line(summary, "offered-read").left == f"{len(samples) + missing} rows written"
+
+
+@pytest.mark.parametrize(("more", "state"), [(0, VALID), (1, DOUBTFUL), (100, DOUBTFUL), (6000, INVALID)])
+def test_rows_that_the_file_has_and_jmeter_did_not_write_are_another_runs(more, state):
+    """A file that was put together from two, or with rows twice, has more than one run wrote."""
+    samples = users_of()
+    twice = sorted([*samples, *samples[:more]], key=lambda one: one.end_ms)
+    summary = a_run(twice, rows=RowsRecord(len(samples), False, 0))
+    found = line(summary, "offered-read")
+    assert summary.verdict.state == state
+    assert found.text == MORE_ROWS.get(more, f"{more} more rows are in the JTL than JMeter wrote")
+    assert line(a_run(twice, rows=RowsRecord(len(samples), True, 0)), "offered-read").balance is Balance.BALANCED
 
 
 # read = counted
@@ -302,25 +319,6 @@ def test_a_table_and_a_line_say_what_does_not_balance():
     assert accounts_line({"A": good}) == "The account. All that is known balances."
     assert accounts_line({"A": ()}) == "" == accounts_table({"A": ()}, "run")
     assert accounts_table({"A": good, "B": bad}, "run").count("| balanced ") > 4
-
-
-def test_what_jmeter_closed_at_the_end_of_an_open_load_is_no_failure_of_the_system():
-    samples = arrivals(30)
-    end_ms = (START_S + LENGTH_S) * 1000
-    socket = {"code": "Non HTTP response code: java.net.SocketException", "failure": "", "all_threads": 300}
-    message = "Non HTTP response message: Socket closed"
-    closed = [failed("Pay", elapsed_ms=9000 + n, start_ms=end_ms - 9000, message=message, **socket) for n in range(300)]
-    own = [failed("Pay", start_ms=START_S * 1000 + 100 * n, message=message, **socket) for n in range(30)]
-    groups = (replace(counted([3] * LENGTH_S, arrivals=(30,) * LENGTH_S), closed=(LabelCount("Pay", 300),)),)
-    run = record(load=LoadRecord(OPEN, None, 30.0, 0.0, float(LENGTH_S), None, 0.0), once_labels=(), groups=groups)
-    tally = Scope(closes_ms=closes_ms(run)).tally()
-    for one in sorted([*samples, *closed, *own], key=lambda one: one.end_ms):
-        tally.add(one)
-    summary = summarise(tally, "x", run)
-    assert summary.groups[0].total.error_count == 30
-    assert tally.row_count == len(samples) + 330
-    assert line(summary, "offered-read").right.endswith(", 300 requests closed by the end of the load left out (Pay)")
-    assert closes_ms(replace(run, groups=())) is None
 
 
 def test_a_run_by_requests_is_told_how_many_to_send():

@@ -222,3 +222,13 @@ def test_sizes_that_become_a_fifth_larger_and_a_p95_that_doubles_are_no_one_stat
     assert "the size of responses depends" in of_batches(batches([100] * 20, sizes=sizes), {})
     p95_ms = [round(random.gauss(200, 20) * (2 if at >= 12 else 1)) for at in range(20)]
     assert "the p95 depends" in of_batches(batches([100] * 20, p95_ms=p95_ms), {})
+
+
+@pytest.mark.parametrize("cycles", [0.5, 1, 1.5, 2])
+def test_sizes_and_p95_in_slow_waves_are_no_one_state(cycles):
+    random = Random(3)
+    wave = [1 + 0.6 * math.sin(2 * math.pi * cycles * (at + 0.5) / 20 + 1) for at in range(20)]
+    sizes = [round(100 * 300 * value * random.gauss(1, 0.05)) for value in wave]
+    assert "the size of responses depends on when you look" in of_batches(batches([100] * 20, sizes=sizes), {})
+    p95_ms = [round(200 * value * random.gauss(1, 0.05)) for value in wave]
+    assert "the p95 depends on when you look" in of_batches(batches([100] * 20, p95_ms=p95_ms), {})

@@ -61,8 +61,8 @@ def test_all_that_a_person_needs_is_in_the_last_lines(printed):
         "Pay      100   2.00  1000  1000  1000    0.00",
         "TOTAL    100   2.00  1000  1000  1000    0.00",
         "Measured window: the whole run, 51 s.",
-        "The account. Balanced: asked = offered, offered = read, read = counted, users' time = waiting + pausing. "
-        "Not known: counted = one state.",
+        "The account. Balanced: offered = read, read = counted, users' time = waiting + pausing. "
+        "Not known: asked = offered, counted = one state.",
         "",
         "warning: 100 samples: too few for a p95 (1000) or p99 (5000). "
         "Run longer before you compare these percentiles.",

@@ -195,13 +195,34 @@ def rows_of(data):
     return sum(code["sample_count"] for code in data["codes"])
 
 
-def test_a_data_file_that_ends_makes_a_run_invalid_and_its_own_timer_no_doubt(tmp_path):
+def run_with_rows(tmp_path, *arguments):
+    """Run four users who pause before each request, and end with a file of 80 rows."""
     rows = (text("filename", "rows.csv"), text("variableNames", "row"), flag("stopThread"))
     data = element("CSVDataSet", "rows", *rows, '<boolProp name="recycle">false</boolProp>')
     (tmp_path / "plans").mkdir(parents=True)
     (tmp_path / "plans" / "rows.csv").write_text("".join(f"{number}\n" for number in range(80)))
-    plan = jmx(data + request(below=pause(200)))
-    code, report, summary = shop_run(tmp_path, Shop, plan, "--users", "4", "--duration", "20")
+    return shop_run(tmp_path, Shop, jmx(data + request(below=pause(200))), "--users", "4", *arguments)
+
+
+@pytest.mark.counterpart
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--loops", "100"), r"All 4 users ended before their 100 loops"),
+        (("--loops", "20"), r""),
+        (("--requests", "1000", "--duration", "20"), r"All 4 users ended at [3-9] s of the requested 20 s"),
+    ],
+)
+def test_a_data_file_that_ends_a_load_before_its_loops_or_requests_makes_it_invalid(tmp_path, arguments, said):
+    code, _, summary = run_with_rows(tmp_path, *arguments)
+    lines = {line["code"]: line for line in summary["account"]}
+    assert re.fullmatch(said, lines["asked-offered"]["text"])
+    assert lines["asked-offered"]["balance"] == ("invalid" if said else "balanced")
+    assert (code == EXIT_INVALID) is bool(said)
+
+
+def test_a_data_file_that_ends_makes_a_run_invalid_and_its_own_timer_no_doubt(tmp_path):
+    code, report, summary = run_with_rows(tmp_path, "--duration", "20")
     lines = {line["code"]: line for line in summary["account"]}
     assert code == EXIT_INVALID
     assert re.fullmatch(r"All 4 users ended at [3-9] s of the requested 20 s", lines["asked-offered"]["text"])

@@ -180,6 +180,29 @@ def test_an_overloaded_system_at_a_rate_has_no_one_state(tmp_path):
 
 
 @pytest.mark.counterpart
+@pytest.mark.parametrize(
+    ("load", "hanging", "said"),
+    [
+        (("--rate", "10"), range(30, 700, 10), r"\d+ of \d+ requests were never answered, though all others were .*"),
+        (("--users", "8"), (100, 200), r"1\.\d of 8 users waited for answers that are in no number"),
+    ],
+)
+def test_requests_without_an_answer_are_missing_from_what_is_counted(tmp_path, load, hanging, said):
+    class Hangs(Shop):
+        count = 0
+
+        def wait_ms(self, _passed_s):
+            type(self).count += 1
+            return 75_000 if self.count in hanging else 5
+
+    patient = jmx(request(below=pause(300))).replace(">2000<", ">600000<")
+    _, _, summary = long_run(tmp_path, Hangs, patient, *load)
+    line = lines_of(summary)["read-counted"]
+    assert re.fullmatch(said, line["text"]), summary["account"]
+    assert line["text"] in summary["verdict"]["reasons"]
+
+
+@pytest.mark.counterpart
 def test_time_that_the_load_generator_takes_for_itself_is_a_share_of_the_users_time(tmp_path):
     own = script("JSR223PreProcessor", "Own", "Thread.sleep(60)")
     plan = jmx(request(below=pause(40) + own))

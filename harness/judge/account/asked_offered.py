@@ -17,58 +17,42 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base import units
-from harness.base.plain_text import one_line
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import Evidence
 from harness.judge.loads import unlike_the_request
-from harness.judge.offered import LAST_REQUESTS, Shortfall, arrivals_missing, requests_missing, users_missing
+from harness.judge.offered import Shortfall, arrivals_missing, requests_missing, users_missing
 from harness.judge.unsent import with_steps
+from harness.judge.users_asked import (
+    EDGE_S,
+    Until,
+    before_loops_text,
+    ended_before_loops,
+    left_text,
+    request_count,
+    until_of,
+    users_over_time,
+    users_there,
+    why_left,
+)
 from harness.judge.users_counted import groups_of, users_by_second
 from harness.judge.warning_kind import ReportPart
 from harness.metrics.gaps import Gap
 from harness.metrics.timeline import SecondFigures
 from harness.plan.load.groups import GroupLoad, Stage
 from harness.plan.load.model import OPEN
-from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, EarlyEnd
 
 # Users and arrivals are counted, not estimated.
 DOUBT_RATIO, INVALID_RATIO = 0.01, 0.10
 # Arrivals come at random times: so many standard deviations of their number may be missing by chance.
 _CHANCE_DEVIATIONS = 3.0
-_EDGE_S = 2.0
 # Generators start within a second or two of each other. One that is absent for longer than this changes the load.
 ABSENT_LEAST_S = 5.0
 ABSENT_RATIO = 0.02
 
 
-# What ended users, in the words of a report.
-_CAUSES = {
-    NO_DATA: "had no more rows of a data file",
-    FAILED: "were stopped on a failed sample",
-    STOP: "were stopped by the plan",
-    STOP_TEST: "ended when the plan stopped the test",
-    DIED: "died",
-    DONE: "had done their iterations",
-}
-_CAUSES_NAMED = 3
 _LOOK = "Run longer than the ramp-up, and look in jmeter.log for threads that ended early."
 # With other users the system is in another state, and the part without them is left out of the window.
 _FOLLOW = ("read-counted", "one-state")
-
-
-class _Users(NamedTuple):
-    """How many seconds of users were asked for and were there, who left, and the seconds of the first and the last."""
-
-    asked_s: float
-    there_s: float
-    left_count: int
-    from_s: int
-    to_s: int
-
-    @property
-    def missing_ratio(self) -> float:
-        """The share (0-1) of the seconds of users that were asked for and were not there."""
-        return max(0.0, 1 - self.there_s / self.asked_s)
 
 
 def measure(evidence: Evidence) -> Sides:
@@ -100,79 +84,45 @@ def _of_users(evidence: Evidence) -> Sides:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
         why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
-    if not duration_s or run.load.requests or run.load.is_auto:
-        return Sides(left, right, 0.0, Balance.BALANCED)
-    known, sample_count = _users_there(evidence), sum(second.sample_count for second in evidence.seconds)
-    users = _users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, duration_s)
-    left = f"{left} for {units.duration_text(duration_s)}"
+    if run.load.loops and not duration_s:
+        return _of_loops(evidence, Sides(f"{left}, {units.plural(run.load.loops, 'loop')} each", right), asked)
+    until = until_of(evidence)
+    if until is None:
+        return Sides(left, right, None, Balance.NOT_KNOWN)
+    known, sample_count = users_there(evidence), sum(second.sample_count for second in evidence.seconds)
+    users = users_over_time(known, sum(known) / max(1, sample_count), asked, run.load.ramp_s, until.at_s)
+    requests = run.load.requests
+    left = f"{left} for {units.duration_text(duration_s or until.at_s)}"
+    left += f" or {units.plural(requests, 'request')}" if requests else " at most" if run.load.is_auto else ""
     if users is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
     missing = users.missing_ratio
     balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
-    right = f"{right} for {units.duration_text(min(len(evidence.seconds), duration_s))}"
+    right = f"{right} for {units.duration_text(min(len(evidence.seconds), until.at_s))}"
+    right += f", {units.plural(request_count(evidence), 'request')}" if requests else ""
     if balance is Balance.BALANCED:
         return Sides(left, right, missing, balance)
     right = f"{users.there_s / users.asked_s * asked:.1f} users on average"
-    brief = _left_text(evidence, users, asked, duration_s)
-    return Sides(left, right, missing, balance, brief, _why_left(evidence, users.left_count))
+    brief = left_text(evidence, users, asked, until)
+    return Sides(left, right, missing, balance, brief, why_left(evidence, users.left_count))
 
 
-def _users_over_time(
-    known: Sequence[int], each_s: float, asked: int, ramp_s: float, duration_s: float
-) -> _Users | None:
-    """Return the users between the ramp-up and the requested end; None where nothing is left between them.
+def _of_loops(evidence: Evidence, sides: Sides, asked: int) -> Sides:
+    """Return the users who each do so many loops: all are there until they have done them.
 
-    `known` are the users of each second, `each_s` is a user's usual time from request to request.
+    Only the agent knows why a user ended.
     """
-    edge_s = math.ceil(_EDGE_S + LAST_REQUESTS * each_s)
-    from_s, to_s = math.ceil(ramp_s) + edge_s, math.floor(duration_s) - edge_s
-    if to_s <= from_s:
-        return None
-    there = [*known, *[0] * max(0, to_s - len(known))]
-    # Whoever left within the edge is gone after it, too: only the seconds that are named begin with the first full one.
-    full_s = next((at for at, users in enumerate(there[:from_s]) if users >= asked), from_s)
-    first_s = next((at for at in range(full_s, to_s) if there[at] < asked), to_s)
-    there = there[from_s:to_s]
-    missing = [max(0, asked - users) for users in there]
-    last_s = next((at for at, users in enumerate(there, from_s) if asked - users == max(missing)), to_s)
-    return _Users(asked * len(there), asked * len(there) - sum(missing), max(missing), first_s, last_s)
-
-
-def _users_there(evidence: Evidence) -> list[int]:
-    """Return the users of each second, as the agent counted them, else as the samples show them."""
-    if groups := groups_of(evidence.run):
-        return users_by_second(groups)
-    return [second.active_users or 0 for second in evidence.seconds]
-
-
-def _left_text(evidence: Evidence, users: _Users, asked: int, duration_s: float, load: str = "") -> str:
-    """Return who left and when; those who left in the last seconds are known if the agent counted them."""
-    ended = sum(end.count for group in groups_of(evidence.run, load) for end in group.ended_early)
-    if users.left_count < ended <= asked:
-        users = users._replace(left_count=ended, to_s=min(len(evidence.seconds), int(duration_s)))
-    who = "All" if users.left_count == asked else f"{users.left_count} of"
-    when = (
-        f"at {users.from_s} s"
-        if users.to_s - users.from_s < ABSENT_LEAST_S
-        else f"from {users.from_s} s to {users.to_s} s"
-    )
-    return f"{who} {units.plural(asked, 'user')} ended {when} of the requested {units.duration_text(duration_s)}"
-
-
-def _why_left(evidence: Evidence, left_count: int) -> str:
-    """Return what ended users, as far as it is known; failures may have if there are as many as users who left."""
-    if causes := [end for group in groups_of(evidence.run) for end in group.ended_early if end.cause in _CAUSES]:
-        counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
-        return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
-    failed = evidence.whole.error_count if evidence.whole else 0
-    if failed and failed >= left_count:
-        how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"
-        return f"{how}. Or a data file ended that stops its users. Look in jmeter.log for threads that ended."
-    return "A data file may have ended that stops its users. Look in jmeter.log for threads that ended."
-
-
-def _detail(end: EarlyEnd) -> str:
-    return f" ({one_line(end.detail)})" if end.detail else ""
+    groups = groups_of(evidence.run)
+    if not groups:
+        return replace(sides, balance=Balance.NOT_KNOWN)
+    ended = ended_before_loops(groups)
+    balance = judged(ended / asked, DOUBT_RATIO, INVALID_RATIO)
+    brief = ""
+    if balance is not Balance.BALANCED:
+        assert evidence.run is not None
+        brief = before_loops_text(ended, asked, evidence.run.load.loops or 0)
+    why = why_left(evidence, ended) if brief else ""
+    return replace(sides, difference_ratio=ended / asked, balance=balance, brief=brief, advice=why)
 
 
 def _of_arrivals(evidence: Evidence) -> Sides:
@@ -193,14 +143,15 @@ def _of_arrivals(evidence: Evidence) -> Sides:
     if evidence.was_ended:
         return Sides(left, right, None, Balance.BALANCED)
     chance = _CHANCE_DEVIATIONS * math.sqrt(asked) / asked
-    missing = max(0.0, 1 - made / asked)
+    # An arrival sends one request or more.
+    missing = abs(1 - made / asked) if arrivals is not None else max(0.0, 1 - made / asked)
     balance = judged(max(0.0, missing - chance), DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
         rate = f"{made / (load.duration_s - load.ramp_s / 2):.3g}"
         brief = f"{rate} {what} per s, not the requested {units.number_text(load.rate_per_s)}"
         return Sides(left, right, missing, balance, brief, "Look in jmeter.log for arrivals that were not made.")
     ended_s = _last_s(evidence.seconds)
-    edge_s = _EDGE_S + _CHANCE_DEVIATIONS * 3 / load.rate_per_s
+    edge_s = EDGE_S + _CHANCE_DEVIATIONS * 3 / load.rate_per_s
     early = max(0.0, (load.duration_s - edge_s - ended_s) / load.duration_s)
     balance = judged(early, DOUBT_RATIO, INVALID_RATIO)
     if balance is not Balance.BALANCED:
@@ -265,13 +216,15 @@ def _of_loads(evidence: Evidence) -> Sides:
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
     if run.left_out_arrivals:
         return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
-    ended = [found for load in loads if (found := _of_load(evidence, load))]
-    if ended:
-        name, text, missing, is_users = max(ended, key=lambda one: one.missing_ratio)
+    each_load = [_of_load(evidence, load) for load in loads]
+    if known := [one for one in each_load if one]:
+        name, text, missing, is_users = max(known, key=lambda one: one.missing_ratio)
         balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
         if balance is not Balance.BALANCED:
-            right, why = ("fewer users", _why_left(evidence, 0)) if is_users else ("fewer than asked", _LOOK_OPEN)
+            right, why = ("fewer users", why_left(evidence, 0)) if is_users else ("fewer than asked", _LOOK_OPEN)
             return Sides(left, right, missing, balance, f"{name}: {text}", why)
+    if None in each_load:
+        return Sides(left)
     return Sides(left, "as asked", 0.0, Balance.BALANCED)
 
 
@@ -285,13 +238,22 @@ class _OfLoad(NamedTuple):
 
 
 def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
-    """Return what is missing of a load over its time; None where the agent did not count it, or loops end it."""
+    """Return what is missing of a load over its time; None where that is not known."""
     run, groups = evidence.run, groups_of(evidence.run, load.group)
-    if run is None or load.loops or run.load.requests or run.load.is_auto:
-        return None
+    assert run is not None
     figures = next((one for one in evidence.loads if one.name == load.group), None)
+    asked, until = load.users or 0, until_of(evidence)
+    if load.loops:
+        if not groups or not asked:
+            return None
+        ended = ended_before_loops(groups)
+        return _OfLoad(load.group, before_loops_text(ended, asked, load.loops), ended / asked, is_users=True)
+    until = until.no_later(load.duration_s) if until else Until(load.duration_s, is_requested=True)
+    if not until.is_requested and (load.is_open or load.is_staged):
+        return None
     if load.is_shaped:
-        return _found(load, requests_missing(figures.request_curve if figures else None), is_users=False)
+        curve = figures.request_curve if figures else None
+        return _found(load, requests_missing(curve), is_users=False) if curve else None
     if not groups:
         return None
     if load.is_open:
@@ -300,13 +262,10 @@ def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
     each_s = sum(known) / max(1, counted.total.sample_count if counted else 0)
     if load.is_staged:
         return _found(load, users_missing(load, groups, each_s), is_users=True)
-    asked = load.users or 0
-    users = _users_over_time(known, each_s, asked, load.ramp_s, load.duration_s) if asked else None
+    users = users_over_time(known, each_s, asked, load.ramp_s, until.at_s) if asked else None
     if users is None:
         return None
-    return _OfLoad(
-        load.group, _left_text(evidence, users, asked, load.duration_s, load.group), users.missing_ratio, is_users=True
-    )
+    return _OfLoad(load.group, left_text(evidence, users, asked, until, load.group), users.missing_ratio, is_users=True)
 
 
 def _found(load: GroupLoad, missing: Shortfall, *, is_users: bool) -> _OfLoad:

@@ -1,7 +1,7 @@
 """Compares the rows that JMeter wrote with those that were read.
 
-Seen: Rows are missing or could not be read, beyond a torn last one (INVALID from 3 % on), or no sample ended for a
-while, and too few waited for a stall.
+Seen: Rows are missing, are more than were written, or could not be read, beyond a torn last one (INVALID from 3 % on),
+or no sample ended for a while, and too few waited for a stall.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 
@@ -57,6 +57,10 @@ def _measured(evidence: Evidence) -> Sides:
         where = f" No sample ended from {gaps_text(holes)}." if holes else ""
         advice = f"All numbers lack them: a full disk loses rows, and so does a file that was cut.{where} {_REMEDY}"
         return Sides(left, right, ratio, judged(ratio, DOUBT_RATIO, INVALID_RATIO), brief, advice)
+    if rows and not rows.at_least and (more := read - rows.written_count) > 0:
+        brief = f"{units.plural(more, 'more row')} {'is' if more == 1 else 'are'} in the JTL than JMeter wrote"
+        ratio = more / rows.written_count if rows.written_count else 1.0
+        return Sides(left, right, ratio, judged(ratio, DOUBT_RATIO, INVALID_RATIO), brief, _MORE_ADVICE)
     if dropped.cut_count:
         advice = f"No number includes what is missing: {dropped.first_text}. Look for the whole file."
         return Sides(left, right, None, Balance.DOUBT, "A file ends early: its last rows are missing", advice)
@@ -65,6 +69,9 @@ def _measured(evidence: Evidence) -> Sides:
     return Sides(left, right, ratio, Balance.BALANCED)
 
 
+_MORE_ADVICE = (
+    "Another run wrote to it, or samples are in it twice. Take the rows out that are not this run's, or run again."
+)
 _REMEDY = "Run again, or count one part: lth table FILE --window FROM..TO."
 
 

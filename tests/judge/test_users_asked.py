@@ -1,0 +1,72 @@
+"""Users of a load that loops, requests or precision end are missing when they leave before."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.judge.account import Balance
+from harness.run.group_counts import DONE, NO_DATA, EarlyEnd
+from harness.run.record import AutoEndRecord
+from tests.judge.test_account_lines import (
+    LENGTH_S,
+    START_S,
+    USERS,
+    a_run,
+    counted,
+    line,
+    users_of,
+)
+from tests.support.factories import closed_load, sample
+
+LOOPS = closed_load(users=USERS, ramp_s=0.0, duration_s=None, loops=300, think_time_s=0.78)
+
+
+REQUESTS = closed_load(users=USERS, ramp_s=0.0, duration_s=600.0, loops=None, requests=6000, think_time_s=0.78)
+
+
+ENOUGH_REQUESTS = replace(REQUESTS, requests=5235)
+
+
+AUTO = closed_load(users=USERS, ramp_s=0.0, duration_s=600.0, loops=None, is_auto=True, think_time_s=0.78)
+
+
+ENOUGH = AutoEndRecord(True, LENGTH_S, 10, 200.0, 3.0)
+
+
+NO_ROWS = EarlyEnd(NO_DATA, "users.csv", 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("load", "gone", "at_s", "balance", "text"),
+    [
+        (LOOPS, 0, 300, Balance.BALANCED, ""),
+        (LOOPS, 1, 150, Balance.DOUBT, "1 of 20 users ended before their 300 loops"),
+        (LOOPS, 5, 150, Balance.INVALID, "5 of 20 users ended before their 300 loops"),
+        (LOOPS, 20, 60, Balance.INVALID, "All 20 users ended before their 300 loops"),
+        (REQUESTS, 0, 300, Balance.BALANCED, ""),
+        (ENOUGH_REQUESTS, 5, 150, Balance.INVALID, "5 of 20 users ended at 150 s of the load's 5 min"),
+        (REQUESTS, 20, 60, Balance.INVALID, "All 20 users ended at 60 s of the requested 10 min"),
+        (AUTO, 0, 300, Balance.BALANCED, ""),
+        (AUTO, 5, 150, Balance.INVALID, "5 of 20 users ended at 150 s of the load's 5 min"),
+        (AUTO, 20, 60, Balance.INVALID, "All 20 users ended at 60 s of the requested 10 min"),
+    ],
+)
+def test_users_who_leave_a_load_that_loops_requests_or_precision_end_are_missing(load, gone, at_s, balance, text):
+    alive = [20] * at_s + [20 - gone] * (LENGTH_S - at_s) * (gone < USERS)
+    early = (replace(NO_ROWS, count=gone),) if gone else ()
+    ended = (*early, EarlyEnd(DONE, "", 20 - gone, 0)) if load is LOOPS else early
+    is_met = load is AUTO and gone < USERS
+    samples = users_of(left=lambda user, second: user < gone and second >= at_s)
+    groups = (counted(alive, 16_000, ended),)
+    found = line(a_run(samples, load, groups=groups, auto_end=ENOUGH if is_met else None), "asked-offered")
+    assert (found.balance, found.text) == (balance, text)
+
+
+def test_nobody_knows_who_left_a_load_with_loops_that_the_agent_did_not_count():
+    assert line(a_run(users_of(), LOOPS), "asked-offered").balance is Balance.NOT_KNOWN
+
+
+def test_users_who_wait_for_a_last_answer_after_enough_requests_are_not_missing():
+    last = sample("Pay", 30_000, START_S * 1000 + 298_000, thread_name="Users 1-1", all_threads=1)
+    load = replace(REQUESTS, requests=5900)
+    assert line(a_run([*users_of(), last], load), "asked-offered").balance is Balance.BALANCED
