@@ -27,7 +27,7 @@ from harness.run.jmeter import exchanges
 from harness.run.jmeter import process as jmeter
 from harness.run.jmeter.command import LOG_NAME
 from harness.run.jmeter.connections import connection_reasons, other_addresses, take_list
-from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive
+from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive, with_steps
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.interim import interim_of
 from harness.run.jmeter.process import JMeter, StopLimits
@@ -111,6 +111,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
     reasons = outcome.reasons if ended else _reasons(run, driven, are_deaths_known=bool(deaths))
+    reasons = tuple(with_steps(reason, noted.busy) for reason in reasons)
     record = replace(
         record,
         state=FINISHED,
