@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harness.plan.jmx.tree import Node
+from harness.plan.jmx.tree import Node, has_http
 
 # The ports that servers of a protocol have by default, by the scheme of an address; None where there is none.
 PORTS: dict[str, int | None] = {
@@ -105,3 +105,11 @@ def address_in(text: str, field: str = "") -> ServerAddress | None:
     if not port:
         return None
     return ServerAddress(match["scheme"] or "tcp", match["host"], port, "", "", field, match["start"], match["end"])
+
+
+def scheme_of(nodes: Sequence[Node]) -> str:
+    """Return the scheme that a target of these elements has: http, unless they are all of other protocols."""
+    if any(has_http(node) for node in nodes):
+        return "http"
+    addresses = (address_of(node, lambda _: None) for node in nodes)
+    return next((one.scheme for one in addresses if one and one.scheme in PORTS), "http")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.jmx.addresses import address_in, address_of
+from harness.plan.jmx.addresses import address_in, address_of, scheme_of
 from harness.plan.jmx.tree import enabled_nodes, plan_tree
 from tests.support.off_host import element, jmx, request, text
 
@@ -120,3 +120,12 @@ def test_what_init_has_written_is_read_again(tmp_path: Path) -> None:
     assert not [
         change for change in adopted(tmp_path, made.draft.text().decode()).draft.changes if "host, port" in change
     ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "scheme"),
+    [(JDBC, "postgresql"), (TCP + JDBC, "tcp"), (request() + JDBC, "http"), ("", "http")],
+)
+def test_a_target_has_the_scheme_of_the_plans_samplers(tmp_path: Path, inside: str, scheme: str) -> None:
+    (tmp_path / "shop.jmx").write_text(without_http(inside), encoding="utf-8")
+    assert scheme_of(enabled_nodes(plan_tree(tmp_path / "shop.jmx"))) == scheme
