@@ -262,14 +262,16 @@ def _failures(system: Supervisor | None, parts: PartMachines | None, guardian: G
 def _reasons_from_log(directory: RunDirectory, outcome: DriveOutcome, *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return the reasons in jmeter.log why a run does not match its request.
 
-    These are the messages of the plan. Without them, they are JMeter's own errors, if JMeter recorded no sample, lost a
-    user that the agent does not know, or ended with an error.
+    These are the messages of the plan, else samples that left no row. Without them, they are JMeter's own errors, if
+    JMeter recorded no sample, lost a user that the agent does not know, or ended with an error.
     """
     if outcome.interrupted:
         return ()
     path, log = directory.path, LOG_NAME
     if messages := dict.fromkeys(jmeter.plan_messages(path, log)):
         return tuple(f"the plan says: {text}" for text in messages)
+    if lost := jmeter.lost_samples(path, log):
+        return (lost,)
     has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     if has_samples and not has_failed and (are_deaths_known or not jmeter.has_dead_thread(path, log)):
