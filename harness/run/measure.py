@@ -110,8 +110,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         context.log(f"masked secrets in {', '.join(changed)}")
     ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
-    reasons = outcome.reasons if ended else _reasons(run, driven, are_deaths_known=bool(deaths))
-    reasons = tuple(with_steps(reason, noted.busy) for reason in reasons)
+    reasons = outcome.reasons if ended else _reasons(run, driven, noted.busy, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,
@@ -141,10 +140,11 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     return record
 
 
-def _reasons(run: PreparedRun, driven: _Driven, *, are_deaths_known: bool) -> tuple[str, ...]:
+def _reasons(run: PreparedRun, driven: _Driven, busy: Mapping[str, int], *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return why a run of this process is INVALID: what JMeter says, connections, and errors of its log."""
     outcome, directory = driven.outcome, run.directory
-    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections)
+    own = tuple(with_steps(reason, busy) for reason in outcome.reasons)
+    reasons = own + connection_reasons(directory, run.command.allowed_connections)
     if driven.was_full:
         return reasons
     return reasons + _reasons_from_log(directory, outcome, are_deaths_known=are_deaths_known)
