@@ -89,7 +89,7 @@ def _check_sums(folder: Path, plugins: PluginList, locked: Mapping[str, str]) ->
     """Raise a UsageError when Maven has another jar than the lock file."""
     for coordinate, digest in locked.items():
         file = folder / jar_name(coordinate)
-        if file.is_file() and sum_of(file) != digest:
+        if file.is_file() and sum_of_file(file) != digest:
             lock = f"plans/{plugins.lock.name}"
             todo = f"if you trust Maven's, delete {lock}: it is written again; else ask who changed it, or serves Maven"
             raise UsageError(f"{coordinate} from Maven is another jar than that of {lock}: its SHA-256 differs", todo)
