@@ -28,6 +28,8 @@ _ABOUT_IT = frozenset((
     "url", "uri", "path", "file", "name", "user", "username", "id", "type", "length", "count", "size", "limit",
     "header",
 ))  # fmt: skip
+# Keys of messages and settings, as in samplers of Kafka: messageKey, serializerKey, configKey.
+_KEYED = frozenset(("config", "deserializer", "message", "partition", "routing", "serializer"))
 _SECRET_HEADER = re.compile(r"(?:proxy-)?authorization|(?:set-)?cookie2?|x-(?:[\w-]+-)?auth(?:-[\w-]+)?", re.IGNORECASE)
 # Words that occur in JSON, JTLs and logs. Masking them would break those files.
 _COMMON_WORDS = frozenset(("true", "false", "null", "none", "undefined"))
@@ -61,7 +63,7 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in _ABOUT_IT:
         return False
-    is_key = words[-1] == "key" and len(words) > 1
+    is_key = words[-1] == "key" and len(words) > 1 and words[-2] not in _KEYED
     return is_key or words[-1].endswith(_SECRET_ENDS) or not _SECRET_WORDS.isdisjoint(words)
 
 

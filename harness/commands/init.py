@@ -33,10 +33,10 @@ from harness.plan.adopt.project_files import (
     show_jmx_as_text,
     write_project,
 )
-from harness.plan.adopt.toml_text import data_lines, plan_toml, size_text
+from harness.plan.adopt.toml_text import data_lines, plan_toml, samplers_text, size_text
 from harness.plan.allowed_targets import is_loopback
 from harness.plan.checks.check import refusals
-from harness.plan.checks.finding import Finding
+from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.lint import lint
 from harness.plan.har.kept import kept_lines
 from harness.plan.jmx.headers import merged, parse_headers
@@ -67,7 +67,7 @@ _WARNINGS_SHOWN = 10
 # No plan has this port by chance.
 _ANY_TARGET = Target("http", "127.0.0.1", 61_234, "")
 _EXAMPLE_LINES, _WIDTH = 4, 150
-_LEFT_SHOWN, _LABELS_SHOWN = 20, 10
+_LEFT_SHOWN, _LABELS_SHOWN, _NAMES_SHOWN = 20, 10, 5
 _LOCAL = "http://127.0.0.1:8080/"
 
 
@@ -257,8 +257,8 @@ def _print(adoption: Adoption, name: str, plans: Path, diff: Path, *, is_fixed: 
     content = adoption.contents
     groups = "; ".join(f"{size.name}: {size_text(size)}" for size in content.sizes) or "no thread group of a load"
     log(f"plans/{name}.jmx, plans/{name}.toml: {groups}")
-    samplers = ", ".join(f"{count} {kind}" for kind, count in content.samplers)
-    log(f"samplers: {samplers or 'none'}; hosts: {', '.join(content.hosts) or 'none'}; scripts: {len(content.scripts)}")
+    hosts = ", ".join(content.hosts) or "none"
+    log(f"samplers: {samplers_text(content)}; hosts: {hosts}; scripts: {len(content.scripts)}")
     if content.scripts:
         log(f"plans/{name}.toml permits its scripts (scripts = true): read them; the first check asks")
     log("")
@@ -329,11 +329,16 @@ def fix_lines(draft: Draft) -> Iterator[str]:
 
 
 def left_lines(left: Sequence[Finding], file: str) -> Iterator[str]:
-    """Yield what no fix maps, one line each, at most 20."""
-    for one in left[:_LEFT_SHOWN]:
-        yield f"  {one.text_in(file)}; {one.todo}"
-    if len(left) > _LEFT_SHOWN:
-        yield f"  and {len(left) - _LEFT_SHOWN} more"
+    """Yield what no fix maps, one line for each thing to do, at most 20."""
+    by_todo: dict[tuple[Rule, str, str], list[Finding]] = {}
+    for one in left:
+        by_todo.setdefault((one.rule, one.what.partition(" (")[0], one.todo), []).append(one)
+    for first, *others in list(by_todo.values())[:_LEFT_SHOWN]:
+        names = ", ".join(dict.fromkeys(one.path.rpartition(" > ")[2] for one in others[:_NAMES_SHOWN]))
+        more = f", and {len(others) - _NAMES_SHOWN} more" if len(others) > _NAMES_SHOWN else ""
+        yield f"  {first.text_in(file)}{f' (also {names}{more})' if others else ''}; {first.todo}"
+    if len(by_todo) > _LEFT_SHOWN:
+        yield f"  and {len(by_todo) - _LEFT_SHOWN} more"
 
 
 def _example(hunk: Hunk) -> Iterator[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
     from harness.judge.tail import TailAccount
+    from harness.metrics.amounts import AmountUse
     from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
@@ -50,6 +51,7 @@ def late_types() -> dict[str, type]:
     from harness.judge.slowest import SlowSample
     from harness.judge.stored_comparisons import ComparedRun
     from harness.judge.tail import TailAccount
+    from harness.metrics.amounts import AmountUse
     from harness.metrics.event_streams import StreamUse
     from harness.metrics.resource_growth import Growth
     from harness.system.exceptions import ExceptionCount
@@ -62,7 +64,7 @@ def late_types() -> dict[str, type]:
 
     types = (
         CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services, StreamUse, TailAccount,
+        RecordedUse, DatabaseUse, OwnMetrics, Services, StreamUse, AmountUse, TailAccount,
     )  # fmt: skip
     return {kind.__name__: kind for kind in types}
 
@@ -71,10 +73,10 @@ def late_types() -> dict[str, type]:
 class Observed:
     """Observations other than samples: use of the machine, heap of JVMs, exceptions in logs; all may be empty.
 
-    Uses, figures of machines, profiles, growths, `own_metrics`, `streams` and `slowest` cover the window, series and
-    databases the whole run. Exceptions cover the life of the system, or the run if the system runs across several runs.
-    `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak. `cloudwatch` and
-    `services` are None if nothing was fetched.
+    Uses, figures of machines, profiles, growths, `own_metrics`, `streams`, `amounts` and `slowest` cover the window,
+    series and databases the whole run. Exceptions cover the life of the system, or the run if the system runs across
+    several runs. `missing_logs` were to be read for exceptions but do not exist. `live_heaps` are those of a soak.
+    `cloudwatch` and `services` are None if nothing was fetched.
     """
 
     usages: tuple[Usage, ...] = ()
@@ -97,6 +99,7 @@ class Observed:
     services: Services | None = None
     tails: tuple[TailAccount, ...] = ()
     streams: tuple[StreamUse, ...] = ()
+    amounts: tuple[AmountUse, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,15 @@ from harness.report.notes import NOTES_BEGIN, NOTES_END
 from harness.report.profiles import database_text, profile_text, request_count
 from harness.report.reference_section import parts as compared_parts
 from harness.report.reference_section import problem_lines
-from harness.report.run_tables import growth_notes, growth_table, job_tables, slowest_note, slowest_table, stream_table
+from harness.report.run_tables import (
+    amount_table,
+    growth_notes,
+    growth_table,
+    job_tables,
+    slowest_note,
+    slowest_table,
+    stream_table,
+)
 from harness.report.selection import change_text
 from harness.report.services import services_text
 from harness.report.setup import load_text, setup_lines
@@ -347,6 +355,7 @@ def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> 
         "databases": [database_text(used, request_count(summary)) for used in observed.databases],
         "own_metrics": [machine.own_metrics_text(found) for found in observed.own_metrics],
         "stream_table": stream_table(observed.streams),
+        "amount_table": amount_table(observed.amounts),
         "slowest_table": slowest_table(observed.slowest) if observed.slowest else "",
         "slowest_note": slowest_note(observed.slowest),
         "cloud_table": cloud_table(observed.cloudwatch, idle_services(observed.services))

@@ -8,6 +8,7 @@ from harness.base import units
 from harness.judge.growth import RESOURCES, left_text, shown
 from harness.judge.jobs import JobRun
 from harness.judge.slowest import SlowSample
+from harness.metrics.amounts import AmountUse
 from harness.metrics.event_streams import StreamUse
 from harness.metrics.resource_growth import CANNOT_TELL, GROWS, SPAN_LEAST_S, Growth
 from harness.report.tables import cell, table
@@ -107,6 +108,19 @@ def stream_table(streams: Sequence[StreamUse]) -> str:
         for use in streams
     ]  # fmt: skip
     return table(_STREAM_HEADS, rows) if rows else ""
+
+
+_AMOUNT_HEADS = ("label", "what", "count", "per s", "open p50 ms", "open p95 ms", "open max ms")
+
+
+def amount_table(amounts: Sequence[AmountUse]) -> str:
+    """Return the table of what samples of other protocols stand for: a row per label and kind; nothing without any."""
+    rows = [
+        [cell(one.label), one.kind, str(one.count), units.rate_text(one.rate_per_s),
+         *("" if ms is None else units.ms_text(ms) for ms in (one.p50_ms, one.p95_ms, one.max_ms))]
+        for one in amounts
+    ]  # fmt: skip
+    return table(_AMOUNT_HEADS, rows) if rows else ""
 
 
 # Texts that only some runs have.

@@ -27,7 +27,7 @@ from harness.run.jmeter import exchanges
 from harness.run.jmeter import process as jmeter
 from harness.run.jmeter.command import LOG_NAME
 from harness.run.jmeter.connections import connection_reasons, other_addresses, take_list
-from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive
+from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive, with_steps
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.interim import interim_of
 from harness.run.jmeter.process import JMeter, StopLimits
@@ -110,7 +110,7 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
         context.log(f"masked secrets in {', '.join(changed)}")
     ended = driven.ended
     deaths = ended.deaths if ended else noted.deaths
-    reasons = outcome.reasons if ended else _reasons(run, driven, are_deaths_known=bool(deaths))
+    reasons = outcome.reasons if ended else _reasons(run, driven, noted.busy, are_deaths_known=bool(deaths))
     record = replace(
         record,
         state=FINISHED,
@@ -140,10 +140,11 @@ def measure(run: PreparedRun, context: RunContext) -> RunRecord:
     return record
 
 
-def _reasons(run: PreparedRun, driven: _Driven, *, are_deaths_known: bool) -> tuple[str, ...]:
+def _reasons(run: PreparedRun, driven: _Driven, busy: Mapping[str, int], *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return why a run of this process is INVALID: what JMeter says, connections, and errors of its log."""
     outcome, directory = driven.outcome, run.directory
-    reasons = outcome.reasons + connection_reasons(directory, run.command.allowed_connections)
+    own = tuple(with_steps(reason, busy) for reason in outcome.reasons)
+    reasons = own + connection_reasons(directory, run.command.allowed_connections)
     if driven.was_full:
         return reasons
     return reasons + _reasons_from_log(directory, outcome, are_deaths_known=are_deaths_known)
@@ -261,14 +262,16 @@ def _failures(system: Supervisor | None, parts: PartMachines | None, guardian: G
 def _reasons_from_log(directory: RunDirectory, outcome: DriveOutcome, *, are_deaths_known: bool) -> tuple[str, ...]:
     """Return the reasons in jmeter.log why a run does not match its request.
 
-    These are the messages of the plan. Without them, they are JMeter's own errors, if JMeter recorded no sample, lost a
-    user that the agent does not know, or ended with an error.
+    These are the messages of the plan, else samples that left no row. Without them, they are JMeter's own errors, if
+    JMeter recorded no sample, lost a user that the agent does not know, or ended with an error.
     """
     if outcome.interrupted:
         return ()
     path, log = directory.path, LOG_NAME
     if messages := dict.fromkeys(jmeter.plan_messages(path, log)):
         return tuple(f"the plan says: {text}" for text in messages)
+    if lost := jmeter.lost_samples(path, log):
+        return (lost,)
     has_failed = outcome.exit_code != 0 and not outcome.stopped_early
     has_samples = directory.samples.is_file() and directory.samples.stat().st_size > 0
     if has_samples and not has_failed and (are_deaths_known or not jmeter.has_dead_thread(path, log)):

@@ -152,7 +152,7 @@ def of_plan(plan: Plan, home: Path, typed: Sequence[str] = ()) -> Iterator[Power
             yield Power(ADDS, f"{name}={value}", _stamp_of_file(plan.jmx_path.parent / value))
     if plan.allow.other_protocols:
         kinds = {node.kind.rpartition(".")[2] for node in nodes if effect_of(node) in (Effect.CONNECTS, Effect.UNKNOWN)}
-        yield from (Power(RUNS, f"elements of other protocols: {kind}") for kind in sorted(kinds))
+        yield from (Power(RUNS, kind) for kind in sorted(kinds))
     for plugin in plan.plugins:
         is_file = is_file_name(plugin)
         yield Power(ADDS, f"the plugin {plugin}", _stamp_of_file(plan.jmx_path.parent / plugin) if is_file else "")

@@ -17,7 +17,7 @@ from harness.cloudwatch.points import FILE_NAME as CLOUDWATCH
 from harness.cloudwatch.points import fetched_metrics
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import Services, StoredServices
-from harness.metrics import event_streams
+from harness.metrics import amounts, event_streams
 from harness.run.context import RunContext
 from harness.run.directory import load_record
 from harness.run.prepare import PreparedRun
@@ -42,6 +42,11 @@ RECORDERS = (
         event_streams.FILE_NAME.partition(".")[0],
         event_streams.FILE_NAME,
         read=lambda of: {"streams": event_streams.read_streams(of.lines(event_streams.FILE_NAME), of.window_ms)},
+    ),
+    Recorder(  # as well
+        amounts.FILE_NAME.partition(".")[0],
+        amounts.FILE_NAME,
+        read=lambda of: {"amounts": amounts.read_amounts(of.lines(amounts.FILE_NAME), of.window_ms)},
     ),
     Recorder("services", SERVICES, read=lambda of: {"services": _services(of.folder / SERVICES)}),
     exceptions.RECORDER,

@@ -21,7 +21,9 @@ from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts, check_reach
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
+from harness.plan.jmx.addresses import scheme_of
 from harness.plan.jmx.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
+from harness.plan.jmx.tree import enabled_nodes, plan_tree
 from harness.plan.load.model import Load, Part, parse_part
 from harness.plan.plan import Plan, is_address, is_jmx_path, load_plan
 from harness.plan.properties import properties_text, with_properties
@@ -279,8 +281,7 @@ def _with_password(profile: Profile, home: Path) -> Profile:
 def configured_system(home: Path, plan: Plan, profile: Profile) -> ConfiguredSystem:
     """Return the system that the plan starts, and its settings; UsageError for a plan that only drives targets."""
     if not plan.system:
-        raise UsageError(
-            f"--plan={plan.name} has no system to start", "give --target=http://host:port of one that runs"
-        )
+        todo = f"give --target={scheme_of(enabled_nodes(plan_tree(plan.jmx_path)))}://host:port of one that runs"
+        raise UsageError(f"--plan={plan.name} has no system to start", todo)
     where = f"env/{profile.name}.toml"
     return load_configured(home, plan.system, profile.system_settings, where, plan.embedded_settings)

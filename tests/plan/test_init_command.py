@@ -80,7 +80,21 @@ def test_init_names_the_plugin_of_a_class_that_jmeter_lacks_and_lists_it(home: P
     printed = capsys.readouterr().out
     assert "Server: may reach another host (PerfMonCollector)" in printed
     assert "the plan lists" not in printed
-    assert f"plugin {name} (1 element): not part of" in (home / "plans" / "shop.toml").read_text()
+    written = (home / "plans" / "shop.toml").read_text()
+    assert "plugin kg.apc:jmeter-plugins-perfmon:2.1 (1 element): listed below" in written
+    assert "plugin net.xmeter.Gone (1 element): not part of" in written
+
+
+def test_init_says_once_what_to_do_about_several_elements(home: Path, tmp_path: Path, capsys) -> None:
+    kinds = [f"eu.luminis.jmeter.wssampler.{name}WebSocketSampler" for name in ("Open", "SingleRead", "Close")]
+    (tmp_path / "own.jmx").write_text(jmx("".join(element(kind, kind[28:32]) for kind in kinds)))
+    init(home, "--plan", "shop", "--jmx", str(tmp_path / "own.jmx"), "--fix")
+    printed = capsys.readouterr().out
+    assert printed.count("other_protocols = true under [allow]") == 1
+    assert "Open: may reach another host (OpenWebSocketSampler) (also Sing, Clos); add other_protocols" in printed
+    assert "samplers: 1 OpenWebSocketSampler, 1 SingleReadWebSocketSampler, 1 CloseWebSocketSampler;" in printed
+    written = (home / "plans" / "shop.toml").read_text()
+    assert "# plugin net.luminis.jmeter:jmeter-websocket-samplers:1.3.1 (3 elements): listed below" in written
 
 
 @pytest.mark.parametrize("path", ["http.jmx", "https.jmx", "some/where/else/shop.jmx"])

@@ -31,7 +31,22 @@ def test_names_of_secrets_are_recognised(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["key", "token_url", "password_file", "externalKey2Count", "keyboard", "users", "secret_name", "tokens", ""]
+    "name",
+    [
+        "key",
+        "token_url",
+        "password_file",
+        "externalKey2Count",
+        "keyboard",
+        "users",
+        "secret_name",
+        "tokens",
+        "",
+        "serializerKey",
+        "deSerializerKey",
+        "kafkaMessageKey",
+        "configKey",
+    ],
 )
 def test_other_names_are_not_secrets(name):
     assert not is_secret_name(name)

@@ -59,10 +59,11 @@ def test_the_json_of_a_complete_run_is_valid_and_reads_back_equal(directory):
     data = json.loads(text)
     jsonschema.Draft202012Validator(SCHEMA).validate(data)
     assert data["format_version"] == FORMAT_VERSION
-    # A window of 100 s is too short for growth, the JVM is not one that runs elsewhere, no process was stopped, and no
-    # answer was streamed.
+    # A window of 100 s is too short for growth, the JVM is not one that runs elsewhere, no process was stopped, no
+    # answer was streamed, and all is HTTP.
     lists = {key: values for key, values in data["observed"].items() if isinstance(values, list)}
-    assert [key for key, values in lists.items() if not values] == ["growths", "recorded", "stops", "streams"]
+    empty = [key for key, values in lists.items() if not values]
+    assert empty == ["growths", "recorded", "stops", "streams", "amounts"]
     assert data["whole"]["total"]["sample_count"] == 190
     assert json_text(build(RunSummary, data)) == text
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from harness.base.records import build
 from harness.run.directory import json_text
 from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, GroupCounts, LabelCount
-from harness.run.jmeter.groups import read_groups
+from harness.run.jmeter.drive import with_steps
+from harness.run.jmeter.groups import busy_steps, read_groups
 from harness.run.record import RunRecord
 from tests.support.factories import record
 
@@ -60,6 +61,23 @@ def test_groups_of_one_name_are_one_group():
     assert counts.alive_ms == (1000, 1500)
     assert counts.cut == (LabelCount("x", 3),)
     assert counts.ended_early == (EarlyEnd(DIED, "", 2, 7),)
+
+
+def test_steps_that_users_were_in_at_the_end_are_no_early_ends():
+    text = lines("G 0 false a", "C 0 busy 2 5 Read", "C 0 busy 1 6 Read", "C 0 busy 1 7 Write\\t", "T 11")
+    assert busy_steps(text) == {"Read": 3, "Write\t": 1}
+    assert [counts.ended_early for counts in read_groups(text)] == [()]
+    assert busy_steps("") == {}
+
+
+def test_a_run_that_does_not_end_names_the_steps_that_keep_it():
+    busy = {"Read": 3, "Write": 1}
+    why = "JMeter did not end by itself within 5 s after its duration and was stopped"
+    assert (
+        with_steps(why, busy) == f"{why}: still waiting in Read (3 users), Write (1 user). Give such a step a timeout"
+    )
+    assert with_steps(why, {}) == why
+    assert with_steps("the disk is full", busy) == "the disk is full"
 
 
 def test_names_have_any_characters():

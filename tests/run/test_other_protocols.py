@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from harness.metrics.amounts import FILE_NAME, read_amounts
+from harness.metrics.interval import IntervalMs
 from tests.support.markdown_rows import cells_of, rows_of
 from tests.support.off_host import ALIAS, ENDS, element, flag, text
 from tests.support.paths import jmeter_home
@@ -72,10 +74,15 @@ def jdbc(url: str, driver: str, statement: str, user: str = "sa", **more: str) -
     query = {"dataSource": "pool", "queryType": "Update Statement", "queryTimeout": "10"}
     own = '<boolProp name="autocommit">true</boolProp><boolProp name="keepAlive">true</boolProp>'
     samplers = [
-        element("JDBCSampler", label, text("query", asked), *(text(*one) for one in query.items()))
+        element("JDBCSampler", label, text("query", asked), *(text(*one) for one in kind(asked, query).items()))
         for label, asked in {"Sale": statement, **more}.items()
     ]
     return "".join((element("JDBCDataSource", "Pool", own, *(text(*one) for one in pool.items())), *samplers))
+
+
+def kind(statement: str, query: dict[str, str]) -> dict[str, str]:
+    """Return the fields of a request, with the kind that its statement needs."""
+    return query | ({"queryType": "Select Statement"} if statement.startswith("select") else {})
 
 
 def rows(samples: Path) -> Counter[tuple[str, str, str]]:
@@ -100,6 +107,12 @@ def measured(tmp_path: Path) -> Any:
     """Return the load of the run from its JSON."""
     page = json.loads((tmp_path / "reports" / "tiny" / "run-01_1.json").read_text(encoding="utf-8"))
     return next(group for group in page["groups"] if group["name"] == "load")
+
+
+def amounts(tmp_path: Path) -> dict[tuple[str, str], int]:
+    """Return the messages, rows and sessions of the whole run, by label."""
+    with (tmp_path / "reports" / "tiny" / "run-01_1" / FILE_NAME).open() as lines:
+        return {(one.label, one.kind): one.count for one in read_amounts(lines, IntervalMs(0, 1 << 60))}
 
 
 Driven = Callable[..., Counter[tuple[str, str, str]]]
@@ -145,12 +158,15 @@ def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
 def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driven, tmp_path: Path) -> None:
     with serving_java("H2Server", tmp_path, jars_of(tmp_path, H2)) as server:
         url = "jdbc:h2:tcp://${__P(host,127.0.0.1)}:${__P(port,9092)}/mem:shop"
-        pool = jdbc(url, "org.h2.Driver", "insert into sale values (1)", Refund="delete from refund")
+        asked = {"Refund": "delete from refund", "List": "select 'a\nb' from system_range(1, 3)"}
+        pool = jdbc(url, "org.h2.Driver", "insert into sale values (1), (2)", **asked)
         counted = driven(plan(pool), f"h2://127.0.0.1:{server.port}", H2)
-        assert codes(counted) == {("Sale", "200"): USERS * LOOPS, ("Refund", "42S02 42102"): USERS * LOOPS}
-        assert server.count() == 2 * USERS * LOOPS
+        times = USERS * LOOPS
+        assert codes(counted) == {("Sale", "200"): times, ("Refund", "42S02 42102"): times, ("List", "200"): times}
+        assert server.count() == 2 * 2 * times
     found, errors = reported(tmp_path)
-    assert found == [["Sale", "200", "10", "0"], ["Refund", "42S02 42102", "10", "10"]]
+    assert found == [["Sale", "200", "10", "0"], ["Refund", "42S02 42102", "10", "10"], ["List", "200", "10", "0"]]
+    assert amounts(tmp_path) == {("Sale", "rows"): 2 * times, ("Refund", "rows"): 0, ("List", "rows"): 3 * times}
     why = 'JdbcSQLSyntaxErrorException: Table "REFUND" not found; SQL statement: delete from refund \\[…-252\\]'
     assert errors == [["Refund", "42S02 42102", f"org.h2.jdbc.{why}", "10"]]
 
@@ -162,10 +178,13 @@ def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
     sampler_jar(home / "plans" / "lib" / "mqtt.jar", "MqttSampler", jars_of(tmp_path, PAHO))
     with serving_java("MqttBroker", tmp_path, jars_of(tmp_path, "io.moquette:moquette-broker:0.17")) as broker:
         url = "tcp://${__P(host,127.0.0.1)}:${__P(port,1883)}"
-        sampler = java_request("Publish", "com.acme.MqttSampler", url=url)
+        sampler = java_request("Publish", "com.acme.MqttSampler", url=url, wait_ms="100")
         counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", PAHO, "lib/mqtt.jar")
         assert codes(counted) == {("Publish", "OK"): USERS * LOOPS}
         assert broker.count() == 2 * USERS * LOOPS
+    # What the sampler waits before its sample is a pause of the user.
+    (group,) = run_json(tmp_path / "reports")["groups"]
+    assert USERS * LOOPS * 100 <= sum(group["pause_ms"]) < USERS * LOOPS * 150 + 1000
 
 
 @pytest.mark.counterpart
@@ -275,7 +294,7 @@ def websocket(name: str, host: str, port: str, sent: str = "sold", label: str = 
 
 
 @pytest.mark.counterpart
-def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
+def test_websocket_samplers_count_what_the_server_got(driven: Driven, tmp_path: Path) -> None:
     closed = element(
         f"{LUMINIS}CloseWebSocketSampler", "Close", text("statusCode", "1000"), text("readTimeout", "5000")
     )
@@ -283,6 +302,7 @@ def test_websocket_samplers_count_what_the_server_got(driven: Driven) -> None:
         samplers = [websocket(one, "${__P(host,h)}", "${__P(port,1)}") for one in ("Open", "RequestResponse")]
         counted = driven(plan(*samplers, closed), f"ws://127.0.0.1:{server.port}", WEBSOCKET)
     times = USERS * LOOPS
+    assert amounts(tmp_path) == {("RequestResponse", "messages"): times, ("Open", "sessions"): times}
     assert codes(counted) == {("Open", "101"): times, ("RequestResponse", "200"): times, ("Close", "1000"): times}
     assert (server.opened, server.messages) == (2 * times, 2 * times)
 
@@ -308,6 +328,8 @@ def test_a_websocket_session_has_its_duration_and_the_servers_close_its_code(dri
     load = measured(tmp_path)
     (found,) = (label for label in load["labels"] if label["label"] == "Session")
     assert (found["sample_count"], found["error_count"], found["min_ms"] >= 200) == (10, 0, True)
+    # The server ends the second session of each round.
+    assert amounts(tmp_path) == {("Open", "sessions"): 20, ("Leave", "messages"): 0}
 
 
 @pytest.mark.counterpart

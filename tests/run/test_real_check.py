@@ -154,3 +154,15 @@ def test_the_page_is_one_inert_file(checked):
     assert "&lt;script&gt;alert(1)&lt;/script&gt; out of apples" in page
     assert page.count("<details") == 5
     assert not re.search(r"""(?:src|href)=["']""", page)
+
+
+@pytest.mark.counterpart
+def test_a_variable_without_a_name_hides_no_request(tmp_path):
+    """A plugin such as di-kafkameter stores one whose name its plan does not give."""
+    code = text("script", "vars.put(null, 'x')") + text("scriptLanguage", "groovy")
+    plan = jmx(request(name="Page", path="/page", below=element("JSR223PostProcessor", "Store", code)))
+    make_home(tmp_path, plan, "[allow]\nscripts = true\n")
+    with serving(Shop, posted=[]) as port:
+        arguments = ("--plan", "shop", "--target", f"http://127.0.0.1:{port}", "--home", tmp_path)
+        done = command("scripts/check", *arguments, JMETER_HOME=str(toolchain.ensure_jmeter()), LTH_TRUST="1")
+    assert "shop: 1 request, 0 failed" in done.stdout, done.stdout + done.stderr

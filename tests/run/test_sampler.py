@@ -83,11 +83,13 @@ def assert_streams(folder):
     counts = [(label, int(events)) for _, label, events, _, _ in rows]
     assert counts == [
         ("event stream", 4), ("event stream, torn", 3), ("event stream, gzip", 2), ("event stream, small", 1),
+        ("json lines", 3), ("json lines, small", 2),
     ]  # fmt: skip
     times = {label: (int(stream_us), int(gap_us)) for _, label, _, stream_us, gap_us in rows}
     assert 480_000 < times["event stream"][0] < 700_000
     assert 290_000 < times["event stream"][1] < 450_000
     assert times["event stream, small"] == (0, 0)
+    assert 190_000 < times["json lines"][0] < 400_000
     (use, *_) = read_streams((folder / "lean" / FILE_NAME).read_text().splitlines(), IntervalMs(0, 1 << 50))
     assert (use.label, use.stream_count, use.event_count) == ("event stream", 1, 4)
 

@@ -95,6 +95,12 @@ _CASES: dict[str, Script] = {
     "event stream, small": [_sized(b"data: 1\n\n", b"Content-Type: text/event-stream")],
     "event stream, cut": [_EVENTS + _chunk(b"data: one\n\n"), CLOSE],
     "no event stream": [_sized(b"data: 1\n\n", b"Content-Type: text/event-streams")],
+    # Three lines: at 0.1, 0.3 and 0.3 s; an empty one is none, and the last one has no end.
+    "json lines": [
+        _EVENTS.replace(b"text/Event-Stream", b"application/x-ndjson"), 0.1, _chunk(b'{"a":1}\n'), 0.2,
+        _chunk(b'{"a":2}\n\n'), _chunk(b'{"a":') + _chunk(b"3}") + b"0\r\n\r\n",
+    ],
+    "json lines, small": [_sized(b"1\n2", b"Content-Type: Application/JSONL ; charset=utf-8")],
     "chunk of no size": [_CHUNKED + b"five\r\nhello\r\n0\r\n\r\n", CLOSE],
     "chunk without its end": [_CHUNKED + b"5\r\nhelloworld\r\n0\r\n\r\n", CLOSE],
     "chunk cut": [_CHUNKED + b"9\r\nhello", CLOSE],

@@ -72,6 +72,7 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
             resolved.folder.rename(draft)
         else:
             _copy_by_maven(draft, plugins, list(locked or ()), _NEEDS_NOTHING)
+            _check_sums(draft, plugins, locked or {})
         for file_name, file in plugins.files.items():
             shutil.copyfile(file, draft / file_name)
         for file_name, (url, digest) in plugins.addresses.items():
@@ -82,6 +83,16 @@ def ensure_plugins(plugins: PluginList, home: Path) -> Path | None:
     finally:
         if resolved:
             shutil.rmtree(resolved.folder, ignore_errors=True)
+
+
+def _check_sums(folder: Path, plugins: PluginList, locked: Mapping[str, str]) -> None:
+    """Raise a UsageError when Maven has another jar than the lock file."""
+    for coordinate, digest in locked.items():
+        file = folder / jar_name(coordinate)
+        if file.is_file() and sum_of_file(file) != digest:
+            lock = f"plans/{plugins.lock.name}"
+            todo = f"if you trust Maven's, delete {lock}: it is written again; else ask who changed it, or serves Maven"
+            raise UsageError(f"{coordinate} from Maven is another jar than that of {lock}: its SHA-256 differs", todo)
 
 
 def lock_file(plugins: PluginList) -> Path | None:

@@ -14,8 +14,7 @@ from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.lint import text_parts
 from harness.plan.checks.reach import inherited
 from harness.plan.jmx.csv_data import KINDS as CSV_KINDS
-from harness.plan.jmx.trace import HTTP_SAMPLER
-from harness.plan.jmx.tree import VARIABLE, Node, has_http
+from harness.plan.jmx.tree import SAMPLER, VARIABLE, Node, has_http
 
 ADDRESS = re.compile(r"(?i)(https?|\$\{[\w.-]+\})://([^/?#:$]+|\$\{[^}]*\})(?::([^/?#]*))?(?=[/?#]|$)")
 DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -56,7 +55,7 @@ class TargetFix:
         self._mapping = mapping
         self._defaults = defaults
         self._elements = [node for node in mapping.nodes if has_http(node)]
-        self._samplers = [node for node in self._elements if HTTP_SAMPLER.fullmatch(node.kind)]
+        self._samplers = [node for node in self._elements if SAMPLER.search(node.kind)]  # also those of plugins
         self._main = Origin("http", "", DEFAULT_PORTS["http"])
         self._numbers: dict[Origin, int] = {}
         self.others: dict[str, str] = {}
@@ -177,7 +176,7 @@ class TargetFix:
                 text = self.texts[host] = self.texts[raw] = f"${{__P({name},{self.read('host')})}}"
                 self._mapping.map(node, "HTTPSampler.domain", text, reads=name, fix=Fix.TARGET)
         for name, reads in _READ_BY:
-            is_own = HTTP_SAMPLER.fullmatch(node.kind) and self._property(reads, origin) != reads
+            is_own = SAMPLER.search(node.kind) and self._property(reads, origin) != reads
             if raw or is_own or node.value(f"HTTPSampler.{name}").strip():
                 self._read(node, name, reads, origin)
         if node.value("HTTPSampler.proxyHost").strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.base import units
@@ -84,14 +85,29 @@ def _contents(contents: Contents) -> Iterator[str]:
         yield f"# thread group {toml_comment(size.name)}: {size_text(size)}"
     if contents.side_groups:
         yield f"# before and after the load: {', '.join(map(toml_comment, contents.side_groups))}"
-    yield f"# samplers: {', '.join(f'{count} {kind}' for kind, count in contents.samplers) or 'none'}"
+    yield f"# samplers: {samplers_text(contents)}"
     yield f"# hosts: {', '.join(map(toml_comment, contents.hosts)) or 'none'}"
     for name, columns in contents.csv_files:
         yield f"# CSV file {toml_comment(name)}: {toml_comment(columns) or 'columns in its first line'}"
+    counts, states = Counter[str](), dict[str, str]()
     for name, count in contents.plugins:
-        is_included = (plugin := class_of(name)) is not None and not plugin.plugin
-        state = "part of the harness's JMeter" if is_included else "not part of the harness's JMeter"
-        yield f"# plugin {toml_comment(name)} ({units.plural(count, 'element')}): {state}"
+        known = class_of(name)
+        plugin = (known and known.plugin) or name
+        counts[plugin] += count
+        states[plugin] = "not part of the harness's JMeter"
+        if known:
+            has_state = "put its jar beside the plan" if known.plugin else "part of the harness's JMeter"
+            states[plugin] = "listed below" if known.is_in_maven else has_state
+    for plugin, count in counts.items():
+        yield f"# plugin {toml_comment(plugin)} ({units.plural(count, 'element')}): {states[plugin]}"
+
+
+def samplers_text(contents: Contents) -> str:
+    """Return the numbers of samplers by the short names of their classes: `2 HTTPSamplerProxy, 1 JDBCSampler`."""
+    counts = Counter[str]()
+    for kind, count in contents.samplers:
+        counts[kind.rpartition(".")[2]] += count
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
 
 
 def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from harness.plan.checks.checked import SET_COOKIE, Advice, Checked, sending_in
 from harness.plan.checks.jmeter_advice import JMETER_ADVICE
 from harness.plan.checks.lint import SCRIPT_CHECK
 from harness.plan.jmx.csv_data import KINDS, row_count
-from harness.plan.jmx.tree import CODE, SIDE_GROUPS, Node
+from harness.plan.jmx.tree import CODE, SIDE_GROUPS, Node, has_http
 from harness.plan.jmx.values import Values
 from harness.plan.load.groups import GroupLoad
 
@@ -129,10 +129,10 @@ def _without_cache(checked: Checked) -> Iterator[str]:
 
 
 def _unread_answers(checked: Checked) -> Iterator[str]:
-    """Yield the requests of a load in which nothing reads what a response contains."""
+    """Yield the HTTP requests of a load in which nothing reads what a response contains."""
     of_load = [node for node in checked.nodes if not (node.thread_group and node.thread_group.kind in SIDE_GROUPS)]
     if not any(_reads_content(node) for node in of_load):
-        yield from (node.name for node in checked.samplers)
+        yield from (node.name for node in checked.samplers if has_http(node))
 
 
 def _reads_content(node: Node) -> bool:

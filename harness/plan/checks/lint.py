@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from harness.plan.checks.finding import Finding, Rule
 from harness.plan.checks.runnable import not_runnable
-from harness.plan.jmx.data_files import data_files_of
+from harness.plan.jmx.data_files import data_files_of, folders_of
 from harness.plan.jmx.think_time import NAME, is_pause
 from harness.plan.jmx.trace import HTTP_SAMPLER
 from harness.plan.jmx.tree import (
@@ -257,6 +257,10 @@ def _missing_data(nodes: list[Node], jmx: Path) -> Iterator[Finding]:
                 reader = "a CSV Data Set" if node.kind == "CSVDataSet" else "the element"
                 what = f"{reader} reads {name}, but it does not exist"
                 yield Finding.at(node, Rule.MISSING_FILE, what, "store it there, or correct its name", "filename")
+        for name in folders_of(node):
+            if not (jmx.parent / name).is_dir():
+                what, todo = f"the element reads the folder {name}, but it does not exist", "copy it beside the plan"
+                yield Finding.at(node, Rule.MISSING_FILE, what, todo)
 
 
 def _secrets(plan: Node, jmx: Path) -> Iterator[Finding]:

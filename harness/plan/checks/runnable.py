@@ -59,7 +59,7 @@ def _absent_classes(plan: Node, plugins: Sequence[str]) -> Iterator[Finding]:
             todo = todo if "." in kind else "delete the element: earlier versions of JMeter had it"
             yield Finding.at(node, Rule.ABSENT_CLASS, what, todo)
         elif known and known.plugin and not has_files and _unversioned(known.plugin) not in listed:
-            what = f"needs the class {known.name} of the plugin {known.plugin}"
+            what = f"needs the plugin {known.plugin} (its class {known.name})"
             yield Finding.at(node, Rule.ABSENT_CLASS, what, plugin_todo(known.name))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harness.plan.jmx.tree import Node
+from harness.plan.jmx.tree import Node, has_http
 
 # The ports that servers of a protocol have by default, by the scheme of an address; None where there is none.
 PORTS: dict[str, int | None] = {
@@ -27,6 +27,7 @@ _HOST_FIELDS = {
     "kg.apc.jmeter.samplers.UDPSampler": ("hostname", "port", "udp"),
     "kg.apc.jmeter.samplers.HTTPRawSampler": ("hostname", "port", "tcp"),
     "net.xmeter.samplers.ConnectSampler": ("mqtt.server", "mqtt.port", "mqtt"),
+    "net.xmeter.samplers.EfficientConnectSampler": ("mqtt.server", "mqtt.port", "mqtt"),
     "vn.zalopay.benchmark.GRPCSampler": ("GRPCSampler.host", "GRPCSampler.port", "grpc"),
     **{f"{_WSS}.{name}WebSocketSampler": ("server", "port", "ws") for name in (
         "Open", "RequestResponse", "SingleRead", "SingleWrite",
@@ -40,8 +41,10 @@ _URL_FIELDS = {
     "SubscriberSampler": "jms.provider_url",
     "org.apache.jmeter.protocol.bolt.config.BoltConnectionElement": "boltUri",
     "org.apache.jmeter.protocol.mongodb.config.MongoSourceElement": "connection",
-    "com.di.jmeter.kafka.sampler.KafkaProducerConfig": "kafkaBrokers",
-}
+    **{f"com.di.jmeter.kafka.{name}Config": "kafkaBrokers" for name in (
+        "config.KafkaConsumer", "config.KafkaProducer", "sampler.KafkaProducer",
+    )},
+}  # fmt: skip
 _HOST, _PORT = r"\$\{[^{}]+\}|[\w.-]+|\[[0-9a-fA-F:.]+\]", r"\$\{[^{}]+\}|\d+"
 # jdbc:h2:tcp://host:9092/mem:shop, jdbc:oracle:thin:@host:1521:shop, tcp://host:61616
 _URL = re.compile(
@@ -89,7 +92,8 @@ def address_of(node: Node, known: Callable[[str], str | None]) -> ServerAddress 
     if not name:
         return None
     text = node.value(_URL_FIELDS[name]).strip()
-    return address_in(text, _URL_FIELDS[name]) or address_in(known(text) or "", _URL_FIELDS[name])
+    found = address_in(text, _URL_FIELDS[name]) or address_in(known(text) or "", _URL_FIELDS[name])
+    return found._replace(scheme="kafka") if found and "kafka" in name else found
 
 
 def address_in(text: str, field: str = "") -> ServerAddress | None:
@@ -101,3 +105,11 @@ def address_in(text: str, field: str = "") -> ServerAddress | None:
     if not port:
         return None
     return ServerAddress(match["scheme"] or "tcp", match["host"], port, "", "", field, match["start"], match["end"])
+
+
+def scheme_of(nodes: Sequence[Node]) -> str:
+    """Return the scheme that a target of these elements has: http, unless they are all of other protocols."""
+    if any(has_http(node) for node in nodes):
+        return "http"
+    addresses = (address_of(node, lambda _: None) for node in nodes)
+    return next((one.scheme for one in addresses if one and one.scheme in PORTS), "http")

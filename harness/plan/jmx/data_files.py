@@ -13,6 +13,8 @@ from harness.plan.jmx.tree import CODE, VARIABLE_TABLES, Node, enabled_nodes, fu
 # An upload whose name only the run knows, in a folder of the plan's data.
 _UPLOADS = re.compile(r"(data/[\w./-]+)/[^/]*\$\{[^/]*")
 _FUNCTION = re.compile(r"\$\{__(?:FileToString|StringFromFile|CSVRead|XPath)\(")
+_FOLDERS = ("GRPCSampler.protoFolder", "GRPCSampler.libFolder")
+_FILES_MOST = 1000
 # A file that a variable or a script names.
 _NAMED = re.compile(r"data/[\w./-]+\.\w+")
 
@@ -31,6 +33,7 @@ def data_files(jmx: Path) -> tuple[str, ...]:
             *(name for prop in file_names_of(node) for name in _in_folder(prop.text or "", jmx.parent)),
             *_named_in_texts(node, jmx.parent),
             *_read_by_functions(node, jmx.parent),
+            *_below_folders(node, jmx.parent),
         )
     )
     return tuple(dict.fromkeys(names))
@@ -53,6 +56,13 @@ def file_names_of(node: Node) -> Iterator[ElementTree.Element]:
     yield from (prop for prop in node.element.iter() if prop.get("name") in names and prop.text)
 
 
+def folders_of(node: Node) -> Iterator[str]:
+    """Yield the folders beside the plan that an element reads, as those of a gRPC request with its .proto files."""
+    for name in (node.value(field).strip() for field in _FOLDERS):
+        if name and "${" not in name and not Path(name).is_absolute() and ".." not in Path(name).parts:
+            yield name
+
+
 def names_in_functions(text: str) -> Iterator[str]:
     """Yield the file names in the calls of functions that read files, such as ${__FileToString(order.json)}."""
     for match in _FUNCTION.finditer(text):
@@ -66,6 +76,12 @@ def _in_folder(name: str, plans: Path) -> Iterator[str]:
     folder = _UPLOADS.fullmatch(name)
     if folder and (plans / folder[1]).is_dir():
         yield from (f"{folder[1]}/{file.name}" for file in sorted((plans / folder[1]).iterdir()) if file.is_file())
+
+
+def _below_folders(node: Node, plans: Path) -> Iterator[str]:
+    for name in folders_of(node):
+        files = sorted(file for file in (plans / name).rglob("*") if file.is_file())
+        yield from (file.relative_to(plans).as_posix() for file in files[:_FILES_MOST])
 
 
 def _read_by_functions(node: Node, plans: Path) -> Iterator[str]:

@@ -97,6 +97,7 @@ def _classes() -> Mapping[str, ElementClass]:
     classes: dict[str, ElementClass] = {}
     for plugin, effects in tomllib.loads(_TABLE.read_text(encoding="utf-8")).items():
         needs = tuple(effects.pop("needs", "").split())
+        effects.pop("packages", "")
         for effect, text in effects.items():
             for name in _names(text):
                 described = ElementClass(name, Effect(effect), "" if plugin == _INCLUDED else plugin, needs)
@@ -104,6 +105,14 @@ def _classes() -> Mapping[str, ElementClass]:
                 if plugin == _INCLUDED or plugin.startswith(_JMETER):
                     classes[name.rpartition(".")[2]] = described
     return classes | {short: classes[name] for short, name in _SHORT.items()}
+
+
+def library_with(name: str) -> str:
+    """Return the Maven coordinate of the library that has a class, by its package; empty for an unknown one."""
+    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    packages = {package: plugin for plugin, one in table.items() for package in one.get("packages", "").split()}
+    found = max((package for package in packages if name.startswith(f"{package}.")), key=len, default="")
+    return packages.get(found, "")
 
 
 def _names(text: str) -> Iterator[str]:

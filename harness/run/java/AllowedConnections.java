@@ -53,6 +53,7 @@ public final class AllowedConnections {
         for (String type : List.of("java.net.Inet4AddressImpl", "java.net.Inet6AddressImpl")) {
             patch(instrumentation, type, "isReachable", "Ljava/net/InetAddress;", false);
         }
+        Amounts.install(instrumentation);
         DeadUsers.install(instrumentation);
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);

@@ -286,7 +286,7 @@ public final class Exchanges {
         if (variables != null) {
             for (Object entry : (Iterable<?>) call(variables, "entrySet")) {
                 Map.Entry<?, ?> pair = (Map.Entry<?, ?>) entry;
-                if (pair.getValue() instanceof String value) {
+                if (pair.getKey() != null && pair.getValue() instanceof String value) {
                     now.put((String) pair.getKey(), value);
                 }
             }

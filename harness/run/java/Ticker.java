@@ -57,6 +57,7 @@ final class Ticker {
             attempt(() -> ResultFlush.flush(loader));
             attempt(DeadUsers::write);
             attempt(GroupCounts::write);
+            attempt(Amounts::write);
             attempt(WakeDelays::write);
         }
     }
@@ -66,6 +67,7 @@ final class Ticker {
         attempt(ResultFlush::end);
         attempt(DeadUsers::write);
         attempt(GroupCounts::end);
+        attempt(Amounts::write);
         attempt(WakeDelays::end);
     }
 

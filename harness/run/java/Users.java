@@ -107,6 +107,7 @@ public final class Users {
             User user = USERS.remove(thread);
             CURRENT.remove();
             ArrivalWaker.goesOn(thread);
+            Amounts.finished();
             if (user == null) {
                 return;
             }
@@ -155,8 +156,19 @@ public final class Users {
         } else {
             User user = USERS.get(thread);
             if (user != null) {
+                if (!user.isTold) {
+                    attempt(() -> busy(user));
+                }
                 user.isTold = true;
             }
+        }
+    }
+
+    /** Notes the step that a user is in when the load ends. */
+    private static void busy(User user) throws Throwable {
+        Object sampler = (Object) Access.SAMPLER.get(user.thread);
+        if (sampler != null) {
+            user.group.count("busy", name(sampler));
         }
     }
 
@@ -268,11 +280,18 @@ public final class Users {
             return delayOf(timer);
         } finally {
             long endNs = System.nanoTime();
-            User user = endNs - beganNs < LEAST_NS ? null : CURRENT.get();
-            if (user != null) {
-                user.group.begins(GroupCounts.PAUSES, GroupCounts.msOf(beganNs));
-                user.group.ends(GroupCounts.PAUSES, GroupCounts.msOf(endNs));
+            if (endNs - beganNs >= LEAST_NS) {
+                pauses(beganNs, endNs);
             }
+        }
+    }
+
+    /** Counts a pause of this thread's user. */
+    static void pauses(long beganNs, long endNs) {
+        User user = CURRENT.get();
+        if (user != null) {
+            user.group.begins(GroupCounts.PAUSES, GroupCounts.msOf(beganNs));
+            user.group.ends(GroupCounts.PAUSES, GroupCounts.msOf(endNs));
         }
     }
 
@@ -342,6 +361,7 @@ public final class Users {
         static final VarHandle GROUP;
         static final VarHandle RUNNING;
         static final VarHandle CONTROLLER;
+        static final VarHandle SAMPLER;
         static final MethodHandle IS_DONE;
         static final MethodHandle IS_TRANSACTION_DONE;
         static final MethodHandle NAME;
@@ -358,6 +378,8 @@ public final class Users {
                 GROUP = lookup.findVarHandle(thread, "threadGroup", group).withInvokeBehavior();
                 RUNNING = lookup.findVarHandle(thread, "running", boolean.class).withInvokeBehavior();
                 CONTROLLER = lookup.findVarHandle(thread, "threadGroupLoopController", controller).withInvokeBehavior();
+                Class<?> sampler = Class.forName("org.apache.jmeter.samplers.Sampler", true, loader);
+                SAMPLER = lookup.findVarHandle(thread, "currentSamplerForInterruption", sampler).withInvokeBehavior();
                 IS_DONE = handle(loader, "org.apache.jmeter.control.Controller", "isDone");
                 IS_TRANSACTION_DONE = handle(loader, "org.apache.jmeter.control.TransactionSampler", "isTransactionDone");
                 NAME = handle(loader, "org.apache.jmeter.testelement.TestElement", "getName");

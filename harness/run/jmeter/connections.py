@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ from harness.plan.spec import Target, plain_host
 from harness.run.directory import RunDirectory
 from harness.run.group_counts import GroupCounts
 from harness.run.jmeter.command import SETTINGS_NAME
-from harness.run.jmeter.groups import GROUPS_NAME, read_groups
+from harness.run.jmeter.groups import GROUPS_NAME, busy_steps, read_groups
 from harness.run.network.watch import ASKED_NAME, KNOWN_NAME, MADE, OUTSIDE_NAME, WATCHED
 from harness.run.record import DeathRecord, RowsRecord
 
@@ -94,13 +94,17 @@ def _quoted(argument: str, folder: Path) -> str:
 
 
 class Noted(NamedTuple):
-    """What the agent noted of a run: arrivals that were left out, what died, rows, groups, and late wake-ups."""
+    """What the agent noted of a run: arrivals that were left out, what died, rows, groups, and late wake-ups.
+
+    `busy` are the users that were in a step when JMeter was told to end, by the step.
+    """
 
     left_out_count: int
     deaths: tuple[DeathRecord, ...]
     rows: RowsRecord | None
     groups: tuple[GroupCounts, ...]
     wake_delays: WakeDelays | None
+    busy: Mapping[str, int]
 
 
 def take_list(listed: Path, directory: RunDirectory) -> Noted:
@@ -117,7 +121,8 @@ def take_list(listed: Path, directory: RunDirectory) -> Noted:
     groups = listed.with_name(GROUPS_NAME)
     wakes = listed.with_name(_WAKES_NAME)
     late = WakeDelays.read(_text(wakes))
-    noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(_text(groups)), late)
+    lines = _text(groups)
+    noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(lines), late, busy_steps(lines))
     with contextlib.suppress(OSError):
         others = (listed.with_name(name) for name in (ACTIVE_USERS_NAME, SETTINGS_NAME))
         for path in (left_out, rows, dead, groups, wakes, *others, copy):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.base import units
 from harness.base.interrupts import Interrupts
 from harness.jtl.sample import Sample
 from harness.metrics.live import LiveFigures, LiveTally
@@ -73,6 +74,7 @@ class EndOfLoad:
 
 
 _Tail = JtlTail | Tails
+_NOT_ENDED, _STEPS_SHOWN = "JMeter did not end by itself", 3
 
 
 def drive(
@@ -183,7 +185,15 @@ def _overrun(jmeter: JMeter | PartMachines, end: EndOfLoad, now_s: float, starte
         return f"the plan's tearDown did not end within {end.overrun_s:.0f} s"
     if end.duration_s is None or now_s - started_s <= max(end.duration_s, end.jobs_s) + end.overrun_s:
         return ""
-    return f"JMeter did not end by itself within {end.overrun_s:.0f} s after its duration"
+    return f"{_NOT_ENDED} within {end.overrun_s:.0f} s after its duration"
+
+
+def with_steps(reason: str, busy: Mapping[str, int]) -> str:
+    """Return why a run has ended, with the steps that kept JMeter from it; `busy` has their users."""
+    if not busy or not reason.startswith(_NOT_ENDED):
+        return reason
+    steps = ", ".join(f"{name} ({units.plural(count, 'user')})" for name, count in list(busy.items())[:_STEPS_SHOWN])
+    return f"{reason}: still waiting in {steps}. Give such a step a timeout"
 
 
 def _teardown_reasons(jmeter: JMeter | PartMachines, code: int, limit_s: float, progress: Progress) -> tuple[str, ...]:

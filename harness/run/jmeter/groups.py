@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -79,6 +79,8 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].changes[int(second)].append(_Change(*map(int, values)))
             case ["C", number, ("cut" | "closed") as what, count, _, label]:
                 groups[names[number]].labels[what].append(LabelCount(_plain(label), int(count)))
+            case ["C", _, "busy", *_]:
+                pass  # see `busy_steps`
             case ["C", number, cause, count, first_ms, detail]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
             case ["T", second]:
@@ -86,6 +88,16 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
             case ["U"]:
                 return ()
     return tuple(group.counts(name, known_s) for name, group in groups.items())
+
+
+def busy_steps(text: str) -> dict[str, int]:
+    """Return how many users were in which step when JMeter was told to end."""
+    busy = Counter[str]()
+    for line in text.splitlines():
+        match line.split("\t"):
+            case ["C", _, "busy", count, _, label]:
+                busy[_plain(label)] += int(count)
+    return dict(busy.most_common())
 
 
 def _plain(text: str) -> str:

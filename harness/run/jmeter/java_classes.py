@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.plan.checks.runnable import plugin_todo
-from harness.plan.jmx.elements import class_named_in
+from harness.plan.jmx.elements import class_named_in, library_with
 from harness.plan.jmx.tree import Node, plan_tree
 from harness.run.jmeter.class_files import Jars, check_jars
 
@@ -45,7 +45,9 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
             if lacking := jars.lacking(name):
                 at = f"{where}{f':{node.line}' if node.line else ''}: {node.path}"
                 what = f"{at}: its class {lacking.user}, in {lacking.jar}, needs {lacking.name}, which is in no jar"
-                raise UsageError(what, "list the jar or the coordinate that has it in [jmeter] plugins of the plan")
+                known = library_with(lacking.name)
+                jar = f'"{known}"' if known else "the jar or the coordinate that has it"
+                raise UsageError(what, f"list {jar} in [jmeter] plugins of the plan")
 
 
 def needed_classes(tree: Node, aliases: Mapping[str, str]) -> Iterator[tuple[Node, str]]:

@@ -8,11 +8,14 @@ import signal
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from harness.base import process as child
+from harness.base import units
 from harness.base.ports import LOOPBACK
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
@@ -38,6 +41,8 @@ _PLAN_LINE = re.compile(r" ERROR o\.a\.j\.f\.LogFunction: .*?  :  (.+)")
 # A JVM that a signal such as SIGTERM ends in order has this exit code plus the signal's number.
 _SIGNALLED = 128
 _DEAD_THREAD = " ERROR o.a.j.t.JMeterThread: Test failed!"
+# JMeter writes no row for such a sample, and its user goes on.
+_THROWN = re.compile(r" ERROR o\.a\.j\.t\.JMeterThread: Error while processing sampler: '(.*)'\.$")
 # Java prints the options that it reads from the environment.
 _JAVA_NOTE = "NOTE: Picked up "
 _EXCEPTION_LINE = re.compile(r"(?:Caused by: )?((?:[\w$]+\.)*[\w$]+(?:Exception|Error): .*\S)\s*$")
@@ -228,6 +233,22 @@ def plan_messages(directory: Path, log_name: str) -> tuple[str, ...]:
 def has_dead_thread(directory: Path, log_name: str) -> bool:
     """Return whether an exception ended a thread, and with it a user, too early."""
     return any(_DEAD_THREAD in line for line in _log_lines(directory / log_name))
+
+
+def lost_samples(directory: Path, log_name: str) -> str:
+    """Return how many samples have no row as an exception ended their sampler, and the first one; empty without any.
+
+    An interrupt, as at the end of an open load, is none.
+    """
+    counts, first = Counter[str](), ""
+    for line, cause in pairwise([*_log_lines(directory / log_name), ""]):
+        match = _THROWN.search(line)
+        if match and "Interrupt" not in cause:
+            counts[match[1]] += 1
+            first = first or cause.strip()
+    steps = ", ".join(f"{name} ({count})" for name, count in counts.most_common(_REASONS_MOST))
+    what = f"{units.plural(counts.total(), 'sample')} without a row, as an exception ended their sampler: {steps}"
+    return f"{what}; {first}" if counts else ""
 
 
 def signal_of(exit_code: int) -> signal.Signals | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.base.packed import PACKED
 from harness.jtl.sample import samples_number
+from harness.metrics.amounts import FILE_NAME as AMOUNTS
 from harness.metrics.event_streams import FILE_NAME as STREAMS
 from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import LOG_NAME
@@ -21,7 +22,7 @@ from harness.run.telemetry.table import FILE_NAME, HOST, STOLEN
 _NUMBERED: Mapping[str, Callable[[int], str]] = {LOG_NAME: generator_log, FOREIGN_NAME: generator_connections}
 # What the launcher writes itself: a part that lies must not be read as if it were that.
 _OWN = re.compile(
-    r"(?:run|compared|services)\.json|failures\.(?:jsonl|html)|(?:telemetry|heap|recording|cloudwatch|streams)\.csv|"
+    r"(?:run|compared|services)\.json|failures\.(?:jsonl|html)|(?:telemetry|heap|recording|cloudwatch|streams|amounts)\.csv|"
     r"(?:profile|histograms)\.tsv\.gz|(?:own-metrics|statements|waits|snapshots)-.*|jmeter\.out|system(?:/.*)?|\..*|"
     r"[^/]*\.svg",
     re.DOTALL,
@@ -42,8 +43,9 @@ def store_files(parts: Sequence[MachinePart], directory: RunDirectory) -> None:
     stored = ((part.name, part.files.get("failures.jsonl", b"").decode(errors="replace")) for part in parts)
     if text := joined_exchanges((name, parse_exchanges(text)) for name, text in stored):
         directory.failures.write_text(text, encoding="utf-8")
-    if streams := [part.files[STREAMS] for part in parts if STREAMS in part.files]:
-        (directory.path / STREAMS).write_bytes(b"".join(streams))  # with a head each
+    for name in (STREAMS, AMOUNTS):
+        if rows := [part.files[name] for part in parts if name in part.files]:
+            (directory.path / name).write_bytes(b"".join(rows))  # with a head each
     seen = {relay.machine()}
     with (directory.path / FILE_NAME).open("a", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, lineterminator="\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.plan.adopt.adopt import Adoption, adopt
-from harness.plan.jmx.addresses import address_in, address_of
+from harness.plan.jmx.addresses import address_in, address_of, scheme_of
 from harness.plan.jmx.tree import enabled_nodes, plan_tree
 from tests.support.off_host import element, jmx, request, text
 
@@ -72,6 +72,30 @@ def test_beside_http_a_database_has_an_address_of_its_own(tmp_path: Path) -> Non
     assert made.target == ""
 
 
+@pytest.mark.parametrize("name", ["config.KafkaProducer", "config.KafkaConsumer", "sampler.KafkaProducer"])
+def test_a_kafka_client_has_its_broker_as_target(tmp_path: Path, name: str) -> None:
+    client = element(f"com.di.jmeter.kafka.{name}Config", "Client", text("kafkaBrokers", "broker.example.org:9092"))
+    made = adopted(tmp_path, without_http(client))
+    assert "${__P(host,broker.example.org)}:${__P(port,9092)}" in made.draft.text().decode()
+    assert made.target == "kafka://broker.example.org:9092"
+
+
+@pytest.mark.parametrize("name", ["Connect", "EfficientConnect"])
+def test_an_mqtt_client_has_its_broker_as_target(tmp_path: Path, name: str) -> None:
+    fields = text("mqtt.server", "broker.example.org"), text("mqtt.port", "1883")
+    made = adopted(tmp_path, without_http(element(f"net.xmeter.samplers.{name}Sampler", "Connect", *fields)))
+    assert made.target == "mqtt://broker.example.org:1883"
+
+
+def test_an_http_sampler_of_a_plugin_goes_to_the_target(tmp_path: Path) -> None:
+    fields = {"domain": "shop.example.org", "port": "8443", "protocol": "https", "path": "/"}
+    props = (text(f"HTTPSampler.{name}", value) for name, value in fields.items())
+    made = adopted(tmp_path, without_http(element("com.blazemeter.jmeter.http2.sampler.HTTP2Sampler", "Get", *props)))
+    fixed = made.draft.text().decode()
+    for read in ("host,shop.example.org", "port,8443", "scheme,https"):
+        assert f"${{__P({read})}}" in fixed
+
+
 def test_a_url_in_a_variable_is_changed_where_it_is_defined(tmp_path: Path) -> None:
     variable = element(
         "Arguments",
@@ -96,3 +120,12 @@ def test_what_init_has_written_is_read_again(tmp_path: Path) -> None:
     assert not [
         change for change in adopted(tmp_path, made.draft.text().decode()).draft.changes if "host, port" in change
     ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "scheme"),
+    [(JDBC, "postgresql"), (TCP + JDBC, "tcp"), (request() + JDBC, "http"), ("", "http")],
+)
+def test_a_target_has_the_scheme_of_the_plans_samplers(tmp_path: Path, inside: str, scheme: str) -> None:
+    (tmp_path / "shop.jmx").write_text(without_http(inside), encoding="utf-8")
+    assert scheme_of(enabled_nodes(plan_tree(tmp_path / "shop.jmx"))) == scheme

@@ -209,6 +209,7 @@ FLAWS = {
         ({"inside": request()}, {"inside": get("/")}),
         ({"inside": request(below=CODE)}, {"inside": request() + READ}),
         ({"inside": request()}, {"inside": element("JSR223Sampler", "Compute")}),
+        ({"inside": request()}, {"inside": element("JDBCSampler", "Sell")}),
     ],
     "endless-loop": [
         ({"beside": SETUP.format(loops=-1)}, {"beside": SETUP.format(loops=2)}),

@@ -291,6 +291,24 @@ def test_a_data_file_that_is_missing_is_found(save: Save) -> None:
     assert lint(jmx) == ()
 
 
+def test_the_protos_of_a_grpc_request_are_files_of_the_plan(save: Save) -> None:
+    folder = '<stringProp name="GRPCSampler.protoFolder">{}</stringProp>'
+    call = f'<vn.zalopay.benchmark.GRPCSampler testname="Buy">{folder}</vn.zalopay.benchmark.GRPCSampler><hashTree/>'
+    jmx = save(plan(sampler("A") + call.format("protos")))
+    assert _files_missing(jmx) == ["Buy: the element reads the folder protos, but it does not exist"]
+    (jmx.parent / "protos" / "v1").mkdir(parents=True)
+    for name in ("shop.proto", "v1/item.proto"):
+        (jmx.parent / "protos" / name).touch()
+    assert (_files_missing(jmx), data_files(jmx)) == ([], ("protos/shop.proto", "protos/v1/item.proto"))
+    for name in ("/srv/protos", "../protos", "${protos}"):
+        jmx = save(plan(sampler("A") + call.format(name)))
+        assert (_files_missing(jmx), data_files(jmx)) == ([], ())
+
+
+def _files_missing(jmx: Path) -> list[str]:
+    return [found.text for found in lint(jmx) if found.rule is Rule.MISSING_FILE]
+
+
 def test_a_label_from_data_may_occur_twice(save: Save) -> None:
     assert lint(save(plan(sampler("${page}") + sampler("${page}")))) == ()
     # A User Defined Variable has one value.

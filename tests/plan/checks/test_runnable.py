@@ -29,7 +29,7 @@ def found(tmp_path: Path):
 def test_a_class_of_a_plugin_that_the_plan_does_not_list_is_named_with_the_plugin_and_its_line(found) -> None:
     plan = jmx(request(below=element(JSON, "Token") + element(JSON, "Id")))
     (finding,) = found(plan)
-    assert finding.text == f"Token: needs the class {JSON} of the plugin {PLUGIN}"
+    assert finding.text == f"Token: needs the plugin {PLUGIN} (its class {JSON})"
     assert finding.todo == f'add plugins = ["{PLUGIN}"] under [jmeter] in the plan\'s TOML'
     assert found(plan, "kg.apc:jmeter-plugins-json:2.6") == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.base.install import toolchain
-from harness.plan.jmx.elements import Effect, class_of
+from harness.plan.jmx.elements import Effect, class_of, library_with
 from tests.support.jar_classes import concrete_classes
 
 HARMLESS, HTTP, SCRIPTS, CONNECTS = Effect.HARMLESS, Effect.HTTP, Effect.SCRIPTS, Effect.CONNECTS
@@ -57,3 +57,19 @@ def test_a_class_has_an_effect_and_the_plugin_that_contains_it(kind, effect, plu
 @pytest.mark.parametrize("kind", ["com.shop.GraphSampler", "GraphSampler", "SoapSampler"])
 def test_another_class_is_not_known(kind):
     assert class_of(kind) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "coordinate"),
+    [
+        ("org.apache.kafka.clients.producer.KafkaProducer", "org.apache.kafka:kafka-clients"),
+        ("org.eclipse.paho.client.mqttv3.MqttClient", "org.eclipse.paho:org.eclipse.paho.client.mqttv3"),
+        ("io.grpc.ManagedChannel", "io.grpc:grpc-api"),
+        ("io.grpc.stub.ClientCalls", "io.grpc:grpc-stub"),
+        ("io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder", "io.grpc:grpc-netty-shaded"),
+        ("io.grpcs.Other", ""),
+        ("com.acme.Buy", ""),
+    ],
+)
+def test_a_class_of_a_clients_library_has_its_coordinate(name: str, coordinate: str) -> None:
+    assert library_with(name).rpartition(":")[0] == coordinate

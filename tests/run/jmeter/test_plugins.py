@@ -214,6 +214,11 @@ def test_a_plugin_whose_dependency_is_missing_is_refused_before_the_load(
     )
     jar(plugins / "client.jar", "org.lib.Client")
     assert checked(java_request("com.acme.Buy"), plugins=plugins) == ""
+    known = {name: text.replace("org.lib", "org.apache.kafka.common") for name, text in BUY.items()}
+    known["org.apache.kafka.common.Client"] = known.pop("org.lib.Client")
+    compiled(tmp_path / "known", plugins / "own.jar", known, packs="com/acme")
+    text = checked(java_request("com.acme.Buy"), plugins=plugins)
+    assert text.endswith('in no jar; list "org.apache.kafka:kafka-clients:4.1.1" in [jmeter] plugins of the plan')
     assert checked(java_request("com.acme.Buy"), class_path=str(plugins / "own.jar")) != ""
 
 

@@ -299,11 +299,13 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
 def test_only_the_user_who_ends_the_test_ended_early(tmp_path, steps, on_sample_error, end):
     plan = tree(
         group("ends", steps, loops=-1, on_sample_error=on_sample_error),
-        group("others", does("Thread.sleep(20)"), users=3, loops=-1),
+        group("others", does("Thread.sleep(700)", "Wait"), users=3, loops=-1),
     )
-    groups = {one.name: one for one in Agent(tmp_path / "run", plan).ended().noted.groups}
+    noted = Agent(tmp_path / "run", plan).ended().noted
+    groups = {one.name: one for one in noted.groups}
     assert [(one.cause, one.detail, one.count) for one in groups["ends"].ended_early] == [(*end, 1)]
     assert groups["others"].ended_early == ()
+    assert noted.busy["Wait"] == 3
 
 
 class Slow(BaseHTTPRequestHandler):

@@ -8,18 +8,24 @@ import org.eclipse.paho.client.mqttv3.MqttClient;
 import org.eclipse.paho.client.mqttv3.MqttException;
 import org.eclipse.paho.client.mqttv3.persist.MemoryPersistence;
 
-/** Publishes one message with acknowledgement; each user has a connection of its own. */
+/** Publishes one message with acknowledgement after `wait_ms`; each user has a connection of its own. */
 public class MqttSampler extends AbstractJavaSamplerClient {
     private MqttClient client;
 
     @Override public Arguments getDefaultParameters() {
         Arguments arguments = new Arguments();
         arguments.addArgument("url", "");
+        arguments.addArgument("wait_ms", "0");
         return arguments;
     }
 
     @Override public SampleResult runTest(JavaSamplerContext context) {
         SampleResult result = new SampleResult();
+        try {
+            Thread.sleep(context.getLongParameter("wait_ms", 0));
+        } catch (InterruptedException error) {
+            Thread.currentThread().interrupt();
+        }
         result.sampleStart();
         try {
             if (client == null) {

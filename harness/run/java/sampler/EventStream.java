@@ -7,17 +7,21 @@ import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The body of a response of type text/event-stream: counts its events, and how long they are apart, while JMeter reads it.
+ * The body of a response that is a stream: counts its events, and how long they are apart, while JMeter reads it.
  *
- * An event ends with an empty line after a line of data, as in the HTML Standard (9.2.6); comments are none. Its time is
- * that of the read that brought its end. Each answer that was read to its end is a line of {@link #FILE}, in the current
+ * An event of text/event-stream ends with an empty line after a line of data, as in the HTML Standard (9.2.6); comments are
+ * none. Of JSON lines each line is one, except empty ones. Its time is that of the read that brought its end. Each answer that was read to its end is a line of {@link #FILE}, in the current
  * folder; rows of samples and what is sent stay as they are.
  */
 final class EventStream extends FilterInputStream {
-    private static final String TYPE = "text/event-stream";
+    private static final String EVENTS = "text/event-stream";
+    private static final Set<String> LINES = Set.of(
+            "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+            "application/jsonlines", "application/stream+json");
     private static final byte[] DATA = {'d', 'a', 't', 'a', ':'};
     private static final Path FILE = Path.of("streams.csv");
     private static final String HEAD = "end_ms,label,event_count,stream_us,longest_gap_us\n";
@@ -27,6 +31,7 @@ final class EventStream extends FilterInputStream {
     private static boolean isBroken;
 
     private final byte[] one = new byte[1];
+    private final boolean isOfLines;
     /** The number of bytes in the line, and whether they are the beginning of a line of data so far. */
     private int column;
     private boolean isData = true;
@@ -37,15 +42,20 @@ final class EventStream extends FilterInputStream {
     private long lastNs;
     private long longestNs;
 
-    private EventStream(InputStream in) {
+    private EventStream(InputStream in, boolean isOfLines) {
         super(in);
+        this.isOfLines = isOfLines;
     }
 
-    /** Returns the body as an event stream; null when the response has another type. */
+    /** Returns the body as a stream; null when the response has another type. */
     static EventStream orNull(InputStream body, String contentType) {
-        boolean isStream = contentType != null && contentType.regionMatches(true, 0, TYPE, 0, TYPE.length());
-        boolean isWhole = isStream && (contentType.length() == TYPE.length() || " ;".indexOf(contentType.charAt(TYPE.length())) >= 0);
-        return isWhole ? new EventStream(body) : null;
+        if (contentType == null) {
+            return null;
+        }
+        int end = contentType.indexOf(';');
+        String type = (end < 0 ? contentType : contentType.substring(0, end)).strip().toLowerCase(Locale.ROOT);
+        boolean isOfLines = LINES.contains(type);
+        return isOfLines || type.equals(EVENTS) ? new EventStream(body, isOfLines) : null;
     }
 
     @Override
@@ -59,6 +69,9 @@ final class EventStream extends FilterInputStream {
         long before = eventCount;
         for (int at = from; at < from + count; at++) {
             see(into[at]);
+        }
+        if (count < 0 && isOfLines) {
+            see((byte) '\n'); // the last line may have no end
         }
         if (eventCount > before) {
             long nowNs = System.nanoTime();
@@ -83,7 +96,9 @@ final class EventStream extends FilterInputStream {
             column = Math.min(column + 1, DATA.length);
             return;
         }
-        if (column == 0) {
+        if (isOfLines) {
+            eventCount += column > 0 ? 1 : 0;
+        } else if (column == 0) {
             eventCount += hasData ? 1 : 0;
             hasData = false;
         } else {
@@ -95,6 +110,9 @@ final class EventStream extends FilterInputStream {
 
     /** Notes the answer, which was read to its end. */
     void record(String label, long endMs) {
+        if (isOfLines && column > 0) { // of a known length: nothing was read after it
+            eventCount++;
+        }
         String line = String.format(
                 Locale.ROOT, "%d,\"%s\",%d,%d,%d\n", endMs, label.replace("\"", "\"\""), eventCount,
                 TimeUnit.NANOSECONDS.toMicros(lastNs - firstNs), TimeUnit.NANOSECONDS.toMicros(longestNs));

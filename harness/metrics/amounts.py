@@ -1,0 +1,57 @@
+"""Reads what samples of other protocols than HTTP stand for: messages received, rows, and WebSocket sessions."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.metrics.histogram import Histogram
+from harness.metrics.interval import IntervalMs
+
+# The agent's file in the run directory: Amounts.java.
+FILE_NAME = "amounts.csv"
+COLUMNS = ("end_ms", "label", "kind", "count", "duration_us")
+SESSIONS = "sessions"
+_US_PER_MS = 1_000
+
+
+@dataclass(frozen=True)
+class AmountUse:
+    """What the samples of a label stand for in the window: `kind` is messages, rows or sessions.
+
+    A session counts when it ends: with it come the quantiles of how long it was open, None for the other kinds.
+    """
+
+    label: str
+    kind: str
+    count: int
+    rate_per_s: float
+    p50_ms: int | None
+    p95_ms: int | None
+    max_ms: int | None
+
+
+def read_amounts(lines: Iterable[str], window_ms: IntervalMs) -> tuple[AmountUse, ...]:
+    """Return the amounts by label and kind, as they first came; a line that is torn, as by a kill, is left out."""
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    durations: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in csv.reader(lines):
+        try:
+            end_ms, label, kind, *numbers = row
+            count, duration_us = map(int, numbers)
+            is_counted = window_ms.from_ms <= int(end_ms) < window_ms.to_ms
+        except (ValueError, TypeError):
+            continue  # the head, or torn
+        if is_counted:
+            counts[label, kind] += count
+            if kind == SESSIONS:
+                durations[label, kind].append(round(duration_us / _US_PER_MS))
+    length_s = (window_ms.to_ms - window_ms.from_ms) / 1_000
+    return tuple(_use(*key, count, length_s, durations[key]) for key, count in counts.items())
+
+
+def _use(label: str, kind: str, count: int, length_s: float, durations_ms: list[int]) -> AmountUse:
+    quantiles = Histogram.of(durations_ms).quantiles_ms((0.5, 0.95, 1.0)) if durations_ms else (None,) * 3
+    return AmountUse(label, kind, count, count / length_s, *quantiles)
