@@ -28,6 +28,7 @@ _MAX_AGE = re.compile(r"(?i)max-age\s*=\s*[1-9]")
 # A cookie with a value that a response deletes; one without a value JMeter deletes too.
 _DELETED = re.compile(r"(?im)^set-cookie:\s*[^=;\s]+=[^;\s\"].*;\s*(?:max-age=0\b|expires=\w+, 01.jan.1970 00:00:00\b)")
 _COUNTING = re.compile(r"\$\{__(?:counter|StringFromFile)\(|\$\{__CSVRead\([^()]*next")
+_TRANSACTION = "TransactionController"
 _PER_USER = "boolProp[@name='ThroughputController.perThread']"
 _PARALLEL = "com.blazemeter.jmeter.controller.ParallelSampler"
 _WEIGHTED = "com.blazemeter.jmeter.control.WeightedSwitchController"
@@ -68,12 +69,19 @@ def _keeps_users(node: Node, cache: Node) -> bool:
 
 
 def _untimed_transactions(checked: Checked) -> Iterator[str]:
-    """Yield transactions within a parent sample that do not include pauses, and are not the last one in it."""
-    for node in _transactions(checked):
-        outer = next((one for one in node.and_above() if one is not node and _is_parent_sample(one)), None)
-        is_without_pauses = node.value("TransactionController.includeTimers") == "false"
-        if outer and is_without_pauses and not _is_parent_sample(node) and _is_followed(node, outer):
-            yield node.name
+    return (node.name for node in _transactions(checked) if is_untimed(node))
+
+
+def is_untimed(node: Node) -> bool:
+    """Return whether a transaction is within a parent sample, does not include pauses, and is not the last one in it.
+
+    JMeter writes 0 ms for it.
+    """
+    if node.kind != _TRANSACTION or _is_parent_sample(node):
+        return False
+    outer = next((one for one in node.and_above() if one is not node and _is_parent_sample(one)), None)
+    is_without_pauses = node.value("TransactionController.includeTimers") == "false"
+    return outer is not None and is_without_pauses and _is_followed(node, outer)
 
 
 def _is_followed(node: Node, outer: Node) -> bool:
@@ -91,12 +99,12 @@ def _failing_transactions(checked: Checked) -> Iterator[str]:
 
 
 def _transactions(checked: Checked) -> list[Node]:
-    return [node for node in checked.in_groups if node.kind == "TransactionController"]
+    return [node for node in checked.in_groups if node.kind == _TRANSACTION]
 
 
 def _is_parent_sample(node: Node) -> bool:
     is_parent = node.value("TransactionController.parent") == "true"
-    return node.kind == "TransactionController" and node.is_enabled and is_parent
+    return node.kind == _TRANSACTION and node.is_enabled and is_parent
 
 
 def _reads_the_body(node: Node) -> bool:
