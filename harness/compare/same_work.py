@@ -49,7 +49,7 @@ class OtherWork:
 
 def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
     """Return how the work of two sides differs."""
-    sides = [Work(_counts(side)) for side in (baseline, contender)]
+    sides = (Work(_counts(baseline)), Work(_counts(contender)))
     of_all = (*_load(baseline, contender), *_left_out(baseline, contender))
     if not all(side.sample_count for side in sides):
         return OtherWork(of_all=of_all)
