@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
 from harness.plan.jmx.csv_data import KIND, blank_line
+from harness.plan.jmx.steps import may_be_cached
 from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, has_http
 
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
@@ -45,11 +46,8 @@ def _cached_labels(checked: Checked) -> Iterator[str]:
     """Yield the requests of a pass that a Cache Manager answers from their second time on."""
     kept = {label for label, headers in checked.answers if _is_kept(headers)}
     for node in checked.samplers if checked.load.loops != 1 else ():
-        if node.name in kept and node.value("HTTPSampler.method") in ("", "GET"):
-            caches = (one for one in node.in_scope() if one.kind == "CacheManager")
-            cache = next((one for one in caches if one.value("useExpires") == "true"), None)
-            if cache and cache.value("clearEachIteration") != "true" and _keeps_users(node, cache):
-                yield node.name
+        if node.name in kept and may_be_cached(node):
+            yield node.name
 
 
 def _is_kept(headers: str) -> bool:
@@ -59,13 +57,6 @@ def _is_kept(headers: str) -> bool:
     if _NOT_KEPT.search(control) or values.get("expires", "").strip() in ("0", "-1"):
         return False
     return bool(_MAX_AGE.search(control) or "etag" in values or "last-modified" in values)
-
-
-def _keeps_users(node: Node, cache: Node) -> bool:
-    """Return whether a user of the next iteration has the cache of the one before."""
-    group = node.thread_group
-    is_same = group is not None and group.value("ThreadGroup.same_user_on_next_iteration") == "true"
-    return is_same or cache.value("CacheManager.controlledByThread") != "true"
 
 
 def _untimed_transactions(checked: Checked) -> Iterator[str]:
