@@ -20,6 +20,15 @@ def test_each_page_finds_its_change_and_none_without_one(page):
         assert page.simulate(np.random.default_rng(2), kind, 4, 2 * page.change).regressed >= 0.75
 
 
+@pytest.mark.counterpart
+@pytest.mark.parametrize("name", ["neighbours correlate by 0.8", "runs scatter by 5 %"])
+def test_a_search_claims_too_many_users_on_at_most_5_percent_of_pages(name):
+    kind = next(kind for kind in KINDS if kind.name == name)
+    [page] = [page for page in PAGES if page.name == "find"]
+    found = page.simulate(np.random.default_rng(11), kind, 80, 0.0)
+    assert found.regressed <= 0.05 and found.covered >= 0.93
+
+
 def test_a_run_has_the_labels_samples_and_errors_of_its_kind():
     kind = next(kind for kind in KINDS if kind.name == "30 labels")
     random = np.random.default_rng(3)
