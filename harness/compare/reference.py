@@ -61,8 +61,8 @@ def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
         is_transaction=label.is_transaction,
         base_sample_count=label.baseline_sample_count,
         new_sample_count=label.contender_sample_count,
-        base=tuple(value and value.baseline for value in values),
-        new=tuple(value and value.contender for value in values),
-        change_ratio=tuple(value and value.change_ratio for value in values),
+        base=tuple(value.baseline if value else None for value in values),
+        new=tuple(value.contender if value else None for value in values),
+        change_ratio=tuple(value.change_ratio if value else None for value in values),
         verdicts=tuple(value.word if value else CANNOT_TELL for value in values),
     )
