@@ -170,16 +170,18 @@ def _compare_sides(options: argparse.Namespace, sides: _Sides) -> int:
         if options.label is not None
         else (),
         causes=causes(results, others) if comparison.verdict == REGRESSED else (),
-        next_steps=(*next_steps(comparison, results, others), *_proposed(comparison.verdict, others, options)),
+        next_steps=(*next_steps(comparison, results, others), *_proposed(comparison, others, options)),
     )
     _write(compared, options, output, _charts(comparison, baseline, contender, output) if output else ())
     return _exit_code(comparison.verdict, sure=options.sure)
 
 
-def _proposed(verdict: str, contender: Sequence[RunResult], options: argparse.Namespace) -> Iterator[NextStep]:
-    """Yield the cheapest A/B test that the newest trust test of the plan found, after CANNOT TELL."""
+def _proposed(
+    comparison: Comparison, contender: Sequence[RunResult], options: argparse.Namespace
+) -> Iterator[NextStep]:
+    """Yield the cheapest A/B test that the newest trust test of the plan found, after CANNOT TELL of the same work."""
     run = next((one.run for one in contender if one.run), None)
-    if verdict == CANNOT_TELL and run:
+    if comparison.verdict == CANNOT_TELL and not comparison.is_of_work and run:
         noise = known(options.reports, run.plan, run.load, run.profile)
         if noise is None:
             yield NextStep("Measure which change runs of this plan can show", str(Command.of("trust", plan=run.plan)))

@@ -22,24 +22,39 @@ def next_steps(
     comparison: Comparison, baseline: Sequence[RunResult], contender: Sequence[RunResult]
 ) -> Iterator[NextStep]:
     """Yield what to do next, the most useful first; nothing after OK and IMPROVED."""
+    if comparison.verdict not in (REGRESSED, CANNOT_TELL, INVALID):
+        return
     if is_of_runs(comparison):
-        unfit = (run for run in (*baseline, *contender) if run.is_doubtful or run.is_invalid)
-        if (found := next(unfit, None)) and found.run:
-            what = "Remove the cause, then measure" if comparison.verdict == INVALID else "Measure"
-            yield NextStep(f"{what} {found.name} again", found.run.command)
-        return
-    if comparison.verdict not in (REGRESSED, CANNOT_TELL):
-        return
-    runs = [side[-1].run for side in (baseline, contender)]
-    if not (runs[0] and runs[1]):
-        return
-    if comparison.verdict == REGRESSED and not all(run.is_profiled for run in runs if run):
-        profiled = changed_command(runs[1].command, profile=None)
+        yield _again(comparison, (*baseline, *contender))
+    elif comparison.is_of_work:
+        is_lost = comparison.verdict == REGRESSED
+        lost = f"Find out why {contender[-1].name} no longer sends it: errors before it, data, or the plan"
+        yield NextStep(lost if is_lost else "Measure both sides again with the same requests and load")
+    elif baseline[-1].run and contender[-1].run:
+        yield from _of_recorded(comparison, baseline[-1].run, contender[-1].run)
+    else:
+        further = comparison.further_runs
+        more = f"{units.plural(further, 'more run')} a side" if further else "further runs"
+        what = "Confirm it with" if comparison.verdict == REGRESSED else "Measure"
+        yield NextStep(f"{what} {more}, alternating between the sides; --base and --new take several")
+
+
+def _again(comparison: Comparison, runs: Sequence[RunResult]) -> NextStep:
+    """Return which run to measure again, because it is INVALID, DOUBTFUL or without a request."""
+    found = next((run for run in runs if run.is_doubtful or run.is_invalid), None)
+    found = found or next((run for run in runs if run.total and run.total.sample_count == 0), runs[-1])
+    what = "Remove the cause, then measure" if comparison.verdict == INVALID else "Measure"
+    return NextStep(f"{what} {found.name} again", found.run.command if found.run else "")
+
+
+def _of_recorded(comparison: Comparison, baseline: RunRecord, contender: RunRecord) -> Iterator[NextStep]:
+    if comparison.verdict == REGRESSED and not (baseline.is_profiled and contender.is_profiled):
+        profiled = changed_command(contender.command, profile=None)
         yield NextStep("Find the cause: measure both sides with a profile", profiled)
-    if sides := _sides(runs[0], runs[1]):
+    if sides := _sides(baseline, contender):
         a, b = sides
-        env = runs[1].profile if runs[0].profile == runs[1].profile else ""
-        given = _given(runs[1].command)
+        env = contender.profile if baseline.profile == contender.profile else ""
+        given = _given(contender.command)
         what = (
             "Let alternating pairs of runs confirm it" if comparison.verdict == REGRESSED else "Run alternating pairs"
         )
@@ -47,7 +62,7 @@ def next_steps(
     elif comparison.verdict == CANNOT_TELL:
         further = comparison.further_runs
         more = f"Measure {units.plural(further, 'more run')} a side" if further else "Run longer"
-        yield NextStep(f"{more}, alternating between the sides", runs[1].command)
+        yield NextStep(f"{more}, alternating between the sides", contender.command)
 
 
 def _sides(baseline: RunRecord, contender: RunRecord) -> list[str]:

@@ -55,7 +55,7 @@ def headline(comparison: Comparison) -> str:
     """Return the verdict and what changed most, or what is missing for a verdict, in at most 20 words."""
     verdict, total = comparison.verdict, comparison.total
     rows = rows_of([*([total] if total else []), *comparison.labels])
-    if comparison.work and (verdict == CANNOT_TELL or comparison.work[0] in comparison.reasons):
+    if comparison.is_of_work:
         return brief(f"{verdict}: {comparison.work[0]}.")
     if verdict in (REGRESSED, BETTER):
         return brief(f"{verdict}: {changes_text(rows, verdict)}.")

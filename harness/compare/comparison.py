@@ -114,3 +114,8 @@ class Comparison:
     accounts: Mapping[str, tuple[AccountLine, ...]] = field(default_factory=dict)
     same_work: AccountLine | None = None
     work: tuple[str, ...] = ()
+
+    @property
+    def is_of_work(self) -> bool:
+        """Whether the verdict is about another work of the sides, and not about their figures."""
+        return bool(self.work) and (self.verdict == CANNOT_TELL or self.work[0] in self.reasons)

@@ -102,7 +102,7 @@ def compare(
         ),
         further_runs=answer.further_runs,
         accounts={result.name: result.account for result in (*baseline, *contender)},
-        same_work=same_work_line(baseline, contender),
+        same_work=same_work_line(baseline, contender, work),
         work=work.texts,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.base.errors import UsageError
 from harness.compare.answer import headline
-from harness.compare.comparison import INVALID, LabelComparison
+from harness.compare.comparison import CANNOT_TELL, INVALID, LabelComparison
 from harness.compare.decision import compare
 from harness.compare.run_scatter import ASSUMED, RunScatter
 from harness.compare.setup_diff import setup_differences
@@ -55,14 +55,14 @@ def compared_run(
 
 
 def _stored(label: LabelComparison, metrics: list[Metric]) -> ComparedLabel:
-    values = [value for metric in metrics if (value := label.of(metric))]
+    values = [label.of(metric) for metric in metrics]
     return ComparedLabel(
         label=label.label,
         is_transaction=label.is_transaction,
         base_sample_count=label.baseline_sample_count,
         new_sample_count=label.contender_sample_count,
-        base=tuple(value.baseline for value in values),
-        new=tuple(value.contender for value in values),
-        change_ratio=tuple(value.change_ratio for value in values),
-        verdicts=tuple(value.word for value in values),
+        base=tuple(value.baseline if value else None for value in values),
+        new=tuple(value.contender if value else None for value in values),
+        change_ratio=tuple(value.change_ratio if value else None for value in values),
+        verdicts=tuple(value.word if value else CANNOT_TELL for value in values),
     )

@@ -12,14 +12,14 @@ from statistics import fmean
 
 from harness.base import units
 from harness.judge.account import AccountLine, line_of, same_work
-from harness.judge.account.same_work import DOUBT_RATIO, Work, sides_of
+from harness.judge.account.same_work import DOUBT_RATIO, Work, lone_labels, moved_ratio, sides_of
 from harness.report.run_result import RunResult
 from harness.report.setup import load_text
 
 # The shares of the labels may differ by so much, beyond chance: half of the sum of their differences.
 _MIX_MOST = 0.05
-# A label of which so many samples are expected is missing by chance in fewer than one of ten thousand runs.
-_EXPECTED_LEAST = 10.0
+# The other shares alone may change the average of TOTAL by so much, beyond three standard errors of groups of requests.
+_AVERAGE_MOST, _ERRORS = 0.03, 4.5
 # A greater difference of users, and of throughput in the same direction, is another load.
 _LOAD_MOST = 0.1
 # Users are constant if their most are at most so far above their mean.
@@ -49,16 +49,16 @@ class OtherWork:
 
 def other_work(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> OtherWork:
     """Return how the work of two sides differs."""
-    sides = [_counts(side) for side in (baseline, contender)]
+    sides = (Work(_counts(baseline)), Work(_counts(contender)))
     of_all = (*_load(baseline, contender), *_left_out(baseline, contender))
-    if not all(sides):
+    if not all(side.sample_count for side in sides):
         return OtherWork(of_all=of_all)
-    gone, new = _one_sided(*sides), _one_sided(*reversed(sides))
-    shares = [_share(*side) for side in zip(sides, (gone, new), strict=True)]
-    texts = [*(f"{label}: {_samples(sides[0][label])} → none" for label in gone),
-             *(f"{label}: none → {_samples(sides[1][label])}" for label in new)]  # fmt: skip
+    gone, new = lone_labels(*sides), lone_labels(*reversed(sides))
+    shares = [sum(map(side.share, labels)) for side, labels in zip(sides, (gone, new), strict=True)]
+    texts = [*(f"{label}: {_samples(sides[0].sample_counts[label])} → none" for label in gone),
+             *(f"{label}: none → {_samples(sides[1].sample_counts[label])}" for label in new)]  # fmt: skip
     if max(shares) <= DOUBT_RATIO:
-        return OtherWork(of_total=tuple(_mix(*sides)), of_all=of_all)
+        return OtherWork(of_total=tuple(_mix(*sides, _averages_ms(baseline))), of_all=of_all)
     # A renamed label is gone on one side and new on the other.
     is_lost = _is_one_plan(baseline, contender) and shares[0] > DOUBT_RATIO and shares[1] < shares[0] / 2
     shortened = _shortened(texts)
@@ -75,30 +75,31 @@ def _counts(side: Sequence[RunResult]) -> Mapping[str, int]:
     return {label: count for label, count in counts.items() if count}
 
 
-def _one_sided(own: Mapping[str, int], other: Mapping[str, int]) -> list[str]:
-    """Return the labels of a side that the other one lacks, not by chance; the most frequent first."""
-    scale = sum(other.values()) / sum(own.values())
-    found = [label for label, count in own.items() if label not in other and count * scale >= _EXPECTED_LEAST]
-    return sorted(found, key=lambda label: -own[label])
+def _averages_ms(side: Sequence[RunResult]) -> Mapping[str, float]:
+    """Return the average (ms) of each label in the runs of a side."""
+    values: dict[str, list[float]] = {}
+    for label in (label for run in side for label in run.labels if label.average_ms is not None):
+        values.setdefault(label.label, []).append(label.average_ms or 0.0)
+    return {label: fmean(each) for label, each in values.items()}
 
 
-def _share(counts: Mapping[str, int], labels: Sequence[str]) -> float:
-    return sum(counts[label] for label in labels) / sum(counts.values())
+def _mix(baseline: Work, contender: Work, averages_ms: Mapping[str, float]) -> Iterator[str]:
+    """Yield the label whose share changed most, if the shares differ by more than chance and that matters for TOTAL."""
+    if moved_ratio(baseline, contender) > _MIX_MOST or _changes_average(baseline, contender, averages_ms):
+        labels = sorted({*baseline.sample_counts, *contender.sample_counts})
+        most = max(labels, key=lambda label: abs(contender.share(label) - baseline.share(label)))
+        parts = (units.percent_text(side.share(most), 0) for side in (baseline, contender))
+        yield f"another mix: {most} is {' → '.join(parts)} % of the samples"
 
 
-def _mix(baseline: Mapping[str, int], contender: Mapping[str, int]) -> Iterator[str]:
-    """Yield the label whose share changed most, if the shares differ by more than chance."""
-    whole = [sum(side.values()) for side in (baseline, contender)]
-    labels = {*baseline, *contender}
-    changes = {
-        label: (contender.get(label, 0) / whole[1]) - (baseline.get(label, 0) / whole[0]) for label in sorted(labels)
-    }
-    # Two draws from one mix are at most this far apart on average, and half as far again when requests come in groups.
-    by_chance = 1.5 * math.sqrt(len(labels) * sum(1 / count for count in whole)) / 2
-    if sum(map(abs, changes.values())) / 2 - by_chance > _MIX_MOST:
-        most = max(changes, key=lambda label: abs(changes[label]))
-        parts = (side.get(most, 0) / count for side, count in zip((baseline, contender), whole, strict=True))
-        yield f"another mix: {most} is {' → '.join(units.percent_text(part, 0) for part in parts)} % of the samples"
+def _changes_average(baseline: Work, contender: Work, averages_ms: Mapping[str, float]) -> bool:
+    """Return whether the shares alone change the average of TOTAL: slow requests are a larger or smaller part of it."""
+    means_ms = [sum(side.share(label) * ms for label, ms in averages_ms.items()) for side in (baseline, contender)]
+    if not means_ms[0]:
+        return False
+    deviation = math.sqrt(sum(baseline.share(label) * (ms - means_ms[0]) ** 2 for label, ms in averages_ms.items()))
+    by_chance = _ERRORS * deviation * math.sqrt(1 / baseline.sample_count + 1 / contender.sample_count)
+    return abs(means_ms[1] - means_ms[0]) - by_chance > _AVERAGE_MOST * means_ms[0]
 
 
 def _load(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> Iterator[str]:
@@ -145,9 +146,9 @@ def _shortened(texts: Sequence[str]) -> tuple[str, ...]:
     return (f"{texts[0]}, and {units.plural(more, 'more label')}" if more else texts[0],)
 
 
-def same_work_line(baseline: Sequence[RunResult], contender: Sequence[RunResult]) -> AccountLine:
+def same_work_line(baseline: Sequence[RunResult], contender: Sequence[RunResult], work: OtherWork) -> AccountLine:
     """Return the line of the account that compares the labels, their shares and the loads of both sides."""
-    return line_of(same_work.LINE, sides_of(_work(baseline), _work(contender)))
+    return line_of(same_work.LINE, sides_of(_work(baseline), _work(contender), work.of_all))
 
 
 def _work(side: Sequence[RunResult]) -> Work:

@@ -43,6 +43,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     unsent = _unsent_steps(evidence)
     if unsent.skipped:
         sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {_named(unsent.skipped)}")
+    if cached := _cached_steps(evidence):
+        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {_named(cached)}")
     brief, advice = "", _UNSENT
     if unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({_named(unsent.certain)})"
@@ -87,6 +89,23 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
         if _plain(label.label) in must and last_s > _SENT_LEAST_RATIO * end_s and silent_s > max(least_s, turns_s):
             ended.append(_EndedStep(label.label, round(last_s)))
     return tuple(ended)
+
+
+def _cached_steps(evidence: Evidence) -> tuple[str, ...]:
+    """Return the steps that a Cache Manager answers from some time on: in half of the load there is no sample of them.
+
+    Users with a cache do that, so it is no doubt.
+    """
+    run = evidence.run
+    if run is None or evidence.origin_s is None or _lacks_rows(evidence):
+        return ()
+    may = {_plain(step.label) for step in run.steps if step.may_be_cached}
+    each_s = [load.duration_s for load in run.load.loads or ()]
+    half_s = min([run.load.duration_s or float("inf"), float(len(evidence.seconds)), *each_s]) / 2
+    last_s = {one.label: one.counts.last_ms / MS_PER_S - evidence.origin_s for one in evidence.whole_labels}
+    return tuple(
+        f"{label}, from {at_s:.0f} s on" for label, at_s in last_s.items() if _plain(label) in may and at_s < half_s
+    )
 
 
 def _lacks_rows(evidence: Evidence) -> bool:

@@ -157,7 +157,8 @@ class _PlainReader:
     def __init__(self, file: CsvFile, scope: Scope, columns: Sequence[str] | None) -> None:
         self.tally = scope.tally()
         self.first: dict[str | None, dict[LabelKey, int]] = {group: {} for group in (None, *scope.thread_groups)}
-        # Rows without a message: they may be transactions that were cut, whose label the program has seen.
+        # Rows that may be transactions that were cut: without a message, if the program has seen one of the label, or
+        # failed ones without a time.
         self.blank: list[tuple[int, Sample]] = []
         self.row_count = 0
         self.back_ms = 0
@@ -214,7 +215,8 @@ class _PlainReader:
         if (sample := rows.sample(line_number, fields)) is not None:
             self.row_count += 1
             has_messages = rows.layout is not None and "responseMessage" in rows.layout.index_of
-            if has_messages and not sample.message and sample.label not in self.tally.transaction_labels:
+            is_open = not sample.message and sample.label not in self.tally.transaction_labels
+            if has_messages and (is_open or (sample.is_transaction and sample.error_count and not sample.elapsed_ms)):
                 self.blank.append((offset, sample))
             else:
                 self._count(offset, sample)

@@ -63,7 +63,7 @@ class _PerSecond(Mapping[int, _Value]):
             yield from self._seconds_of(number)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return sum(_PAGE_S - page[:: self._width].count(0) for page in self._pages.values())
 
     def __bool__(self) -> bool:
         return bool(self._pages)
@@ -73,11 +73,6 @@ class _PerSecond(Mapping[int, _Value]):
         for number in sorted(self._pages):
             if first_s >> _BITS <= number <= last_s >> _BITS:
                 yield from (second for second in self._seconds_of(number) if first_s <= second <= last_s)
-
-    @property
-    def room_s(self) -> int:
-        """How many seconds there may be at most: those of the arrays."""
-        return _PAGE_S * len(self._pages)
 
     @property
     def span_s(self) -> SecondSpan | None:

@@ -174,8 +174,9 @@ class SampleTally:
         if not message and label in self.transaction_labels:
             self.cut[label] += sample_count
             return None
-        if is_transaction and not (thread_name or elapsed_ms):
-            self.untimed[label] += sample_count
+        if is_transaction and not elapsed_ms and (not thread_name or (error_count and label in self.untimed)):
+            # Where the end of a user cuts one, it has a name, and fails.
+            (self.cut if thread_name else self.untimed)[label] += sample_count
             return None
         if self.by_thread_group and (own := self.by_thread_group.get(thread_group_of(thread_name))):
             own.add(sample._replace(all_threads=group_users))

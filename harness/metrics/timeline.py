@@ -196,8 +196,8 @@ class SecondSeries:
 
     def _is_sparse(self, length_s: int) -> bool:
         """Return whether so few of an interval's seconds have samples that spells of them are shorter."""
-        room_s = max(self.seconds.room_s, *(users.room_s for users in self.users.values()), 0)
-        return length_s > _SPARSE_ONE_IN * room_s
+        filled = max(len(self.seconds), *map(len, self.users.values()), 0)
+        return length_s > _SPARSE_ONE_IN * filled
 
     def active_users(self, first_s: int, last_s: int) -> Sequence[int | None]:
         """Return the active users of each second: the last known number of each load generator, added up.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.base import units
+from harness.judge.account import same_work
 from harness.judge.account.line import AccountLine, Balance
 from harness.report.tables import cell, table
 
@@ -34,16 +35,20 @@ def accounts_table(accounts: Mapping[str, Sequence[AccountLine]], title: str) ->
 
 
 def accounts_line(accounts: Mapping[str, Sequence[AccountLine]]) -> str:
-    """Return the accounts of several runs in one line: which lines of which runs do not balance; empty without any."""
+    """Return the accounts of several runs in one line: which lines of which runs do not balance; empty without any.
+
+    Of the work of both sides it says why.
+    """
     known = {name: lines for name, lines in accounts.items() if lines}
     off: dict[str, list[str]] = {}
     for name, lines in known.items():
         for line in lines:
             if line.balance in (Balance.DOUBT, Balance.INVALID):
-                off.setdefault(f"{line.title}: {line.balance.value}", []).append(name)
+                why = f": {line.text}" if line.code == same_work.LINE.code else ""
+                off.setdefault(f"{line.title}: {line.balance.value}{why}", []).extend([] if why else [name])
     if not known:
         return ""
-    found = "; ".join(f"{what} of {', '.join(names)}" for what, names in off.items())
+    found = "; ".join(f"{what} of {', '.join(names)}" if names else what for what, names in off.items())
     return f"{TITLE}. {found or 'All that is known balances'}."
 
 

@@ -78,15 +78,15 @@ def _short_names(baseline: str, contender: str) -> _Names:
 
 
 def _total_table(compared_run: ComparedRun, names: _Names) -> str:
-    assert compared_run.total is not None
+    total = compared_run.total
+    assert total is not None
     rows = []
     for index, metric in enumerate(map(metric_of, compared_run.metrics)):
-        values = (compared_run.total.base[index], compared_run.total.new[index])
-        row = [metric.title, *map(metric.text, values), _change_text(metric, compared_run.total, index)]
-        threshold = f"{units.percent_text(compared_run.threshold_ratios[index])} {metric.change_unit}"
-        rows.append(
-            [*row, threshold, _emphasised(compared_run.total.verdicts[index], compared_run.total.verdicts[index])]
-        )
+        values, verdict = (total.base[index], total.new[index]), total.verdicts[index]
+        if values != (None, None):
+            threshold = f"{units.percent_text(compared_run.threshold_ratios[index])} {metric.change_unit}"
+            texts = (*map(metric.text, values), _change_text(metric, total, index), threshold)
+            rows.append([metric.title, *texts, _emphasised(verdict, verdict)])
     return table(("TOTAL", *map(cell, names), "change", "threshold", "verdict"), rows)
 
 

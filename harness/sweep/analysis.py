@@ -225,7 +225,10 @@ def _intervals(level: Level, goal: Goal) -> Iterator[tuple[bool | None, str]]:
     for metric, limit in goal.of_metrics.items():
         if not metric.is_time or metric.key not in FIGURES:
             continue
-        bounds = percentile_interval(runs, metric) if metric.percentile is not None else average_interval(runs)
+        scatter = level.scatter.get(metric.key)
+        bounds = (
+            average_interval(runs, scatter) if metric.percentile is None else percentile_interval(runs, metric, scatter)
+        )
         value = level.figures.of(metric.key)
         if bounds is None or value is None:
             continue

@@ -3,7 +3,8 @@
 The interval of a percentile uses order statistics: the number of samples below the true percentile is binomial, and the
 samples at its 2.5 % and 97.5 % quantiles are the ends. With fewer than 36 samples the interval of p90 has no upper end.
 Correlated samples count as fewer: the effective number follows from the variation of the share of slow samples between
-the run's batches. With three or more runs, an interval is at least as wide as the interval of the runs' values.
+the run's batches. With three or more runs, an interval is at least as wide as the interval of the runs' values. Where
+levels were repeated, it is also at least as wide as the scatter of the repeats of all levels makes it.
 
 H. A. David, H. N. Nagaraja, "Order Statistics", Wiley, 2003, 7.1.
 """
@@ -12,11 +13,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
 
-from harness.metrics.batch_means import Estimate, estimate, slower_share
+from harness.metrics.batch_means import Between, Estimate, estimate, slower_share
 from harness.metrics.distributions import binomial_at_most, student_t_quantile
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, Metric
@@ -25,6 +26,8 @@ from harness.report.run_result import LabelResult
 
 _TAIL = (1 - CONFIDENCE) / 2
 _RUNS_LEAST = 3
+# What runs are assumed to scatter by, and as how many repeats that counts: `scripts/bench answers --only find`.
+_ASSUMED_RATIO, _ASSUMED_FREEDOM = 0.02, 2.0
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,13 @@ class ConfidenceInterval:
         return False if self.low_ms > limit_ms else None
 
 
-def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> ConfidenceInterval | None:
-    """Return the interval of a percentile over the runs of a level; None when a run has no histogram."""
+def percentile_interval(
+    runs: Sequence[LabelResult], metric: Metric, scatter: Between | None = None
+) -> ConfidenceInterval | None:
+    """Return the interval of a percentile over the runs of a level; None when a run has no histogram.
+
+    `scatter` is that of the repeats of all levels.
+    """
     together, effective = Histogram(), 0.0
     for run in runs:
         if run.histogram is None or not run.histogram.count:
@@ -58,11 +66,14 @@ def percentile_interval(runs: Sequence[LabelResult], metric: Metric) -> Confiden
     [low_ms] = together.quantiles_ms([low / count])
     high_ms = float(together.quantiles_ms([high / count])[0]) if high <= count else None
     values_ms = [float(run.histogram.quantiles_ms([metric.ratio])[0]) for run in runs if run.histogram]
-    return _widened(ConfidenceInterval(float(low_ms), high_ms, together.count), values_ms)
+    return _widened(ConfidenceInterval(float(low_ms), high_ms, together.count), values_ms, scatter)
 
 
-def average_interval(runs: Sequence[LabelResult]) -> ConfidenceInterval | None:
-    """Return the interval of the average over the runs of a level; None when a run has no histogram."""
+def average_interval(runs: Sequence[LabelResult], scatter: Between | None = None) -> ConfidenceInterval | None:
+    """Return the interval of the average over the runs of a level; None when a run has no histogram.
+
+    `scatter` is that of the repeats of all levels.
+    """
     found = [_average(run) for run in runs]
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):
@@ -74,7 +85,8 @@ def average_interval(runs: Sequence[LabelResult]) -> ConfidenceInterval | None:
         return ConfidenceInterval(0.0, None, together)
     error = math.sqrt(sum((n * one.error) ** 2 for n, one in zip(counts, known, strict=True))) / together
     reach = student_t_quantile(sum(one.freedom for one in known), 1 - _TAIL) * error
-    return _widened(ConfidenceInterval(mean_ms - reach, mean_ms + reach, together), [one.value for one in known])
+    interval = ConfidenceInterval(mean_ms - reach, mean_ms + reach, together)
+    return _widened(interval, [one.value for one in known], scatter)
 
 
 def _effective_count(run: LabelResult, count: int, metric: Metric) -> float:
@@ -103,11 +115,27 @@ def _average(run: LabelResult) -> Estimate | None:
     return Estimate(mean_ms, math.sqrt(squares / (count - 1) / count), count - 1, 0)
 
 
-def _widened(interval: ConfidenceInterval, values_ms: Sequence[float]) -> ConfidenceInterval:
-    """Return the interval, at least as wide as Student's t interval of the runs' values."""
-    if len(values_ms) < _RUNS_LEAST:
-        return interval
-    reach = student_t_quantile(len(values_ms) - 1, 1 - _TAIL) * stdev(values_ms) / math.sqrt(len(values_ms))
-    low_ms, high_ms = fmean(values_ms) - reach, fmean(values_ms) + reach
+def scatter_of_repeats(levels: Iterable[Sequence[float]]) -> Between | None:
+    """Return how much runs of one level differ, from the values of each level; None without a repeat.
+
+    Few repeats say little: what is assumed counts like `_ASSUMED_FREEDOM` further ones.
+    """
+    squares, freedom = _ASSUMED_FREEDOM * _ASSUMED_RATIO**2, _ASSUMED_FREEDOM
+    for values in levels:
+        if len(values) > 1 and min(values) > 0:
+            squares += (len(values) - 1) * variance([math.log(value) for value in values])
+            freedom += len(values) - 1
+    return Between(math.sqrt(squares / freedom), freedom, is_whole=True) if freedom > _ASSUMED_FREEDOM else None
+
+
+def _widened(interval: ConfidenceInterval, values_ms: Sequence[float], scatter: Between | None) -> ConfidenceInterval:
+    """Return the interval, at least as wide as those of the scatter of its runs and of all repeats (Student's t)."""
+    reaches_ms = [0.0]
+    if len(values_ms) >= _RUNS_LEAST:
+        reaches_ms.append(student_t_quantile(len(values_ms) - 1, 1 - _TAIL) * stdev(values_ms))
+    if scatter:
+        reaches_ms.append(student_t_quantile(scatter.freedom, 1 - _TAIL) * scatter.deviation * fmean(values_ms))
+    reach_ms = max(reaches_ms) / math.sqrt(len(values_ms))
+    low_ms, high_ms = fmean(values_ms) - reach_ms, fmean(values_ms) + reach_ms
     ends = None if interval.high_ms is None else max(interval.high_ms, high_ms)
     return ConfidenceInterval(min(interval.low_ms, low_ms), ends, interval.sample_count)

@@ -17,12 +17,14 @@ from harness.cloudwatch.points import CloudMetrics
 from harness.judge.account import AccountLine
 from harness.judge.verdict import DOUBTFUL, INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning, too_few_samples
+from harness.metrics.batch_means import Between
 from harness.metrics.metric import Table, metrics_of
 from harness.plan.goal import Goal
 from harness.plan.load.model import CLOSED
 from harness.report.run_result import LabelResult, RunResult
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import GENERATOR, NOT_SYSTEM, Usage
+from harness.sweep.goal_intervals import scatter_of_repeats
 from harness.sweep.record import SweepRecord, level_text
 from harness.system.flight_recording import RecordedUse
 from harness.system.heap import HeapUse
@@ -83,6 +85,7 @@ _OTHERS = {
     if metric.percentile is None and metric.key not in (one.name for one in fields(Figures))
 }
 _SEVERAL: Mapping[str, Iterable[str]] = {"percentiles_ms": _PERCENTILES, "others": _OTHERS}
+_TIMES = ("average_ms", *_PERCENTILES)
 # In the order of CSV and JSON.
 FIGURES = tuple(key for one in fields(Figures) for key in _SEVERAL.get(one.name, [one.name]))
 _COUNTS = ("sample_count", "error_count")
@@ -158,11 +161,15 @@ class LevelRange(NamedTuple):
 
 @dataclass(frozen=True)
 class Level:
-    """The runs at one number of users or one value of a setting; without counted runs all `figures` are None."""
+    """The runs at one number of users or one value of a setting; without counted runs all `figures` are None.
+
+    `scatter` is how much runs of one level differ, by figure, from the repeats of all levels of its sweep.
+    """
 
     users: int
     figures: Figures
     runs: tuple[LevelRun, ...]
+    scatter: Mapping[str, Between] = field(default_factory=dict)
 
     @property
     def setting(self) -> str:
@@ -316,10 +323,20 @@ def levels_of(runs: Iterable[tuple[int, LevelRun]]) -> tuple[Level, ...]:
     for users, run in runs:
         by_level.setdefault(LevelKey(users, run.setting), []).append(run)
     levels = [Level(key.users, Figures(), tuple(found)) for key, found in by_level.items()]
-    levels = [replace(level, figures=middle([run.figures for run in level.counted])) for level in levels]
+    scatter = _scatter_of(levels)
+    levels = [
+        replace(level, figures=middle([run.figures for run in level.counted]), scatter=scatter) for level in levels
+    ]
     numbers = numbers_of([level.value for level in levels if level.setting])
     by_setting = dict(zip((level.setting for level in levels if level.setting), numbers or [], strict=False))
     return tuple(sorted(levels, key=lambda level: (level.users, by_setting.get(level.setting, 0.0))))
+
+
+def _scatter_of(levels: Sequence[Level]) -> Mapping[str, Between]:
+    """Return how much runs of one level differ, by figure; without those that no level was measured twice for."""
+    known = [_known(run.figures for run in level.counted) for level in levels if len(level.counted) > 1]
+    found = {figure: scatter_of_repeats(values[figure] for values in known) for figure in _TIMES}
+    return {figure: scatter for figure, scatter in found.items() if scatter}
 
 
 def numbers_of(values: Sequence[str]) -> list[float] | None:

@@ -1,5 +1,7 @@
 """What to do after a comparison: commands that can be pasted, by its verdict and what the sides differ in."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.compare.advice import next_steps
@@ -41,6 +43,35 @@ def test_a_regression_is_profiled_and_confirmed_by_pairs_of_what_the_sides_diffe
     (_, confirm) = steps(REGRESSED, {"profile": "staging", **commit})
     assert confirm[1] == "lth ab --a=local --b=staging --plan=tiny --users=2 --duration=2m"
     assert [text for text, _ in steps(REGRESSED)] == ["Find the cause: measure both sides with a profile"]
+
+
+@pytest.mark.parametrize("with_record", [True, False])
+@pytest.mark.parametrize("verdict", [REGRESSED, CANNOT_TELL, INVALID])
+@pytest.mark.parametrize("further", [None, 4])
+@pytest.mark.parametrize("work", [(), ("pay: 6,666 samples → none",)])
+def test_every_verdict_but_the_good_ones_has_a_next_step(with_record, verdict, further, work):
+    run = record(command=COMMAND) if with_record else None
+    sides = [[run_result(name, label_result(), run=run)] for name in ("a.jtl", "b.jtl")]
+    found = Comparison(
+        ("a.jtl",), ("b.jtl",), verdict, work, None, (), (), (), (), None if work else further, work=work
+    )
+    steps = [step.text for step in next_steps(found, *sides)]
+    assert len(steps) == 1
+    if work and verdict == REGRESSED:
+        assert steps == ["Find out why b.jtl no longer sends it: errors before it, data, or the plan"]
+    elif work and verdict == CANNOT_TELL:
+        assert steps == ["Measure both sides again with the same requests and load"]
+
+
+def test_runs_without_a_record_are_measured_again_and_named_together():
+    sides = [[run_result(name, label_result(), run=None)] for name in ("a.jtl", "b.jtl")]
+    found = Comparison(("a.jtl",), ("b.jtl",), CANNOT_TELL, (), None, (), (), (), (), 4)
+    [step] = next_steps(found, *sides)
+    assert step.text == "Measure 4 more runs a side, alternating between the sides; --base and --new take several"
+    found = replace(found, verdict=INVALID, reasons=("b.jtl has no request: nothing was measured",), further_runs=None)
+    sides[1] = [run_result("b.jtl", total=label_result("TOTAL", None, sample_count=0), run=None)]
+    [step] = next_steps(found, *sides)
+    assert step.text == "Remove the cause, then measure b.jtl again"
 
 
 def test_what_cannot_be_told_needs_more_runs():

@@ -9,6 +9,7 @@ from harness.compare.reference import compared_run
 from harness.judge.stored_comparisons import BETTER, ComparedRun, SettingChange
 from harness.judge.verdict import INTERRUPTED, INVALID, Verdict
 from harness.judge.warnings import RunWarning
+from harness.report.reference_section import parts
 from tests.support.comparisons import LIMITS, total
 from tests.support.factories import closed_load, record
 from tests.support.results import batched, label_result, run_result
@@ -54,6 +55,27 @@ def test_a_metric_that_neither_run_has_is_no_column_and_one_that_a_side_lacks_is
     assert (found.total.new[index], found.total.change_ratio[index]) == (None, None)
     assert found.total.verdicts[index] == CANNOT_TELL
     assert "90" not in compared(*[replace(total(), percentiles_ms={})] * 2).metrics
+
+
+@pytest.mark.parametrize("streamed", [("Pay",), ("TOTAL",), ("Pay", "TOTAL"), ("Pay", "Old", "TOTAL")])
+def test_a_metric_that_only_some_labels_have_is_none_of_the_others(streamed):
+    first_bytes = {"50": 10, "90": 20, "95": 30, "99": 40}
+
+    def of(label):
+        return label_result(label, first_byte_percentiles_ms=first_bytes if label in streamed else {})
+
+    sides = (
+        run_result(name, of("Old"), of("Pay"), total=of("TOTAL"), run=record(name=name)) for name in ("run-1", "run-2")
+    )
+    found = compared_run(*sides, LIMITS, "previous run", "")
+    index = next(at for at, metric in enumerate(found.metrics) if metric.startswith("first"))
+    assert found.total
+    for label in (found.total, *found.labels):
+        assert {len(label.base), len(label.new), len(label.change_ratio), len(label.verdicts)} == {len(found.metrics)}
+        assert label.base[index] == (10 if label.label in streamed else None)
+    [part] = parts([found], "run-2")
+    assert ("first byte p50" in part.total_table) is ("TOTAL" in streamed)
+    assert part.label_tables[0].count("first byte p50") == len({"Pay", "Old"} & {*streamed})
 
 
 def test_settings_labels_and_warnings_of_both_runs_are_stored():

@@ -13,6 +13,7 @@ from harness.compare.decision import compare
 from harness.compare.render import headline
 from harness.compare.sources import result_of_jtls
 from harness.jtl.inputs import resolve
+from harness.judge.account.line import Balance
 from harness.metrics.metric import AVERAGE
 from harness.plan.thresholds import Thresholds
 from tests.support.comparisons import QUIET
@@ -73,6 +74,40 @@ def test_another_mix_of_the_same_labels_says_nothing_about_total_but_about_its_l
     assert (slower.verdict, slower.total and slower.total.verdict) == (REGRESSED, CANNOT_TELL)
 
 
+@pytest.mark.parametrize("pay", [0.25, 0.29, 0.37, 0.42])
+def test_a_mix_that_alone_changes_the_average_of_total_is_no_change_of_the_system(pay):
+    times = {"a": 50.0, "b": 100.0, "pay": 300.0}
+    sides = [
+        side(name, {"a": round(5e3 * (1 - part)), "b": round(5e3 * (1 - part)), "pay": round(1e4 * part)}, times)
+        for name, part in (("A", 1 / 3), ("B", pay))
+    ]
+    found = compare(*sides, Thresholds())
+    assert found.work == (f"another mix: pay is 33 → {100 * pay:.0f} % of the samples",)
+    assert found.verdict == CANNOT_TELL
+    assert {label.verdict for label in found.labels} == {OK}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"counts": {"a": 5_000}},
+        {"counts": {"a": 8_000, "pay": 2_000}},
+        {"users": 30.0, "peak_users": 30, "rate": 300.0},
+        {"dropped_ratio": 0.1},
+        {},
+    ],
+    ids=lambda changes: next(iter(changes), "none"),
+)
+def test_the_account_of_both_sides_is_in_doubt_when_the_work_is_another_one(changes):
+    counts, rate = changes.pop("counts", {"a": 5_000, "pay": 5_000}), changes.pop("rate", 100.0)
+    base = side("A", {"a": 5_000, "pay": 5_000}, TIMES, with_record=False, users=10.0, peak_users=10)
+    new = side("B", counts, TIMES, with_record=False, **{"users": 10.0, "peak_users": 10, **changes})
+    new = [replace(run, total=replace(run.total, rate_per_s=rate)) for run in new]
+    found = compare(base, new, Thresholds())
+    assert found.same_work and bool(found.work) is (found.same_work.balance is Balance.DOUBT)
+    assert bool(found.work) is (counts != {"a": 5_000, "pay": 5_000} or rate != 100.0 or "dropped_ratio" in changes)
+
+
 def test_rare_labels_and_random_mixes_are_the_same_work():
     rng = Random(2)
     for _ in range(200):
@@ -81,7 +116,8 @@ def test_rare_labels_and_random_mixes_are_the_same_work():
             drawn = rng.choices(["a", "b", "pay", "rare"], [4, 3, 3, 0.02], k=400)
             counts = {label: drawn.count(label) for label in ("a", "b", "pay", "rare") if label in drawn}
             sides.append(side(name, counts, {**TIMES, "rare": 500.0}, total_ms=110.0)[:1])
-        assert compare(*sides, Thresholds()).work == ()
+        found = compare(*sides, Thresholds())
+        assert found.work == () and found.same_work and found.same_work.balance is Balance.BALANCED
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,16 @@ def test_a_step_that_the_plan_may_skip_or_leave_has_not_ended(step):
     assert found.balance is Balance.BALANCED
 
 
+def test_a_step_that_a_cache_answers_is_named_and_no_doubt():
+    steps = (PlanStep("Pay", False), PlanStep("Ship it", False, may_be_cached=True))
+    for second, is_named in ((2, True), (50, True), (160, False), (300, False)):
+        found = line(a_run(two_steps(lambda at_s, end_s=second: at_s < end_s), steps=steps), "asked-offered")
+        assert ("; answered by the Cache Manager: Ship it, from " in found.right) is is_named
+        assert found.balance is (Balance.DOUBT if second == 160 else Balance.BALANCED)
+    found = line(a_run(two_steps(lambda second: second < 2), steps=STEPS_OF_PLAN), "asked-offered")
+    assert "Cache Manager" not in found.right
+
+
 def test_nothing_is_said_of_steps_where_rows_are_missing_or_the_load_was_ended():
     stopped = a_run(users_of(length_s=150), steps=STEPS_OF_PLAN, stopped_early="errors above 50 %")
     assert line(stopped, "asked-offered").balance is Balance.BALANCED

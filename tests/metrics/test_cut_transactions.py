@@ -28,6 +28,9 @@ def rows_of(count, cut=("200,,", ",,"), untimed=0, request="GET /"):
         rows.append(f"{at_ms},40,{request},200,OK,Users 1-{user},true,,300,100,2")
         rows.append(f"{at_ms},45,Buy,200,{WHOLE},Users 1-{user},true,,300,100,2")
     rows += [f"{START_MS + 500 * count},0,Inner,200,{WHOLE},,true,,300,100,0"] * untimed
+    if untimed:  # the end of its user cut the last one
+        rows.append(f"{START_MS + 500 * count},0,Inner,,{WHOLE.replace('failing samples : 0', 'failing samples : 1')},"
+                    "Users 1-1,false,,0,0,2")  # fmt: skip
     for number, outcome in enumerate(cut, 1):
         code, message, failure = outcome.split(",")
         is_ok = "true" if code else "false"
@@ -68,7 +71,15 @@ def test_a_transaction_without_a_time_is_named_and_in_no_table(tmp_path):
     found = summary(tmp_path / "a.jtl", rows_of(50, (), untimed=3))
     assert {one.label for one in found.groups[0].labels} == {"GET /", "Buy"}
     (line,) = (one for one in found.account if one.code == "offered-read")
-    assert line.right == "103 rows read, 3 transactions without a time left out (Inner)"
+    assert line.right == (
+        "104 rows read, 1 transaction cut by the end left out (Inner), 3 transactions without a time left out (Inner)"
+    )
+
+
+def test_a_failed_transaction_of_0_ms_that_is_timed_counts(tmp_path):
+    rows = [row.replace(",45,", ",0,").replace(",true,", ",false,") for row in rows_of(50, ())]
+    found = summary(tmp_path / "a.jtl", rows)
+    assert ("Buy", 50) in {(one.label, one.sample_count) for one in found.groups[0].labels}
 
 
 def test_a_parent_transaction_with_pauses_is_no_clock_that_was_set(tmp_path):
@@ -99,7 +110,8 @@ def test_all_readers_leave_out_the_same_rows(tmp_path, monkeypatch, untimed):
     for tally in (counted, stored):
         assert (tally.labels, tally.codes, tally.kinds) == (plain.labels, plain.codes, plain.kinds)
         assert (tally.cut, tally.untimed, tally.row_count) == (plain.cut, plain.untimed, plain.row_count)
-    assert (plain.cut, plain.row_count) == ({"Buy": 2}, 6002 + untimed)
+    cut = {"Inner": 1} if untimed else {}
+    assert (plain.cut, plain.row_count) == ({"Buy": 2, **cut}, 6002 + untimed + len(cut))
     assert Scope().tally().row_count == 0
 
 

@@ -51,6 +51,16 @@ def test_a_sparse_series_has_the_seconds_of_a_dense_one(seed, monkeypatch):
         assert find_window(WindowSpec(STEADY), sparse) == find_window(WindowSpec(STEADY), dense)
 
 
+@pytest.mark.parametrize("each_s", [9, 16, 60, 600])
+def test_a_series_with_a_row_every_so_many_seconds_is_sparse(each_s):
+    series = SecondSeries()
+    for number in range(200):
+        series.add(1_000_000 + 1000 * each_s * number, 40, 1, 0, 5, Source(0, ""))
+    span_s = series.seconds.span_s
+    assert isinstance(series.by_second(span_s.first_s, span_s.last_s), LoadSeconds)
+    assert len(series.seconds) == sum(1 for _ in series.seconds) == 200
+
+
 def file_over(span_s: int, path: Path) -> Path:
     """Return a JTL of 3,000 rows that are spread over so many seconds, from five users."""
     chance = random.Random(1)

@@ -49,3 +49,27 @@ def test_where_a_name_depends_on_the_run_only_other_beginnings_are_refused(tmp_p
 def test_nothing_is_refused_where_a_script_sets_labels(tmp_path):
     assert found(tmp_path, "Pay", inside=SCRIPT.format("prev.setSampleLabel('Pay')")) == []
     assert len(found(tmp_path, "Pay", inside=SCRIPT.format("log.info('x')"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("parent", "pauses", "count"), [("true", "false", 1), ("true", "true", 0), ("false", "false", 0)]
+)
+def test_a_transaction_without_a_time_can_have_no_goal(tmp_path, parent, pauses, count):
+    inner = (
+        '<TransactionController testname="Pay"><boolProp name="TransactionController.parent">false</boolProp>'
+        f'<boolProp name="TransactionController.includeTimers">{pauses}</boolProp></TransactionController>'
+        '<hashTree><HTTPSamplerProxy testname="Card"/><hashTree/></hashTree>'
+    )
+    outer = (
+        f'<boolProp name="TransactionController.parent">{parent}</boolProp></TransactionController><hashTree>{inner}'
+    )
+    plan = PLAN.replace('<TransactionController testname="Check-Out Controller"/><hashTree>',
+                        f'<TransactionController testname="Check-Out Controller">{outer}')  # fmt: skip
+    jmx = tmp_path / "shop.jmx"
+    jmx.write_text(plan.format("Out", ""))
+    nodes = enabled_nodes(plan_tree(jmx))
+    goal = Goal(*(GoalRule("p99_ms", label, max=5) for label in ("Pay", "Card", ".*")))
+    findings = list(impossible_labels(goal, nodes, Values.of(nodes, {}, tmp_path)))
+    assert [one.what for one in findings] == [
+        "JMeter writes 0 ms for the transaction Pay, which is inside a parent sample"
+    ] * count

@@ -24,7 +24,7 @@ from tests.support.factories import record
 from tests.support.first_screens import assert_first_screen
 from tests.support.markdown_rows import rows_of
 from tests.support.results import label_result
-from tests.support.stated_rates import least_covered_text
+from tests.support.stated_rates import least_covered_text, most_false_text
 from tests.support.sweep_reports import save_run, written
 from tests.support.sweeps import BROKEN, GATEWAY, NGINX, SWEEP_RECORD, THRUZERO, levels, measured_level, sweep
 
@@ -203,7 +203,9 @@ def test_a_search_that_used_up_its_runs_is_not_settled():
 
 def test_the_page_of_a_search_states_how_often_its_answer_is_right():
     found = Sweep("tiny/sweep-07", levels_of([(1, run_of(100))]), SEARCH)
-    assert [text for text in notes_of(found) if f"scatter by 5 %, {least_covered_text('sweep --find')}." in text]
+    most, least = most_false_text("sweep --find"), least_covered_text("sweep --find").removesuffix(" %")
+    stated = f"at most {most} claim more users than the true limit, and {least} to 100 % have it between"
+    assert [text for text in notes_of(found) if stated in text]
     assert not [text for text in notes_of(replace(found, record=SWEEP_RECORD)) if "simulated" in text]
 
 

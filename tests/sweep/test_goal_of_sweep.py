@@ -1,5 +1,6 @@
 """The answer of a sweep: the greatest number of users whose levels are within the goal."""
 
+import math
 from dataclasses import replace
 from statistics import fmean
 
@@ -13,6 +14,7 @@ from harness.plan.goal import Goal, GoalRule
 from harness.report.run_result import LabelResult
 from harness.sweep.analysis import SweepAnswer, analyse, answer, outcome
 from harness.sweep.answer import result_of
+from harness.sweep.goal_intervals import scatter_of_repeats
 from harness.sweep.levels import Figures, LevelRun, Sweep, levels_of
 from tests.support.factories import record
 from tests.support.sweeps import BROKEN, THRUZERO, levels, repeated
@@ -152,6 +154,24 @@ def test_repeats_of_a_level_are_judged_together():
     runs = [measured(4, spread(219, 60), f"run-{number}") for number in range(5)]
     assert outcome(levels_of(runs[:1])[0], P90).is_within is None
     assert outcome(levels_of(runs)[0], P90).is_within is True
+
+
+@pytest.mark.parametrize("goal", [Goal(average_ms=300), Goal(p90_ms=400)])
+def test_repeats_of_other_levels_show_how_sure_single_runs_are(goal):
+    # Two levels whose runs differ by 8 %: a single run 2 % below the goal is not sure, though its samples are many.
+    near, far = measured(9, spread(290, 5000)), [measured(2, spread(ms, 5000)) for ms in (100, 108)]
+    others = [measured(3, spread(ms, 5000)) for ms in (120, 130)]
+    assert [outcome(level, goal).is_within for level in levels_of([near])] == [True]
+    assert [outcome(level, goal).is_within for level in levels_of([*far, *others, near])] == [True, True, None]
+
+
+def test_the_scatter_of_repeats_is_pooled_with_what_is_assumed():
+    assert scatter_of_repeats([[100.0], [300.0]]) is None
+    logs = [[0.0, 0.1], [1.0, 1.2, 1.1]]
+    found = scatter_of_repeats([[math.exp(log) for log in each] for each in logs])
+    # Sums of squares 0.005 and 0.02, with 1 and 2 degrees of freedom; assumed are 2 of 2 %.
+    assert found and found.freedom == 5
+    assert found.deviation == pytest.approx(math.sqrt((0.005 + 0.02 + 2 * 0.02**2) / 5))
 
 
 def test_an_average_is_judged_by_its_interval_too():

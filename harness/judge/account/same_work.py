@@ -1,6 +1,7 @@
 """Compares the work of both sides of a comparison: their labels, the shares of these, and the loads.
 
-Seen: A label is on one side only, shares of labels differ by more than 1 % of the samples, or the loads differ.
+Seen: A label is on one side only, shares of labels differ by more than 1 % of the samples and by more than chance, the
+loads differ, or one side leaves out more of its rows.
 
 Why it matters: Then the difference of the sides is in part one of their work, most of all that of TOTAL.
 
@@ -9,7 +10,8 @@ What to do: Compare label by label. Run both sides with the same plan, data and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.base import units
@@ -19,6 +21,8 @@ from harness.judge.warning_kind import ReportPart
 
 # A smaller share of other requests changes TOTAL by less than any threshold.
 DOUBT_RATIO = 0.01
+# A label of which so many samples are expected is missing by chance in fewer than one of ten thousand runs.
+_EXPECTED_LEAST = 10.0
 _LABELS_NAMED = 3
 
 
@@ -27,7 +31,7 @@ class Work:
     """The work of one side: the samples of each label, and its load as text; empty where it is not known."""
 
     sample_counts: Mapping[str, int]
-    load: str
+    load: str = ""
 
     @property
     def sample_count(self) -> int:
@@ -39,30 +43,51 @@ class Work:
         return self.sample_counts.get(label, 0) / max(1, self.sample_count)
 
 
-def sides_of(baseline: Work, contender: Work) -> Sides:
-    """Return the work of both sides; their difference is the share of samples that have no counterpart."""
+def lone_labels(own: Work, other: Work) -> list[str]:
+    """Return the labels of a side that the other one lacks, not by chance; the most frequent first."""
+    scale = other.sample_count / own.sample_count
+    counts = own.sample_counts
+    found = [one for one in counts if not other.sample_counts.get(one) and counts[one] * scale >= _EXPECTED_LEAST]
+    return sorted(found, key=lambda label: -counts[label])
+
+
+def moved_ratio(baseline: Work, contender: Work) -> float:
+    """Return the share of samples that have no counterpart, beyond chance: half of the sum of the shares' differences.
+
+    Two draws from one mix differ by less on average, and half as far again when requests come in groups.
+    """
+    labels = {*baseline.sample_counts, *contender.sample_counts}
+    moved = sum(abs(baseline.share(label) - contender.share(label)) for label in labels) / 2
+    by_chance = 1.5 * math.sqrt(len(labels) * sum(1 / work.sample_count for work in (baseline, contender))) / 2
+    return max(0.0, moved - by_chance)
+
+
+def sides_of(baseline: Work, contender: Work, others: Sequence[str] = ()) -> Sides:
+    """Return the work of both sides; their difference is the share of samples that have no counterpart.
+
+    `others` are further texts of how the sides differ.
+    """
     if not baseline.sample_count or not contender.sample_count:
         return Sides()
     left, right = (_text(work) for work in (baseline, contender))
-    labels = {*baseline.sample_counts, *contender.sample_counts}
-    moved = sum(abs(baseline.share(label) - contender.share(label)) for label in labels) / 2
-    has_other_load = bool(baseline.load and contender.load and baseline.load != contender.load)
-    balance = Balance.DOUBT if has_other_load else judged(moved, DOUBT_RATIO)
-    if balance is Balance.BALANCED:
+    lone = {"baseline": lone_labels(baseline, contender), "contender": lone_labels(contender, baseline)}
+    lone_ratio = max(
+        sum(work.share(label) for label in labels)
+        for work, labels in zip((baseline, contender), lone.values(), strict=True)
+    )
+    moved = max(lone_ratio, moved_ratio(baseline, contender))
+    if baseline.load and contender.load and baseline.load != contender.load:
+        others = ("the loads differ", *others)
+    balance = judged(moved, DOUBT_RATIO)
+    if balance is Balance.BALANCED and not others:
         return Sides(left, right, moved, balance)
-    lone = [
-        f"{label} is only in the {name}"
-        for name, own, other in (("baseline", baseline, contender), ("contender", contender, baseline))
-        for label in own.sample_counts
-        if not other.sample_counts.get(label)
-    ]
-    more = [f"{len(lone) - _LABELS_NAMED} more"] if len(lone) > _LABELS_NAMED else []
-    reasons = [*lone[:_LABELS_NAMED], *more]
-    if moved > DOUBT_RATIO and not lone:
-        reasons.append(f"the labels have other shares: {units.percent_text(moved)} % of the samples")
-    if has_other_load:
-        reasons.append("the loads differ")
-    return Sides(left, right, moved, balance, "; ".join(reasons), "Compare label by label.")
+    reasons: list[str] = []
+    if balance is not Balance.BALANCED:
+        named = [f"{label} is only in the {name}" for name, labels in lone.items() for label in labels]
+        more = [f"{len(named) - _LABELS_NAMED} more"] if len(named) > _LABELS_NAMED else []
+        shares = f"the labels have other shares: {units.percent_text(moved, 0)} % of the samples"
+        reasons = [*named[:_LABELS_NAMED], *more] or [shares]
+    return Sides(left, right, moved, Balance.DOUBT, "; ".join([*reasons, *others]), "Compare label by label.")
 
 
 def _text(work: Work) -> str:

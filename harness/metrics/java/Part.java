@@ -453,7 +453,8 @@ final class Part {
     }
     int label = name(labels, layout.label);
     boolean isTransaction = isTransaction();
-    if (isTransaction ? isEmpty(layout.thread) : isEmpty(layout.message) && transactions.get(label)) {
+    boolean isUntimed = isTransaction && elapsedMs == 0 && (errorCount > 0 || isEmpty(layout.thread));
+    if (isUntimed || !isTransaction && isEmpty(layout.message) && transactions.get(label)) {
       return odd(position, next); // a transaction without a time, or one that the end of its user cut
     }
     int code = name(codes, layout.code);

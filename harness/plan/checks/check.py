@@ -12,6 +12,7 @@ from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.plan.checks.allowances import Allowances
 from harness.plan.checks.finding import Finding, Rule
+from harness.plan.checks.jmeter_advice import is_untimed
 from harness.plan.checks.reach import Reach
 from harness.plan.goal import Goal, GoalRule
 from harness.plan.guard import guard_findings, is_read_by_jmeter
@@ -279,14 +280,20 @@ class _Names(NamedTuple):
 def impossible_labels(goal: Goal, nodes: Sequence[Node], values: Values, jobs: Sequence[str] = ()) -> Iterator[Finding]:
     """Yield each label of a goal that no sampler or Transaction Controller of the plan has, and none of its `jobs`.
 
+    A transaction for which JMeter writes no time has none, either.
     Nothing is found where a script may change labels, or where a name depends on the run and may become the label.
     """
     rules = [rule for rule in goal.rules if rule.label is not None]
     if not rules or any(_sets_labels(node) for node in nodes):
         return
-    names = _names(nodes, values)
+    names = _names([node for node in nodes if not is_untimed(node)], values)
+    untimed = _names(list(filter(is_untimed, nodes)), values).known
     names.known.extend(jobs)
     for label in dict.fromkeys(rule.label or "" for rule in rules if not names.can_have(rule)):
+        if label in untimed:
+            what = f"JMeter writes 0 ms for the transaction {label}, which is inside a parent sample"
+            yield Finding(Rule.GOAL_LABEL, "the goal", what, "make it a parent sample too, or the outer one none")
+            continue
         there = ", ".join(names.known[:_NAMED_MOST]) + (", …" if len(names.known) > _NAMED_MOST else "")
         todo = f"{did_you_mean(label, names.known)}there are: {there or 'none'}"
         yield Finding(Rule.GOAL_LABEL, "the goal", f"no sampler or Transaction Controller has the label {label}", todo)

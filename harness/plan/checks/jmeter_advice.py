@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from harness.plan.checks.checked import SET_COOKIE, Advice, Checked
 from harness.plan.jmx.csv_data import KIND, blank_line
+from harness.plan.jmx.steps import may_be_cached
 from harness.plan.jmx.tree import CODE, SAMPLER, SIDE_GROUPS, Node, has_http
 
 # The GUI classes of the elements that an HTTP sampler takes its settings from: HTTPSamplerBase knows them by these.
@@ -28,6 +29,7 @@ _MAX_AGE = re.compile(r"(?i)max-age\s*=\s*[1-9]")
 # A cookie with a value that a response deletes; one without a value JMeter deletes too.
 _DELETED = re.compile(r"(?im)^set-cookie:\s*[^=;\s]+=[^;\s\"].*;\s*(?:max-age=0\b|expires=\w+, 01.jan.1970 00:00:00\b)")
 _COUNTING = re.compile(r"\$\{__(?:counter|StringFromFile)\(|\$\{__CSVRead\([^()]*next")
+_TRANSACTION = "TransactionController"
 _PER_USER = "boolProp[@name='ThroughputController.perThread']"
 _PARALLEL = "com.blazemeter.jmeter.controller.ParallelSampler"
 _WEIGHTED = "com.blazemeter.jmeter.control.WeightedSwitchController"
@@ -44,11 +46,8 @@ def _cached_labels(checked: Checked) -> Iterator[str]:
     """Yield the requests of a pass that a Cache Manager answers from their second time on."""
     kept = {label for label, headers in checked.answers if _is_kept(headers)}
     for node in checked.samplers if checked.load.loops != 1 else ():
-        if node.name in kept and node.value("HTTPSampler.method") in ("", "GET"):
-            caches = (one for one in node.in_scope() if one.kind == "CacheManager")
-            cache = next((one for one in caches if one.value("useExpires") == "true"), None)
-            if cache and cache.value("clearEachIteration") != "true" and _keeps_users(node, cache):
-                yield node.name
+        if node.name in kept and may_be_cached(node):
+            yield node.name
 
 
 def _is_kept(headers: str) -> bool:
@@ -60,20 +59,20 @@ def _is_kept(headers: str) -> bool:
     return bool(_MAX_AGE.search(control) or "etag" in values or "last-modified" in values)
 
 
-def _keeps_users(node: Node, cache: Node) -> bool:
-    """Return whether a user of the next iteration has the cache of the one before."""
-    group = node.thread_group
-    is_same = group is not None and group.value("ThreadGroup.same_user_on_next_iteration") == "true"
-    return is_same or cache.value("CacheManager.controlledByThread") != "true"
-
-
 def _untimed_transactions(checked: Checked) -> Iterator[str]:
-    """Yield transactions within a parent sample that do not include pauses, and are not the last one in it."""
-    for node in _transactions(checked):
-        outer = next((one for one in node.and_above() if one is not node and _is_parent_sample(one)), None)
-        is_without_pauses = node.value("TransactionController.includeTimers") == "false"
-        if outer and is_without_pauses and not _is_parent_sample(node) and _is_followed(node, outer):
-            yield node.name
+    return (node.name for node in _transactions(checked) if is_untimed(node))
+
+
+def is_untimed(node: Node) -> bool:
+    """Return whether a transaction is within a parent sample, does not include pauses, and is not the last one in it.
+
+    JMeter writes 0 ms for it.
+    """
+    if node.kind != _TRANSACTION or _is_parent_sample(node):
+        return False
+    outer = next((one for one in node.and_above() if one is not node and _is_parent_sample(one)), None)
+    is_without_pauses = node.value("TransactionController.includeTimers") == "false"
+    return outer is not None and is_without_pauses and _is_followed(node, outer)
 
 
 def _is_followed(node: Node, outer: Node) -> bool:
@@ -91,12 +90,12 @@ def _failing_transactions(checked: Checked) -> Iterator[str]:
 
 
 def _transactions(checked: Checked) -> list[Node]:
-    return [node for node in checked.in_groups if node.kind == "TransactionController"]
+    return [node for node in checked.in_groups if node.kind == _TRANSACTION]
 
 
 def _is_parent_sample(node: Node) -> bool:
     is_parent = node.value("TransactionController.parent") == "true"
-    return node.kind == "TransactionController" and node.is_enabled and is_parent
+    return node.kind == _TRANSACTION and node.is_enabled and is_parent
 
 
 def _reads_the_body(node: Node) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.plan.jmx.elements import Effect, class_of, effect_of
-from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, load_groups, plan_tree
+from harness.plan.jmx.tree import CODE, LOAD_GROUP, SAMPLER, Node, enabled_nodes, has_http, load_groups, plan_tree
 from harness.plan.jmx.values import Values
 
 # Controllers that run each of their steps in the first iteration of a user.
@@ -31,11 +31,13 @@ class PlanStep:
     """A label that the rows of a sampler or a Transaction Controller have.
 
     With `may_be_skipped` the plan's logic decides whether it is sent. With `may_end` a loop elsewhere may keep users.
+    With `may_be_cached` a Cache Manager may answer it.
     """
 
     label: str
     may_be_skipped: bool
     may_end: bool = False
+    may_be_cached: bool = False
 
 
 def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str] = ()) -> tuple[PlanStep, ...]:
@@ -51,6 +53,7 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
     values = Values.of(nodes, {name: value for name, value in properties.items() if value}, jmx.parent)
     skipped: dict[str, bool] = {}
     ending: dict[str, bool] = {}
+    cached: dict[str, bool] = {}
     for group in own or load_groups(nodes):
         leaves_out = any(_skips(node) for node in group.walk())
         endless = [node for node in group.walk() if _is_endless(node, values)]
@@ -59,7 +62,24 @@ def plan_steps(jmx: Path, properties: Mapping[str, str], groups: Collection[str]
             if label:
                 skipped[label] = skipped.get(label, True) and (leaves_out or not is_certain)
                 ending[label] = ending.get(label, True) and any(loop not in above for loop in endless)
-    return tuple(PlanStep(label, skipped[label], ending[label]) for label in skipped)
+                cached[label] = cached.get(label, True) and may_be_cached(node)
+    return tuple(PlanStep(label, skipped[label], ending[label], cached[label]) for label in skipped)
+
+
+def may_be_cached(node: Node) -> bool:
+    """Return whether a Cache Manager may answer a request from a user's second iteration on."""
+    if node.value("HTTPSampler.method") not in ("", "GET") or not has_http(node):
+        return False
+    caches = (one for one in node.in_scope() if one.kind == "CacheManager")
+    cache = next((one for one in caches if one.value("useExpires") == "true"), None)
+    return cache is not None and cache.value("clearEachIteration") != "true" and _keeps_users(node, cache)
+
+
+def _keeps_users(node: Node, cache: Node) -> bool:
+    """Return whether a user of the next iteration has the cache of the one before."""
+    group = node.thread_group
+    is_same = group is not None and group.value("ThreadGroup.same_user_on_next_iteration") == "true"
+    return is_same or cache.value("CacheManager.controlledByThread") != "true"
 
 
 def _steps_in(parent: Node, values: Values, is_certain: bool = True) -> Iterator[tuple[Node, bool]]:

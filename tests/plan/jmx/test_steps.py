@@ -83,6 +83,21 @@ def test_what_ends_an_iteration_or_hides_a_row_makes_all_steps_of_the_group_unce
     assert steps_of(tmp_path, request(below=hides)) == (PlanStep("Buy", True),)
 
 
+@pytest.mark.parametrize(
+    ("props", "method", "is_cached"),
+    [
+        ((flag("useExpires"),), "GET", True),
+        ((flag("useExpires"), flag("clearEachIteration")), "GET", False),
+        ((), "GET", False),
+        ((flag("useExpires"),), "POST", False),
+    ],
+)
+def test_a_cache_manager_may_answer_the_requests_in_its_scope(tmp_path, props, method, is_cached):
+    inside = element("GenericController", "Part", below=element("CacheManager", "Cache", *props) + request(name="Pay"))
+    found = steps_of(tmp_path, (inside + request(name="Show")).replace(">GET<", f">{method}<"))
+    assert [(one.label, one.may_be_cached) for one in found] == [("Pay", is_cached), ("Show", False)]
+
+
 def test_a_label_that_only_the_run_knows_is_no_step(tmp_path):
     names = request(name="${page}") + request(name="GET ${__P(item,1)}") + request(name="${__threadNum}")
     assert steps_of(tmp_path, names, item="7") == (PlanStep("GET 7", False),)

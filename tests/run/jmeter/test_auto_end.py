@@ -148,7 +148,9 @@ def test_the_report_states_how_an_auto_run_ended():
     assert load_record(LOAD, DEFAULT).is_auto is True
     found = AutoEndRecord(True, 140, 60, 452.4, 21.3)
     lines = dict(setup_lines(record(load=load, auto_end=found)))
-    assert lines["auto"] == "ended after 140 s; last check: steady from 60 s on, mean 452 ± 21 ms"
+    assert lines["auto"] == (
+        "ended after 140 s; last check: steady from 60 s on, mean 452 ± 21 ms (right in 92 to 99 % of simulated loads)"
+    )
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, None, None, None))))
     assert lines["auto"] == "not reached, ended after 600 s; last check: not steady"
     lines = dict(setup_lines(record(load=load, auto_end=AutoEndRecord(False, 600, 30, 452.4, 50.0))))
