@@ -14,6 +14,7 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import entry
+from harness.cli.verbs import main
 from harness.run import powers
 from harness.run.consent import _file
 from tests.support.off_host import element, jmx, request, script, text
@@ -53,6 +54,9 @@ class Project:
         from harness.base.project import read_project
 
         read_project.cache_clear()
+
+    def profile(self, text: str) -> None:
+        (self.folder / "env" / "local.toml").write_text(f'format_version = 1\ntitle = "L"\n{text}\n')
 
     def refusal(self, target: str | None = TARGET, **names: object) -> str:
         """Return what resolving a run says, empty when it may go on."""
@@ -147,6 +151,17 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
             'server = "smtp.example.org:587"\nuser = "x"\npassword = "$SHOP_TOKEN"\n'
         ) and None,
     ),
+    "CloudWatch": (
+        "read CloudWatch with the AWS keys of this machine at http://127.0.0.1:9",
+        lambda one: one.profile('[cloudwatch]\nregion = "eu-west-1"\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
+    ),
+    "database": (
+        "load the database postgresql://perf@127.0.0.1:9/shop, with the password that psql finds",
+        lambda one: one.profile('[database]\nurl = "postgresql://perf@127.0.0.1:9/shop"'),
+    ),
+    "pods": (
+        "run the image own:1 in pods", lambda one: one.profile('[kubernetes]\nimage = "own:1"\n[kubernetes.pod]\nx = 1'),
+    ),
     "build": (
         "run make all (to build a commit)",
         lambda one: (one.folder / "env" / "local.toml").write_text(
@@ -225,6 +240,72 @@ def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch)
     run()
 
 
+# What a foreign folder gives to a system of the tool, and where it is written; numbers and choices start no program.
+OPTION = 'jvm_options = ["-XX:OnError=true"]'
+SETTINGS: dict[str, Callable[[Project], None]] = {
+    "plan": lambda one: one.write(keys='system = "thruzero"', more=f"[embedded.settings]\n{OPTION}"),
+    "profile": lambda one: (one.write(keys='system = "thruzero"'), one.profile(f"[system.thruzero]\n{OPTION}"))[0],
+}
+
+
+@pytest.mark.parametrize("place", SETTINGS)
+def test_texts_for_a_system_of_the_tool_are_asked_about(project, monkeypatch, place):
+    project.write(keys='system = "thruzero"')
+    with monkeypatch.context() as patch:
+        patch.setenv("LTH_TRUST", "yes")
+        assert project.refusal(None) == ""
+    SETTINGS[place](project)
+    what = 'run the system thruzero with jvm_options = ["-XX:OnError=true"]'
+    assert f"may now {what}; " in project.refusal(None)
+    project.profile("[system.thruzero]\nmax_threads = 7")
+    project.write(keys='system = "thruzero"', more='[embedded.settings]\ngc = "Serial"')
+    assert project.refusal(None) == ""
+
+
+def test_a_foreign_profile_of_a_plan_of_the_tool_is_asked_about(project, tmp_path):
+    project.profile(f"[system.thruzero]\n{OPTION}")
+    with pytest.raises(UsageError, match="run the system thruzero with jvm_options"):
+        request_of(project.folder, tmp_path, "thruzero", "local")
+
+
+@pytest.mark.parametrize("way", ["a link", "a path", "links to both"])
+def test_a_foreign_plan_of_a_jmx_of_the_tool_is_asked_about(project, way):
+    """Its TOML reads a variable and is no part of the tool, whatever it names."""
+    plans = project.folder / "plans"
+    shape = ROOT / "plans" / "lb.jmx" if way == "a path" else "own.jmx"
+    for name in ("own.jmx", "lb.jmx"):
+        (plans / name).symlink_to(ROOT / "plans" / "lb.jmx")
+    project.write(more='[headers]\nX = "$SHOP_TOKEN"')
+    text = (plans / "shop.toml").read_text().replace("shop.jmx", str(shape))
+    (plans / "shop.toml").write_text(text)
+    if way == "links to both":
+        (plans / "shop.toml").unlink()
+        (plans / "shop.toml").symlink_to(ROOT / "plans" / "lb-nginx.toml")
+        assert project.refusal() == ""
+    elif way == "a path":
+        assert "name a .jmx file beside the plan" in project.refusal()
+    else:
+        assert "read $SHOP_TOKEN" in project.refusal()
+
+
+SUITE = 'format_version = 1\nbudget = "5m"\n[[run]]\nduration = "5s"\nramp = "1s"\nusers = 1\n{}\n'
+IN_A_SUITE = {
+    "a header": (f'plan = "shop"\ntarget = "{TARGET}"\nheader = ["X: $SHOP_TOKEN"]', r"read \$SHOP_TOKEN"),
+    "a setting": ('plan = "thruzero"\nset = "jvm_options=-XX:OnError=true"', "run the system thruzero with jvm_op"),
+    "a JMX": (f'plan = "./own.jmx"\ntarget = "{TARGET}"', "load .*the target that you name"),
+}
+
+
+@pytest.mark.parametrize("kind", IN_A_SUITE)
+def test_what_a_foreign_suite_gives_is_not_what_the_user_types(project, monkeypatch, kind):
+    keys, what = IN_A_SUITE[kind]
+    (project.folder / "env" / "night.toml").write_text(SUITE.format(keys))
+    (project.folder / "own.jmx").write_text(jmx(request()))
+    monkeypatch.chdir(project.folder)
+    with pytest.raises(UsageError, match=what):
+        main(["nightly", "--suite=env/night.toml", "--dry-run", f"--home={project.folder}"], "lth")
+
+
 def test_a_copy_of_an_accepted_project_is_accepted_and_a_mixture_of_two_is_not(project, tmp_path, monkeypatch):
     project.write(keys='secrets = ["SHOP_TOKEN"]')
     project.accept(monkeypatch)
@@ -273,6 +354,18 @@ def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(
         assert powers.is_shipped(tmp_path / "tree of tool")
         assert not powers.is_shipped(tmp_path / "tree of project" / "plans" / "shop.toml")
         assert not powers.is_shipped(tmp_path / clone / "build" / "plans" / "shop.toml")
+
+
+def test_a_folder_that_only_says_it_is_a_work_tree_of_the_tool_is_none(tmp_path, monkeypatch):
+    clone, theirs = tmp_path / "tool", tmp_path / "theirs"
+    for folder in (clone / ".git" / "worktrees" / "ours", theirs / "plans"):
+        folder.mkdir(parents=True)
+    monkeypatch.setattr(powers, "CHECKOUT", clone)
+    monkeypatch.setattr(powers, "SHIPPED", clone)
+    (clone / ".git" / "worktrees" / "ours" / "gitdir").write_text(f"{tmp_path / 'ours' / '.git'}\n")
+    for name in ("ours", "any"):
+        (theirs / ".git").write_text(f"gitdir: ../tool/.git/worktrees/{name}\n")
+        assert not powers.is_shipped(theirs / "plans" / "shop.toml")
 
 
 def test_a_terminal_shows_at_most_five_lines_and_asks(project, monkeypatch, capsys):
