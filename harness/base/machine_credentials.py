@@ -1,4 +1,4 @@
-"""Knows the environment variables with credentials of clouds, code hosts and registries, which no request may carry.
+"""Knows the environment variables with credentials of this machine, which no request may carry, and those of programs.
 
 A load test sends what its system asks for, which its user puts into a variable of its own. These variables open
 something else (a cloud account, a repository, a cluster, a login by SSH), and many machines have them set.
@@ -37,6 +37,23 @@ _NAMES = re.compile(
     r"|ARTIFACTORY_.*|JFROG_.*(TOKEN|KEY|PASSWORD)|SLACK_.*TOKEN|SENTRY_AUTH_TOKEN|HF_TOKEN|HUGGING_?FACE.*TOKEN",
     re.IGNORECASE,
 )
+
+# What loaders, JVMs, shells and other programs that a run may start read by themselves: where code is, and options.
+_OF_PROGRAMS = re.compile(
+    r"(?!.*(TOKEN|KEY|SECRET|PASSWORD)$)(LD|DYLD|JAVA|_JAVA|JDK|JRE|IBM_JAVA|OPENJ9|JMETER|JVM|BASH|GLIBC|MALLOC|LC|LTH|HARNESS|XDG|GIT|SSH"
+    r"|SSL|CURL|RES|PG)_.+"
+    r"|PYTHON.*|PERL.*|RUBY.*|NODE_.*|(HTTPS?|ALL|NO|FTP)_PROXY|CLASSPATH|HEAP|GC_ALGO|PATH|HOME|USER|LOGNAME|SHELL|ENV|IFS|CDPATH"
+    r"|PS[0-4]|BASHOPTS|SHELLOPTS|PROMPT_COMMAND|ZDOTDIR|GCONV_PATH|LOCPATH|NLSPATH|LANG|LANGUAGE|TZ|TZDIR|TMPDIR|TEMP|TMP"
+    r"|HOSTALIASES|LOCALDOMAIN|EDITOR|VISUAL|PAGER|LESSOPEN|DISPLAY|MAKEFLAGS|MAVEN_OPTS|MAVEN_ARGS",
+    re.IGNORECASE,
+)
+
+
+def check_name(name: str, who: str) -> None:
+    """Raise a UsageError for a variable that programs read themselves: no file of a project may set it."""
+    if _OF_PROGRAMS.fullmatch(name):
+        what = f"{who} sets {name}, which programs read themselves"
+        raise UsageError(what, "give it a name of its own, such as SHOP_TOKEN")
 
 
 def is_of_the_machine(name: str) -> bool:

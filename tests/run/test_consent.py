@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -14,15 +13,12 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import entry
-from harness.cli.verbs import main
-from harness.run import powers
 from harness.run.consent import _file
+from tests.support.foreign_folder import TARGET, Project
 from tests.support.off_host import element, jmx, request, script, text
 from tests.support.paths import ROOT
 from tests.support.requests import request_of
 
-PLAN = 'format_version = 1\ntitle = "Shop"\nshape = "shop.jmx"\n{keys}\n[load]\nusers = 1\nloops = 1\n{more}\n'
-TARGET = "http://127.0.0.1:8098"
 ALLOW = "[allow]\nscripts = true"
 
 
@@ -32,44 +28,6 @@ def _user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LTH_TRUST")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("SHOP_TOKEN", "long-secret-token")
-
-
-class Project:
-    """A folder that somebody else has written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("plans", "env"):
-            (folder / name).mkdir(parents=True)
-        (folder / "loadtest.toml").write_text("format_version = 1\n")
-        (folder / "env" / "local.toml").write_text('format_version = 1\ntitle = "Local"\n')
-        self.write()
-
-    def write(self, in_group: str = "", keys: str = "", more: str = "") -> None:
-        (self.folder / "plans" / "shop.jmx").write_text(jmx(in_group or request()))
-        (self.folder / "plans" / "shop.toml").write_text(PLAN.format(keys=keys, more=more))
-
-    def project(self, text: str) -> None:
-        (self.folder / "loadtest.toml").write_text(f"format_version = 1\n{text}\n")
-        from harness.base.project import read_project
-
-        read_project.cache_clear()
-
-    def profile(self, text: str) -> None:
-        (self.folder / "env" / "local.toml").write_text(f'format_version = 1\ntitle = "L"\n{text}\n')
-
-    def refusal(self, target: str | None = TARGET, **names: object) -> str:
-        """Return what resolving a run says, empty when it may go on."""
-        try:
-            request_of(self.folder, self.folder / "build", "shop", "local", target, **names)  # type: ignore[arg-type]
-        except UsageError as error:
-            return str(error)
-        return ""
-
-    def accept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with monkeypatch.context() as patch:
-            patch.setenv("LTH_TRUST", "yes")
-            assert self.refusal(None if "target" in (self.folder / "loadtest.toml").read_text() else TARGET) == ""
 
 
 @pytest.fixture
@@ -153,14 +111,15 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
     ),
     "CloudWatch": (
         "read CloudWatch with the AWS keys of this machine at http://127.0.0.1:9",
-        lambda one: one.profile('[cloudwatch]\nregion = "eu-west-1"\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
+        lambda one: one.profile('[cloudwatch]\nregion = "x-1"\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
     ),
     "database": (
         "load the database postgresql://perf@127.0.0.1:9/shop, with the password that psql finds",
         lambda one: one.profile('[database]\nurl = "postgresql://perf@127.0.0.1:9/shop"'),
     ),
     "pods": (
-        "run the image own:1 in pods", lambda one: one.profile('[kubernetes]\nimage = "own:1"\n[kubernetes.pod]\nx = 1'),
+        "run the image own:1 in pods",
+        lambda one: one.profile('[kubernetes]\nimage = "own:1"\n[kubernetes.pod]\nx = 1'),
     ),
     "build": (
         "run make all (to build a commit)",
@@ -240,72 +199,6 @@ def test_the_programs_of_a_system_and_each_of_its_files_count(home, monkeypatch)
     run()
 
 
-# What a foreign folder gives to a system of the tool, and where it is written; numbers and choices start no program.
-OPTION = 'jvm_options = ["-XX:OnError=true"]'
-SETTINGS: dict[str, Callable[[Project], None]] = {
-    "plan": lambda one: one.write(keys='system = "thruzero"', more=f"[embedded.settings]\n{OPTION}"),
-    "profile": lambda one: (one.write(keys='system = "thruzero"'), one.profile(f"[system.thruzero]\n{OPTION}"))[0],
-}
-
-
-@pytest.mark.parametrize("place", SETTINGS)
-def test_texts_for_a_system_of_the_tool_are_asked_about(project, monkeypatch, place):
-    project.write(keys='system = "thruzero"')
-    with monkeypatch.context() as patch:
-        patch.setenv("LTH_TRUST", "yes")
-        assert project.refusal(None) == ""
-    SETTINGS[place](project)
-    what = 'run the system thruzero with jvm_options = ["-XX:OnError=true"]'
-    assert f"may now {what}; " in project.refusal(None)
-    project.profile("[system.thruzero]\nmax_threads = 7")
-    project.write(keys='system = "thruzero"', more='[embedded.settings]\ngc = "Serial"')
-    assert project.refusal(None) == ""
-
-
-def test_a_foreign_profile_of_a_plan_of_the_tool_is_asked_about(project, tmp_path):
-    project.profile(f"[system.thruzero]\n{OPTION}")
-    with pytest.raises(UsageError, match="run the system thruzero with jvm_options"):
-        request_of(project.folder, tmp_path, "thruzero", "local")
-
-
-@pytest.mark.parametrize("way", ["a link", "a path", "links to both"])
-def test_a_foreign_plan_of_a_jmx_of_the_tool_is_asked_about(project, way):
-    """Its TOML reads a variable and is no part of the tool, whatever it names."""
-    plans = project.folder / "plans"
-    shape = ROOT / "plans" / "lb.jmx" if way == "a path" else "own.jmx"
-    for name in ("own.jmx", "lb.jmx"):
-        (plans / name).symlink_to(ROOT / "plans" / "lb.jmx")
-    project.write(more='[headers]\nX = "$SHOP_TOKEN"')
-    text = (plans / "shop.toml").read_text().replace("shop.jmx", str(shape))
-    (plans / "shop.toml").write_text(text)
-    if way == "links to both":
-        (plans / "shop.toml").unlink()
-        (plans / "shop.toml").symlink_to(ROOT / "plans" / "lb-nginx.toml")
-        assert project.refusal() == ""
-    elif way == "a path":
-        assert "name a .jmx file beside the plan" in project.refusal()
-    else:
-        assert "read $SHOP_TOKEN" in project.refusal()
-
-
-SUITE = 'format_version = 1\nbudget = "5m"\n[[run]]\nduration = "5s"\nramp = "1s"\nusers = 1\n{}\n'
-IN_A_SUITE = {
-    "a header": (f'plan = "shop"\ntarget = "{TARGET}"\nheader = ["X: $SHOP_TOKEN"]', r"read \$SHOP_TOKEN"),
-    "a setting": ('plan = "thruzero"\nset = "jvm_options=-XX:OnError=true"', "run the system thruzero with jvm_op"),
-    "a JMX": (f'plan = "./own.jmx"\ntarget = "{TARGET}"', "load .*the target that you name"),
-}
-
-
-@pytest.mark.parametrize("kind", IN_A_SUITE)
-def test_what_a_foreign_suite_gives_is_not_what_the_user_types(project, monkeypatch, kind):
-    keys, what = IN_A_SUITE[kind]
-    (project.folder / "env" / "night.toml").write_text(SUITE.format(keys))
-    (project.folder / "own.jmx").write_text(jmx(request()))
-    monkeypatch.chdir(project.folder)
-    with pytest.raises(UsageError, match=what):
-        main(["nightly", "--suite=env/night.toml", "--dry-run", f"--home={project.folder}"], "lth")
-
-
 def test_a_copy_of_an_accepted_project_is_accepted_and_a_mixture_of_two_is_not(project, tmp_path, monkeypatch):
     project.write(keys='secrets = ["SHOP_TOKEN"]')
     project.accept(monkeypatch)
@@ -334,38 +227,6 @@ def test_what_the_user_types_needs_no_consent(tmp_path):
 def test_the_plans_of_the_tool_itself_need_none(tmp_path):
     assert request_of(ROOT, tmp_path, "lb-nginx", "local").manifest
     assert request_of(tmp_path, tmp_path, "lb-nginx", "local").manifest  # an installed tool, any folder
-
-
-def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
-    def git(folder: Path, *words: str) -> None:
-        subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True)
-
-    for name in ("tool", "project"):
-        (tmp_path / name / "plans").mkdir(parents=True)
-        (tmp_path / name / "plans" / "shop.toml").touch()
-        git(tmp_path / name, "init", "--quiet")
-        git(tmp_path / name, "add", ".")
-        git(tmp_path / name, "commit", "--quiet", "-m", "first")
-        git(tmp_path / name, "worktree", "add", "--quiet", "--detach", str(tmp_path / f"tree of {name}"), "HEAD")
-    for clone in ("tool", "tree of tool"):
-        monkeypatch.setattr(powers, "CHECKOUT", tmp_path / clone)
-        monkeypatch.setattr(powers, "SHIPPED", tmp_path / clone)
-        assert powers.is_shipped(tmp_path / "tree of tool" / "plans" / "shop.toml")
-        assert powers.is_shipped(tmp_path / "tree of tool")
-        assert not powers.is_shipped(tmp_path / "tree of project" / "plans" / "shop.toml")
-        assert not powers.is_shipped(tmp_path / clone / "build" / "plans" / "shop.toml")
-
-
-def test_a_folder_that_only_says_it_is_a_work_tree_of_the_tool_is_none(tmp_path, monkeypatch):
-    clone, theirs = tmp_path / "tool", tmp_path / "theirs"
-    for folder in (clone / ".git" / "worktrees" / "ours", theirs / "plans"):
-        folder.mkdir(parents=True)
-    monkeypatch.setattr(powers, "CHECKOUT", clone)
-    monkeypatch.setattr(powers, "SHIPPED", clone)
-    (clone / ".git" / "worktrees" / "ours" / "gitdir").write_text(f"{tmp_path / 'ours' / '.git'}\n")
-    for name in ("ours", "any"):
-        (theirs / ".git").write_text(f"gitdir: ../tool/.git/worktrees/{name}\n")
-        assert not powers.is_shipped(theirs / "plans" / "shop.toml")
 
 
 def test_a_terminal_shows_at_most_five_lines_and_asks(project, monkeypatch, capsys):
