@@ -205,13 +205,18 @@ def _of_profile(profile: Profile) -> Iterator[Power]:
     if spec := queries.requested(profile.cloudwatch, profile.name):
         place = f" at {spec.endpoint_url}" if spec.endpoint_url else ""
         yield Power(READS, f"CloudWatch with the AWS keys of this machine{place}")
-    if profile.storage:
-        yield Power(SENDS, " at ".join(filter(None, (profile.storage.get("s3"), profile.storage.get("endpoint_url")))))
+    yield from of_storage(profile)
     yield from of_notify(requested(profile.notify, profile.name))
     if profile.kubernetes:
         stamp = hashlib.sha256(json.dumps(profile.kubernetes, sort_keys=True, default=str).encode()).hexdigest()
         image = profile.kubernetes.get("image")
         yield Power(RUNS, f"the image {image} in pods" if image else "the tool's image in other pods", stamp)
+
+
+def of_storage(profile: Profile) -> Iterator[Power]:
+    """Yield where a profile stores its results."""
+    if profile.storage:
+        yield Power(SENDS, " at ".join(filter(None, (profile.storage.get("s3"), profile.storage.get("endpoint_url")))))
 
 
 def of_notify(notify: NotifySettings | None) -> Iterator[Power]:

@@ -111,7 +111,7 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
     ),
     "CloudWatch": (
         "read CloudWatch with the AWS keys of this machine at http://127.0.0.1:9",
-        lambda one: one.profile('[cloudwatch]\nregion = "x-1"\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
+        lambda one: one.profile('[cloudwatch]\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
     ),
     "database": (
         "load the database postgresql://perf@127.0.0.1:9/shop, with the password that psql finds",

@@ -92,6 +92,24 @@ def test_what_a_foreign_suite_gives_is_not_what_the_user_types(project, monkeypa
         main(["nightly", "--suite=env/night.toml", "--dry-run", f"--home={project.folder}"], "lth")
 
 
+@pytest.mark.parametrize(
+    "words", [["ls"], ["pull", "run-01_1"], ["push", "run-01_1"], ["notify"]], ids=lambda one: one[0]
+)
+def test_who_gets_results_by_a_foreign_profile_is_asked_about_by_each_verb_that_sends(project, words, monkeypatch):
+    """AWS keys and logins of this machine would go there, too."""
+    storage = '[storage]\ns3 = "s3://bucket"\nendpoint_url = "http://127.0.0.1:9"\n'
+    project.profile(f'{storage}[notify]\nslack = "$SHOP_TOKEN"')
+    what = r"slack \(\$SHOP_TOKEN\)" if words == ["notify"] else "s3://bucket at http://127.0.0.1:9"
+    monkeypatch.setenv("SHOP_TOKEN", "http://127.0.0.1:9/x")
+    with pytest.raises(UsageError, match=f"send results to {what}"):
+        main([*words, "--env=local", f"--home={project.folder}"], "lth")
+    if words == ["notify"]:
+        suite = SUITE.format(f'plan = "shop"\ntarget = "{TARGET}"\n[notify]\nslack = "$SHOP_TOKEN"')
+        (project.folder / "env" / "nightly.toml").write_text(suite)
+        with pytest.raises(UsageError, match=f"send results to {what}"):
+            main(["notify", f"--home={project.folder}"], "lth")
+
+
 def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
     def git(folder: Path, *words: str) -> None:
         subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True)
