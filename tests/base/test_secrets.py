@@ -49,7 +49,9 @@ def test_no_file_sets_a_variable_that_programs_read_themselves(tmp_path, monkeyp
     assert find_secrets((name,), {}, tmp_path) == {name: "as it is"}
 
 
-@pytest.mark.parametrize("name", ["SHOP_TOKEN", "PATH_TOKEN", "LD_SDK_KEY", "HOME_PASSWORD", "JAVA_SHOP_TOKEN", "KEY"])
+@pytest.mark.parametrize(
+    "name", ["SHOP_TOKEN", "PATH_TOKEN", "LD_SDK_KEY", "CURL_AUTHORIZATION_HEADER", "GIT_X", "JAVA_X", "KEY"]
+)
 def test_any_other_name_may_be_that_of_a_secret(tmp_path, name):
     assert find_secrets((name,), {name: "a value"}, tmp_path) == {name: "a value"}
 
