@@ -20,6 +20,7 @@ from harness.run.record import (
 )
 
 # Measured by `scripts/bench profile` with small requests; docs/benchmarks.md has the machine.
+_UNKNOWN = "of an unknown version"
 _PROFILE_COST = "measured cost: 2 % of their CPU time, and 2 s of it at the start"
 
 
@@ -131,13 +132,13 @@ def _several_text(load: LoadRecord) -> str:
 
 
 def _generator_text(run: RunRecord) -> str:
-    java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
-    jmeter = f"JMeter {run.versions['jmeter']}"
+    java, heap = f"Java {run.versions.get('java', _UNKNOWN)}", f"heap {run.generator_heap_mb} MB"
+    jmeter = f"JMeter {run.versions.get('jmeter', _UNKNOWN)}"
     if sampler := run.versions.get(SAMPLER):
         jmeter += f" ({_sampler_text(sampler, run.http_requests)})"
     if not run.generators:
         return f"{jmeter}, {heap}, {java}"
-    others = [one.java for one in run.generators if one.java != run.versions["java"]]
+    others = [one.java for one in run.generators if one.java != run.versions.get("java")]
     apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
     parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
     return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"

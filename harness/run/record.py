@@ -12,6 +12,7 @@ from harness.plan.jmx.steps import PlanStep
 from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
 from harness.run.group_counts import GroupCounts
+from harness.run.kinds import check_names
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.queries import CloudWatchSpec
@@ -241,6 +242,10 @@ class RunRecord:
     wake_delays: WakeDelays | None = None
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what is no name of a plan or a run."""
+        check_names(self.plan, self.name)
 
     @classmethod
     def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
