@@ -56,7 +56,11 @@ _OF_PROGRAMS = re.compile(
 
 
 def check_name(name: str, who: str) -> None:
-    """Raise a UsageError for a variable that programs read themselves: no file of a project may set it."""
+    """Raise a UsageError for a variable that programs read themselves, which no file of a project may set, and for a
+    text that is no name of a variable.
+    """
+    if not name or "=" in name or "\0" in name:
+        raise UsageError(f"{who}: {name!r} is no name of a variable", "give a name such as SHOP_TOKEN")
     if _OF_PROGRAMS.fullmatch(name):
         what = f"{who} sets {name}, which programs read themselves"
         raise UsageError(what, "give it a name of its own, such as SHOP_TOKEN")

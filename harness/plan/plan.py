@@ -245,6 +245,10 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     known = read_properties(jmx_path)
     PluginList(file.jmeter.plugins, plans_dir / f"{name}.toml").check()
     properties = _properties(file.properties, known, f"{where} [properties]", file.shape)
+    for dump in file.dumps:
+        if Path(dump.file).is_absolute() or ".." in Path(dump.file).parts:
+            what = f"{where} [[dumps]]: {dump.file!r} is not in the folder of the run"
+            raise UsageError(what, "name a file that the plan saves there")
     jobs = parse_jobs(file.job, f"{where} [[job]]", plans_dir)
     private = {name: value for name, value in properties.items() if value != known.get(name)}
     return Plan(

@@ -49,6 +49,12 @@ def test_no_file_sets_a_variable_that_programs_read_themselves(tmp_path, monkeyp
     assert find_secrets((name,), {}, tmp_path) == {name: "as it is"}
 
 
+@pytest.mark.parametrize("name", ["A=B", "A\0B", "\0"])
+def test_what_no_variable_can_be_called_is_one_line(tmp_path, name):
+    with pytest.raises(UsageError, match="is no name of a variable"):
+        find_secrets((name,), {name: "a value"}, tmp_path)
+
+
 @pytest.mark.parametrize(
     "name", ["SHOP_TOKEN", "PATH_TOKEN", "LD_SDK_KEY", "CURL_AUTHORIZATION_HEADER", "GIT_X", "JAVA_X", "KEY"]
 )

@@ -69,8 +69,10 @@ def say(capsys: pytest.CaptureFixture[str]) -> Say:
 
 def check_pages(folder: Path) -> None:
     for page in folder.rglob("*.md"):
-        # The titles of folded parts are texts of ours, and of a variant's settings.
-        check_markdown(re.sub(r"<summary>[\w ,./=-]+</summary>", "<summary>x</summary>", page.read_text("utf-8")))
+        # The titles of folded parts are texts of ours, and of a variant's settings. Notes are Markdown of a person.
+        text, notes = page.read_text("utf-8"), re.compile(r"(?s)(?<=<!-- notes:begin).*?(?=<!-- notes:end -->)")
+        check_plain(text)
+        check_markdown(re.sub(r"<summary>[\w ,./=-]+</summary>", "<summary>x</summary>", notes.sub(" -->", text)))
     for page in folder.rglob("*.html"):
         text = re.sub(r"<script>.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
         assert Html(text).active == []
@@ -108,6 +110,14 @@ def test_a_run_whose_record_has_such_a_name_is_refused(tmp_path, say, key, name)
     check_pages(tmp_path)
 
 
+@pytest.mark.parametrize("log", ["../../../../notes.txt", "/etc/hostname", "a\0b"])
+def test_a_run_with_a_log_outside_of_its_folder_is_refused(tmp_path, say, log):
+    directory = add_run(tmp_path, "shop/run-01_1")
+    record = json.loads(directory.run_json.read_text())
+    directory.run_json.write_text(json.dumps({**record, "exception_logs": [log]}))
+    assert "is not in system/" in say("report", directory.path)
+
+
 @pytest.mark.counterpart
 def test_each_text_of_a_run(tmp_path, say):
     directory = run_directory(tmp_path)
@@ -130,7 +140,7 @@ def test_each_text_of_a_run(tmp_path, say):
             count += 1
         path.write_text(whole)
         say("report", directory.path)
-    assert count == 0
+    assert count > 500
 
 
 @pytest.mark.counterpart

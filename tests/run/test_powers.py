@@ -74,6 +74,12 @@ def test_a_foreign_plan_of_a_jmx_of_the_tool_is_asked_about(project, way):
         assert "read $SHOP_TOKEN" in project.refusal()
 
 
+@pytest.mark.parametrize("file", ["/etc/hostname", "../../../secrets.toml", "a/../../b"])
+def test_no_figure_of_a_report_is_in_a_file_outside_of_its_run(project, file):
+    project.write(more=f'[[dumps]]\nlabel = "x"\nfile = "{file}"\npath = ["a"]')
+    assert "is not in the folder of the run; name a file that the plan saves there" in project.refusal()
+
+
 SUITE = 'format_version = 1\nbudget = "5m"\n[[run]]\nduration = "5s"\nramp = "1s"\nusers = 1\n{}\n'
 IN_A_SUITE = {
     "a header": (f'plan = "shop"\ntarget = "{TARGET}"\nheader = ["X: $SHOP_TOKEN"]', r"read \$SHOP_TOKEN"),
