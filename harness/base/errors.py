@@ -32,7 +32,7 @@ class HarnessError(Exception):
         self.detail = detail
 
     def __str__(self) -> str:
-        line = f"{self.what}; {self.todo}" if self.todo else self.what
+        line = " ".join((f"{self.what}; {self.todo}" if self.todo else self.what).splitlines())
         return without_control(f"{line}\n{self.detail}" if self.detail else line)
 
 

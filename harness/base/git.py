@@ -126,6 +126,18 @@ def has_same(root: Path, commit: str, *names: str) -> bool:
     return _git(root, "diff", "--no-ext-diff", "--quiet", names=(commit, "--", *names)) is not None
 
 
+def is_tracked(root: Path, name: str) -> bool:
+    """Return whether git has a file of `root`; false outside git."""
+    return _git(root, "ls-files", "--error-unmatch", names=(name,)) is not None
+
+
+def is_ignored(root: Path, name: str) -> bool | None:
+    """Return whether git ignores a file of `root`; None outside git."""
+    if _git(root, "rev-parse", "--is-inside-work-tree") != "true":
+        return None
+    return _git(root, "check-ignore", "--quiet", names=(name,)) is not None
+
+
 def worktree_entry(tree: Path) -> Path | None:
     """Return the folder in which a repository has its facts about a worktree; None for any other folder."""
     found = _git(tree, "rev-parse", "--absolute-git-dir") if (tree / ".git").is_file() else None

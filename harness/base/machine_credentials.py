@@ -1,4 +1,4 @@
-"""Knows the environment variables with credentials of clouds, code hosts and registries, which no request may carry.
+"""Knows the environment variables with credentials of this machine, which no request may carry, and those of programs.
 
 A load test sends what its system asks for, which its user puts into a variable of its own. These variables open
 something else (a cloud account, a repository, a cluster, a login by SSH), and many machines have them set.
@@ -37,6 +37,33 @@ _NAMES = re.compile(
     r"|ARTIFACTORY_.*|JFROG_.*(TOKEN|KEY|PASSWORD)|SLACK_.*TOKEN|SENTRY_AUTH_TOKEN|HF_TOKEN|HUGGING_?FACE.*TOKEN",
     re.IGNORECASE,
 )
+
+# What loaders, JVMs, shells and other programs that a run may start read by themselves: where code is, and options.
+_OF_PROGRAMS = re.compile(
+    r"LD_(PRELOAD|LIBRARY_PATH|AUDIT|DEBUG.*|BIND_\w+|ORIGIN_PATH|PROFILE.*|ASSUME_KERNEL|HWCAP_MASK|TRACE_.*|VERBOSE|SHOW_AUXV)"
+    r"|DYLD_(INSERT_LIBRARIES|\w+_PATH|FORCE_.+|IMAGE_SUFFIX|PRINT_.+)|GLIBC_TUNABLES|MALLOC_(ARENA|CHECK|TRACE|PERTURB|TOP|MMAP|TRIM)_?.*"
+    r"|GCONV_PATH|LOCPATH|NLSPATH|LANG|LANGUAGE|LC_(ALL|CTYPE|COLLATE|MESSAGES|NUMERIC|TIME|MONETARY)|TZ|TZDIR|TMPDIR|TEMP|TMP"
+    r"|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|(HTTPS?|ALL|NO|FTP)_PROXY|SSL_CERT_(FILE|DIR)|SSLKEYLOGFILE|(CURL|REQUESTS)_CA_BUNDLE|CURL_HOME"
+    r"|_?JAVA_(TOOL_OPTIONS|OPTIONS|OPTS|HOME)|JDK_JAVAC?_OPTIONS|(JDK|JRE)_HOME|(IBM|OPENJ9)_JAVA_OPTIONS|JAVACMD|CLASSPATH"
+    r"|JVM_ARGS|HEAP|GC_ALGO|JMETER_(HOME|OPTS|COMPLETE_ARGS|CMD_.+|LANGUAGE|BIN)|MAVEN_(OPTS|ARGS)|MAKEFLAGS"
+    r"|PATH|HOME|USER|LOGNAME|SHELL|ENV|IFS|CDPATH|PS[0-4]|BASH_(ENV|FUNC_.+|XTRACEFD|LOADABLES_PATH|COMPAT)|BASHOPTS|SHELLOPTS"
+    r"|PROMPT_COMMAND|ZDOTDIR|EDITOR|VISUAL|PAGER|LESSOPEN|DISPLAY|PYTHON[A-Z0-9]+|PERL5?(LIB|OPT|DB)|RUBY(LIB|OPT)"
+    r"|NODE_(OPTIONS|PATH|EXTRA_CA_CERTS|TLS_REJECT_UNAUTHORIZED)|XDG_\w+_(HOME|DIRS?)"
+    r"|GIT_(SSH|SSH_COMMAND|EXEC_PATH|DIR|WORK_TREE|CONFIG.*|EDITOR|PAGER|EXTERNAL_DIFF|PROXY_COMMAND|TEMPLATE_DIR|INDEX_FILE|TRACE.*)"
+    r"|PG(HOST|HOSTADDR|PORT|OPTIONS|SERVICE|SERVICEFILE|SYSCONFDIR|SSL\w+)|LTH_TRUST|HARNESS_(RUN_ID|RUNS|GUARDIAN|LIFELINE|CI)",
+    re.IGNORECASE,
+)
+
+
+def check_name(name: str, who: str) -> None:
+    """Raise a UsageError for a variable that programs read themselves, which no file of a project may set, and for a
+    text that is no name of a variable.
+    """
+    if not name or "=" in name or "\0" in name:
+        raise UsageError(f"{who}: {name!r} is no name of a variable", "give a name such as SHOP_TOKEN")
+    if _OF_PROGRAMS.fullmatch(name):
+        what = f"{who} sets {name}, which programs read themselves"
+        raise UsageError(what, "give it a name of its own, such as SHOP_TOKEN")
 
 
 def is_of_the_machine(name: str) -> bool:

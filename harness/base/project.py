@@ -17,6 +17,7 @@ from harness import __version__
 from harness.base.config import did_you_mean
 from harness.base.errors import UsageError
 from harness.base.regular import regular
+from harness.base.writable import inside
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _ABOVE = PACKAGE.parent
@@ -108,6 +109,8 @@ def own_folder(home: Path, build: Path = BUILD) -> Path:
     if build != BUILD or home == CHECKOUT:
         return build
     folder = home / OWN_NAME
+    for path in (folder, *folder.rglob("*")):
+        inside(path, home)  # what is written there replaces files
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / ".gitignore").exists():
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")

@@ -42,7 +42,7 @@ def read_record(kind: type[R], data: object, where: str) -> R:
     """Return the record that plain data describe; UsageError says why the file `where` does not contain one."""
     try:
         return build(kind, data)
-    except ValueError as error:
+    except (ValueError, KeyError) as error:  # a key that data of earlier versions must have is missing
         raise UsageError(f"{where}: not the JSON of {kind.what} ({error})", "use the harness that wrote it") from None
 
 

@@ -16,7 +16,7 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from harness.base.config import load_toml
 from harness.base.errors import UsageError
-from harness.base.machine_credentials import check_variables
+from harness.base.machine_credentials import check_name, check_variables
 from harness.base.packed import beginning_of, is_part
 from harness.base.secrecy import AWS_VARIABLES, is_common_word
 from harness.base.spellings import LEAST_LENGTH, MASK, Spellings
@@ -49,13 +49,17 @@ _JTL_HEAD = b"timeStamp"
 def find_secrets(names: Iterable[str], given: Mapping[str, str], home: Path, who: str = "the plan") -> dict[str, str]:
     """Return the secrets by name: from `given`, else from environment variables, else from secrets.toml in `home`.
 
-    The UsageError names `who` needs them, missing values, values too short to mask, and credentials of this machine.
+    The UsageError names `who` needs them, missing values, values too short to mask, credentials of this machine, and
+    variables of programs with a value that is not that of the environment.
     """
     names = tuple(names)
     check_variables((name for name in names if not given.get(name)), who)
     path = home / FILE_NAME
     stored = load_toml(path, "the secrets file", path.stem) if path.is_file() else {}
     values = {name: given.get(name) or os.environ.get(name) or str(stored.get(name, "")) for name in names}
+    for name, value in values.items():
+        if value and value != os.environ.get(name):
+            check_name(name, who)
     missing = [name for name, value in values.items() if not value]
     if missing:
         raise UsageError(

@@ -42,9 +42,9 @@ def _plain(value: object) -> object:
 def templates(package: str, *, is_html: bool) -> jinja2.Environment:
     """Return the templates of a package, in its folder templates/; values in HTML are escaped.
 
-    In text no value controls a terminal or the direction of text, but for those that are `safe`, such as notes.
+    No value controls a terminal or the direction of text, but for those that are `safe`, such as notes.
     """
-    form = f"{jinja2.__version__}-{'html' if is_html else 'plain'}"
+    form = f"{jinja2.__version__}-{'page' if is_html else 'plain'}"
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         undefined=jinja2.StrictUndefined,
@@ -52,6 +52,6 @@ def templates(package: str, *, is_html: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=is_html,
-        finalize=None if is_html else _plain,
+        finalize=_plain,
         bytecode_cache=CompiledTemplates(BUILD / "templates", form),
     )

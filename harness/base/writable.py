@@ -30,6 +30,22 @@ def writing_into(folder: Path) -> Iterator[None]:
         raise UsageError(f"{_shown(folder)} cannot be written ({error.strerror})", todo) from None
 
 
+def inside(path: Path, home: Path) -> Path:
+    """Return a path to write to. UsageError where links lead it out of the folder `home`: somebody else may have packed
+    it, and what they lead to is not the project's.
+    """
+    try:
+        real, top = path.resolve(), home.resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        raise UsageError(f"{path.name} cannot be written: its links lead to each other", "remove them") from None
+    if not real.is_relative_to(top):
+        name = os.path.relpath(path.absolute(), home.absolute())
+        raise UsageError(
+            f"{name} leads to {real}, outside of {_shown(home)}", "put a file or folder in place of the link"
+        )
+    return path
+
+
 def is_private(path: Path) -> bool:
     """Return whether only this user and root may write a file or folder: nobody else put there what is in it."""
     state = path.stat()

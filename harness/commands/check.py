@@ -17,6 +17,7 @@ from harness.base.guardian import Guardian
 from harness.base.interrupts import Interrupts
 from harness.base.log import spelled
 from harness.base.paths import shown
+from harness.base.plain_text import without_control
 from harness.base.units import parse_duration_s, plural
 from harness.cli.options import take, take_argument
 from harness.plan.checks.advice import AdviceSource, advice_for
@@ -172,7 +173,7 @@ def _unreached(request: Request, exchanges: Iterable[Exchange]) -> tuple[str, ..
 
 def _print(console: Console, lines: Iterable[Line]) -> None:
     for text, style in lines:
-        console.print(Text(spelled(text), style=_STYLES[style]), soft_wrap=True)
+        console.print(Text(without_control(spelled(text)), style=_STYLES[style]), soft_wrap=True)
 
 
 def _write_page(path: Path | None, result: CheckResult) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from harness.base.config import did_you_mean
 from harness.base.errors import EXIT_OK, UsageError
 from harness.base.log import emit
+from harness.base.plain_text import one_line
 from harness.base.units import parse_whole_number
 from harness.cli.options import take, take_argument
 from harness.history.catalogue import Entry
@@ -98,7 +99,7 @@ def _lines(entries: Sequence[Entry], count: int, now: datetime, *, is_of_one: bo
 def _cells(entry: Entry, now: datetime) -> tuple[str, ...]:
     total = entry.result.total if entry.result else None
     values = (metric.of(total) if total else None for metric in _SHOWN)
-    return (
+    texts = (
         f"{entry.plan}/{short_name(entry.name)}",
         _age(entry.started_at, now),
         f"{SHAPES[_tone(entry)]} {_state(entry)}".lstrip(),
@@ -106,6 +107,7 @@ def _cells(entry: Entry, now: datetime) -> tuple[str, ...]:
         *("" if value is None else metric.text(value) for metric, value in zip(_SHOWN, values, strict=True)),
         _goal(entry),
     )
+    return tuple(map(one_line, texts))
 
 
 def _state(entry: Entry) -> str:

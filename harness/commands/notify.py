@@ -26,6 +26,8 @@ from harness.notify.recipients import Recipients, recipients_of
 from harness.notify.settings import requested
 from harness.plan.spec import load_profile
 from harness.run import kinds
+from harness.run.consent import check_powers
+from harness.run.powers import is_shipped, of_notify
 
 _SUITE = Path("env/nightly.toml")
 _EPILOG = """\
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Send the message about a nightly run or an A/B test again; without a name, a test message."
     parser.epilog = _EPILOG
     take_argument(parser, "run/message", "?")
-    take(parser, "suite/notify env/notify dry-run reports home")
+    take(parser, "suite/notify env/notify dry-run yes reports home")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -95,12 +97,16 @@ def _recipients(options: argparse.Namespace, profiles: tuple[str, ...]) -> Recip
     if options.env or (profiles and not options.suite):
         profiles = (options.env,) if options.env else profiles
         where = f"env/{profiles[0]}.toml"
-        loaded = (load_profile(folder_with(options.home, "env", profile), profile) for profile in profiles)
+        loaded = [load_profile(folder_with(options.home, "env", profile), profile) for profile in profiles]
         settings = next(filter(None, (requested(profile.notify, profile.name) for profile in loaded)), None)
+        is_foreign = not all(profile.path and is_shipped(profile.path) for profile in loaded)
     else:
         path = options.suite or options.home / _SUITE
         where, settings = f"{path.parent.name}/{path.name}", load_suite(path, kinds_of_runs()).notify
+        is_foreign = not is_shipped(path)
     if settings is None:
         todo = 'add one, such as [notify] with slack = "$SLACK_WEBHOOK"; lth help notify.md'
         raise UsageError(f"{where} has no [notify]", todo)
+    if is_foreign and not options.dry_run:
+        check_powers(options.home, tuple(of_notify(settings)))
     return recipients_of(settings, os.environ, where)

@@ -17,8 +17,10 @@ from harness.cli.options import take, take_argument
 from harness.history.files import read_catalogue
 from harness.plan.spec import load_profile
 from harness.report.tables import table
+from harness.run.consent import check_powers
 from harness.run.directory import RunDirectory
 from harness.run.names import find_paths
+from harness.run.powers import is_shipped, of_storage
 from harness.storage.bucket import Storage, open_storage
 from harness.storage.s3 import DifferentError, broken_files, pull_runs, push, runs_there
 from harness.storage.stored_runs import ManifestError, RunKey, StoredRun, Wanted
@@ -59,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = _DESCRIPTIONS[verb]
     parser.epilog = _EPILOG
     take_argument(parser, "runs/stored", "*")
-    take(parser, "s3 endpoint-url env/storage home")
+    take(parser, "s3 endpoint-url env/storage yes home")
     take(parser, _OPTIONS[verb])
 
 
@@ -87,6 +89,8 @@ def _storage(options: argparse.Namespace) -> Storage:
     is_known = options.env is not None and (folder / f"{options.env}.toml").is_file()
     profile = load_profile(folder, options.env) if options.env and (is_known or not urls) else None
     settings = profile.storage if profile else {}
+    if profile and profile.path and not is_shipped(profile.path):
+        check_powers(home, tuple(of_storage(profile)))
     url = urls[0] if urls else settings.get("s3")
     if url is None:
         what = f"env/{options.env}.toml has no [storage] with s3" if profile else "no S3 address is given"

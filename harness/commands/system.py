@@ -60,7 +60,7 @@ def _system_of(plan_name: str, options: argparse.Namespace) -> Supervisor:
     plan = load_plan(folder_with(options.home, "plans", plan_name), plan_name)
     profile = load_profile(folder_with(options.home, "env", options.env), options.env)
     system = configured_system(options.home, plan, profile)
-    check_consent(Subject(read_project(options.home), plan, profile, system.manifest))
+    check_consent(Subject(read_project(options.home), plan, profile, system.manifest, system.settings))
     ports = {"http": parse_port(options.port)} if options.port else {}
     return Supervisor(system.manifest, system.settings, build_dir=BUILD, log_dir=_logs(options), fixed_ports=ports)
 

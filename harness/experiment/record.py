@@ -11,7 +11,7 @@ from harness.base.command import Command
 from harness.base.errors import EXIT_OK, EXIT_REGRESSED
 from harness.plan.load.model import LoadRecord
 from harness.plan.thresholds import Thresholds
-from harness.run.kinds import RUN_NAME, Kind
+from harness.run.kinds import RUN_NAME, Kind, check_names
 
 FORMAT_VERSION = 1
 # States of an experiment. An unfinished one can be resumed.
@@ -76,7 +76,8 @@ class ExperimentRecord:
     runs_have_names: ClassVar = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a run's name that is missing or leads to another folder."""
+        """Raise ValueError for a run's name that is missing or leads to another folder, and for other names."""
+        check_names(*filter(None, (self.name, self.plan_folder)))
         for run in self.runs:
             if (run.run is not None or self.runs_have_names) and not RUN_NAME.fullmatch(run.run or ""):
                 raise ValueError(f"{run.run!r} is no run's name")

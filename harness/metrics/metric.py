@@ -268,6 +268,15 @@ def metric_of(text: str) -> Metric:
     raise KeyError(text)
 
 
+def check_metrics(*names: str) -> None:
+    """Raise ValueError for a text that names no metric."""
+    for name in names:
+        try:
+            metric_of(name)
+        except KeyError:
+            raise ValueError(f"{name!r} is no metric") from None
+
+
 def parse_metric(text: str, where: str, among: Sequence[Metric] | None = None) -> Metric:
     """Return the metric that a person named, by default a compared one; UsageError lists those that there are."""
     known = compared_metrics() if among is None else among

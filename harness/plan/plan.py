@@ -151,7 +151,7 @@ class Plan:
     stores. `headers` are those of all its requests; they may read environment variables. `allow` is what its JMX may do
     besides requests to the target. `stop` has the conditions that end a run early. `given` are the properties of the
     command line; `plugins` are Maven coordinates, files and addresses. `silenced` are the codes of the advice that
-    `lth check` does not give. `jobs` run beside the load.
+    `lth check` does not give. `jobs` run beside the load. `path` is that of the TOML.
     """
 
     name: str
@@ -179,6 +179,7 @@ class Plan:
     silenced: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     jobs: tuple[Job, ...] = ()
+    path: Path | None = field(default=None, compare=False)
 
     @property
     def own_files(self) -> tuple[str, ...]:
@@ -244,6 +245,10 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
     known = read_properties(jmx_path)
     PluginList(file.jmeter.plugins, plans_dir / f"{name}.toml").check()
     properties = _properties(file.properties, known, f"{where} [properties]", file.shape)
+    for dump in file.dumps:
+        if Path(dump.file).is_absolute() or ".." in Path(dump.file).parts:
+            what = f"{where} [[dumps]]: {dump.file!r} is not in the folder of the run"
+            raise UsageError(what, "name a file that the plan saves there")
     jobs = parse_jobs(file.job, f"{where} [[job]]", plans_dir)
     private = {name: value for name, value in properties.items() if value != known.get(name)}
     return Plan(
@@ -271,12 +276,16 @@ def load_plan(plans_dir: Path, name: str, changes: Mapping[str, Any] | None = No
         silenced=parse_silenced(file.check.silence, f"{where} [check] silence"),
         headers=checked_headers(file.headers, f"{where} [headers]"),
         jobs=jobs,
+        path=plans_dir / f"{name}.toml",
     )
 
 
 def _jmx_path(plans_dir: Path, shape: str, where: str) -> Path:
+    todo = "name a .jmx file beside the plan"
     if "\0" in shape:
-        raise UsageError(f"{where}: shape contains a NUL character", "name a .jmx file beside the plan")
+        raise UsageError(f"{where}: shape contains a NUL character", todo)
+    if Path(shape).is_absolute() or ".." in Path(shape).parts:
+        raise UsageError(f"{where}: shape {shape!r} is in another folder", todo)
     return plans_dir / shape
 
 

@@ -337,9 +337,10 @@ def _goals(result: Result, verdict: Verdict) -> str:
 def _observed_values(summary: RunSummary, footnotes: Footnotes, folder: str) -> dict[str, object]:
     """Return what the template needs of the processes and machines of a run, and of what was not recorded of them."""
     observed, window, run, load = summary.observed, summary.window, summary.run, summary.group(LOAD)
-    unknown = {recorder: _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
+    unknown = {cell(recorder): _cells(reasons) for recorder, reasons in run.unknown.items()} if run else {}
     unprofiled = run.unknown.get("profile", ()) if run else ()
     return {
+        "dump_figures": _cells(run.dump_figures) if run else (),
         "usage_table": _usage_tables(observed, footnotes),
         "heap_table": machine.heap_table(observed.heap_uses) if observed.heap_uses else "",
         "recorded_table": machine.recorded_table(observed.recorded),

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from harness.base.plain_text import without_control
+
 NOTES_BEGIN = "<!-- notes:begin: text here is preserved when the report is rendered again -->"
 # The spelling of older reports.
 _OLD_NOTES_BEGIN = "<!-- notes:begin: what stands here is kept when the report is rendered again -->"
@@ -41,6 +43,7 @@ def rendered_again(older: str | None, render: Callable[[str], str], default: str
     `default` is the text of the notes when the older report has none. People wrote a line outside of the notes block if
     the older report without the line is unchanged: then the line is moved into the block.
     """
+    default = without_control(default)  # the note of a run; what a person wrote into a report stays
     if older is None:
         return Rendered(_sealed(render(default)))
     older = older.replace(_OLD_NOTES_BEGIN, NOTES_BEGIN)

@@ -19,6 +19,7 @@ from harness.run.record import (
     WarmUpRecord,
 )
 
+_UNKNOWN = "of an unknown version"
 # Measured by `scripts/bench answers --only auto`, with seconds that resemble each other by 0.5 to 0.8.
 _AUTO_RATE = "right in 92 to 99 % of simulated loads"
 
@@ -132,13 +133,13 @@ def _several_text(load: LoadRecord) -> str:
 
 
 def _generator_text(run: RunRecord) -> str:
-    java, heap = f"Java {run.versions['java']}", f"heap {run.generator_heap_mb} MB"
-    jmeter = f"JMeter {run.versions['jmeter']}"
+    java, heap = f"Java {run.versions.get('java', _UNKNOWN)}", f"heap {run.generator_heap_mb} MB"
+    jmeter = f"JMeter {run.versions.get('jmeter', _UNKNOWN)}"
     if sampler := run.versions.get(SAMPLER):
         jmeter += f" ({_sampler_text(sampler, run.http_requests)})"
     if not run.generators:
         return f"{jmeter}, {heap}, {java}"
-    others = [one.java for one in run.generators if one.java != run.versions["java"]]
+    others = [one.java for one in run.generators if one.java != run.versions.get("java")]
     apart = f" (and {', '.join(dict.fromkeys(others))})" if others else ""
     parts = ", ".join(f"{one.name} with {_part_text(one)}" for one in run.generators)
     return f"{units.plural(len(run.generators), 'generator')}: {parts}; {jmeter}, {java}{apart}"

@@ -109,9 +109,9 @@ def code(text: str) -> str:
     return f"{fence}{space}{line}{space}{fence}"
 
 
-def in_comment(text: str) -> str:
+def in_comment(text: object) -> str:
     """Return text on one line that does not end the comment around it."""
-    return re.sub(r"--(!?)>", r"-\1>", one_line(text))
+    return re.sub(r"--(!?)>", r"-\1>", one_line(str(text)))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 from harness.report.first_screen import folded
 from harness.report.notes import NOTES_BEGIN, NOTES_END
+from harness.report.tables import in_comment
 
 if TYPE_CHECKING:
     import jinja2
+
+# The values that templates write into comments.
+_IN_COMMENTS = ("id", "command", "made_by")
 
 
 def filled(package: str, name: str, **values: object) -> str:
@@ -18,7 +22,8 @@ def filled(package: str, name: str, **values: object) -> str:
     Every value must be given, except notes_begin and notes_end, the marks of the notes block, and `folded`.
     """
     marks = {"notes_begin": NOTES_BEGIN, "notes_end": NOTES_END, "folded": folded}
-    return _templates(package).get_template(name).render({**marks, **values})
+    own = {key: in_comment(value) if key in _IN_COMMENTS else value for key, value in values.items()}
+    return _templates(package).get_template(name).render({**marks, **own})
 
 
 @cache

@@ -31,6 +31,8 @@ R = TypeVar("R", bound=Record)
 # The id of new names, for reproducible ones; empty for names without an id.
 ID_VARIABLE = "HARNESS_RUN_ID"
 _ATTEMPTS = 1000
+# A folder may be renamed to anything; its name is in tables, pages and commands.
+_NOT_IN_NAMES = re.compile(r"[^\w .,+()=%-]")
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -47,8 +49,8 @@ class RunDirectory:
 
     @property
     def plan(self) -> str:
-        """The plan's name, which is the name of the parent folder."""
-        return self.path.parent.name
+        """The plan's name, which is the name of the parent folder; signs that no name has are replaced."""
+        return _NOT_IN_NAMES.sub("\N{REPLACEMENT CHARACTER}", self.path.parent.name)
 
     @property
     def run_json(self) -> Path:

@@ -11,9 +11,18 @@ from pathlib import Path
 ID = re.compile(r"[0-9a-f]{4}")
 _MAYBE_ID = rf"(?:-{ID.pattern})?"
 RUN_NAME = re.compile(rf"run-(\d+)_(\d+){_MAYBE_ID}")
+# The names of plans, runs and experiments, also a plan's and a run's: shop/run-07_1.
+_NAMES = re.compile(r"[A-Za-z0-9][\w.+-]*(?:/[A-Za-z0-9][\w.+-]*)?")
 # The second nightly run of a date is <date>-2: so a number has fewer digits than an id.
 _NIGHTLY = r"(\d{4})-(\d\d)-(\d\d)(?:-(\d{1,3}))?"
 _WITH_ID = re.compile(rf"(run-\d+_\d+|[a-z]+-\d+|{_NIGHTLY})-{ID.pattern}")
+
+
+def check_names(*names: str) -> None:
+    """Raise ValueError for what is no name of a plan, a run or an experiment: names are in commands and in paths."""
+    for name in names:
+        if not _NAMES.fullmatch(name):
+            raise ValueError(f"{name!r} is no name")
 
 
 def short_name(name: str) -> str:

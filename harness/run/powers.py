@@ -7,10 +7,11 @@ settings is part of a power as a hash.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,10 @@ from harness.base.install.plugin_list import is_file_name
 from harness.base.install.plugins import is_own_lock
 from harness.base.once import sum_of_file
 from harness.base.project import CHECKOUT, SHIPPED, Project
+from harness.base.regular import regular
+from harness.base.toml_text import toml_string, toml_strings
 from harness.base.units import plural
+from harness.cloudwatch import queries
 from harness.notify.settings import NotifySettings, requested
 from harness.plan.checks.reach import functions_with_code, has_code_as_condition
 from harness.plan.guard import is_code, variables_read
@@ -29,7 +33,7 @@ from harness.plan.jmx.tree import CODE, Node, enabled_nodes, plan_tree, texts_of
 from harness.plan.jmx.values import Values
 from harness.plan.plan import Plan
 from harness.plan.spec import Profile, Target
-from harness.system.system import Manifest
+from harness.system.system import Manifest, Settings
 
 # The kinds of powers, each one line of the question.
 LOADS, READS, RUNS, ADDS, SENDS = "load", "read", "run", "let JMeter load", "send results to"
@@ -51,14 +55,16 @@ class Power(NamedTuple):
 class Subject:
     """What a command is about to use: a project, a plan, a profile, a system, and a target.
 
-    `typed_variables` are those of headers that the user typed; with `is_plan_typed` the user named the plan's file or
-    its address, and with `is_target_typed` the target's address.
+    `settings` are those of the system that the user did not type. `typed_variables` are those of headers that the user
+    typed; with `is_plan_typed` the user named the plan's file or its address, and with `is_target_typed` the target's
+    address.
     """
 
     project: Project
     plan: Plan
     profile: Profile
     manifest: Manifest | None = None
+    settings: Settings = field(default_factory=dict)
     target: Target | None = None
     typed_variables: Sequence[str] = ()
     is_plan_typed: bool = False
@@ -71,7 +77,7 @@ def powers_of(subject: Subject) -> tuple[Power, ...]:
     powers = list[Power]()
     if not is_own_project:
         powers += _of_project(subject)
-    if not is_shipped(subject.plan.jmx_path):
+    if not _is_shipped_plan(subject.plan):
         own = list(of_plan(subject.plan, subject.project.folder, subject.typed_variables))
         if not subject.is_plan_typed:
             own.append(Power(LOADS, TYPED))
@@ -81,7 +87,30 @@ def powers_of(subject: Subject) -> tuple[Power, ...]:
     if subject.manifest and not is_shipped(subject.manifest.folder):
         name = subject.manifest.folder.name
         powers.append(Power(RUNS, f"the programs of systems/{name}", _stamp_of_folder(subject.manifest.folder)))
+    powers += _of_settings(subject)
     return tuple(dict.fromkeys(powers))
+
+
+def _is_shipped_plan(plan: Plan) -> bool:
+    return is_shipped(plan.jmx_path) and plan.path is not None and is_shipped(plan.path)
+
+
+def _of_settings(subject: Subject) -> Iterator[Power]:
+    """Yield the texts that foreign files give to a system: options of its JVM, or the address of its database.
+
+    Numbers, truth values and the choices of the system start nothing.
+    """
+    if subject.manifest is None:
+        return
+    name, own = subject.manifest.name, dict(subject.manifest.settings)
+    if subject.profile.path and is_shipped(subject.profile.path):
+        own |= subject.profile.system_settings.get(name, {})
+    if _is_shipped_plan(subject.plan):
+        own |= subject.plan.embedded_settings
+    for key, value in subject.settings.items():
+        if isinstance(value, str | list) and key not in subject.manifest.choices and value != own.get(key):
+            text = toml_strings(value) if isinstance(value, list) else toml_string(value)
+            yield Power(RUNS, f"the system {name} with {key} = {text}")
 
 
 def is_shipped(path: Path) -> bool:
@@ -94,7 +123,7 @@ def is_shipped(path: Path) -> bool:
 
 
 def _tops(path: Path) -> Iterator[Path]:
-    """Yield the folders of the tool's own files: where it is, and the work trees of its clone."""
+    """Yield the folders of the tool's own files: where it is, and the work trees that its clone knows."""
     yield SHIPPED.resolve()
     for folder in (path, *path.parents) if CHECKOUT else ():
         if work_tree := _work_tree(folder):
@@ -104,12 +133,18 @@ def _tops(path: Path) -> Iterator[Path]:
 
 
 def _work_tree(folder: Path) -> Path | None:
-    """Return the folder in .git/worktrees of the clone that a work tree belongs to; None for anything else."""
+    """Return the folder in .git/worktrees of the clone that a work tree belongs to; None for anything else.
+
+    That folder names the work tree, too: a .git that came with somebody's files may name any clone.
+    """
     link = folder / ".git"
-    if not link.is_file():
+    try:
+        text = regular(link, 1).read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+        entry = (folder / text).resolve()
+        back = regular(entry / "gitdir", 1).read_text(encoding="utf-8", errors="replace").strip()
+        return entry if (entry / back).resolve() == link.resolve() else None
+    except (OSError, ValueError):
         return None
-    text = link.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
-    return (folder / text).resolve()
 
 
 def _of_project(subject: Subject) -> Iterator[Power]:
@@ -164,13 +199,24 @@ def _of_profile(profile: Profile) -> Iterator[Power]:
     if profile.build:
         yield Power(RUNS, f"{' '.join(profile.build)} (to build a commit)")
     if profile.database:
-        password = f", with ${profile.database.password_name}" if profile.database.password_name else ""
+        name = profile.database.password_name
+        password = f", with ${name}" if name else ", with the password that psql finds"
         yield Power(LOADS, f"the database {profile.database.url}{password}")
+    if spec := queries.requested(profile.cloudwatch, profile.name):
+        place = f" at {spec.endpoint_url}" if spec.endpoint_url else ""
+        yield Power(READS, f"CloudWatch with the AWS keys of this machine{place}")
+    yield from of_storage(profile)
+    yield from of_notify(requested(profile.notify, profile.name))
+    if profile.kubernetes:
+        stamp = hashlib.sha256(json.dumps(profile.kubernetes, sort_keys=True, default=str).encode()).hexdigest()
+        image = profile.kubernetes.get("image")
+        yield Power(RUNS, f"the image {image} in pods" if image else "the tool's image in other pods", stamp)
+
+
+def of_storage(profile: Profile) -> Iterator[Power]:
+    """Yield where a profile stores its results."""
     if profile.storage:
         yield Power(SENDS, " at ".join(filter(None, (profile.storage.get("s3"), profile.storage.get("endpoint_url")))))
-    yield from of_notify(requested(profile.notify, profile.name))
-    if profile.kubernetes.get("image"):
-        yield Power(RUNS, f"the image {profile.kubernetes['image']} in pods")
 
 
 def of_notify(notify: NotifySettings | None) -> Iterator[Power]:

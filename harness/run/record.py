@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.metrics.wake_delays import WakeDelays
@@ -12,6 +13,7 @@ from harness.plan.jmx.steps import PlanStep
 from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
 from harness.run.group_counts import GroupCounts
+from harness.run.kinds import check_names
 
 if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.cloudwatch.queries import CloudWatchSpec
@@ -241,6 +243,13 @@ class RunRecord:
     wake_delays: WakeDelays | None = None
     what: ClassVar = "a run"
     version: ClassVar = FORMAT_VERSION
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what is no name of a plan or a run, and for a log outside of its folder."""
+        check_names(self.plan, self.name)
+        for name in self.exception_logs:
+            if "\0" in name or PurePath(name).is_absolute() or ".." in PurePath(name).parts:
+                raise ValueError(f"exception_logs: {name!r} is not in system/")
 
     @classmethod
     def of_earlier(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:

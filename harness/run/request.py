@@ -186,15 +186,18 @@ def _subject(request: Request, names: _Given) -> Subject:
     project, plan, name = read_project(names.home), request.plan, names.plan or ""
     is_request = bool(names.curl) or is_address(name)
     is_given = bool(names.target) and names.target not in project.targets and names.target != project.target
+    is_typed = not names.is_from_file
+    typed = {one.partition("=")[0].rpartition(".")[2] for one in request.set_values.settings if is_typed}
     return Subject(
         project=project,
         plan=plan,
         profile=request.profile,
         manifest=request.manifest,
         target=request.target,
-        typed_variables=plan.secrets if is_request else variables_in(*(names.header or ())),
-        is_plan_typed=is_request or is_jmx_path(name, folder_with(names.home, "plans", name)),
-        is_target_typed=is_given and not names.is_from_file,
+        typed_variables=() if not is_typed else plan.secrets if is_request else variables_in(*(names.header or ())),
+        is_plan_typed=is_typed and (is_request or is_jmx_path(name, folder_with(names.home, "plans", name))),
+        is_target_typed=is_typed and is_given,
+        settings={name: value for name, value in request.settings.items() if name not in typed},
     )
 
 

@@ -29,6 +29,39 @@ def test_a_secret_that_could_not_be_masked_is_refused(tmp_path):
         find_secrets(("PIN",), {"PIN": "123"}, tmp_path)
 
 
+PROGRAMS = (
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+    "JDK_JAVA_OPTIONS", "JAVA_HOME", "CLASSPATH", "JVM_ARGS", "HEAP", "GC_ALGO", "JMETER_OPTS", "PATH", "HOME", "ENV",
+    "BASH_ENV", "BASH_FUNC_cd%%", "IFS", "GCONV_PATH", "PYTHONPATH", "PYTHONSTARTUP", "GIT_SSH_COMMAND", "TMPDIR",
+    "XDG_STATE_HOME", "LTH_TRUST", "https_proxy", "SSL_CERT_FILE", "NODE_OPTIONS", "PERL5LIB", "PERL5OPT",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_file_sets_a_variable_that_programs_read_themselves(tmp_path, monkeypatch, name):
+    """JMeter's JVM and its start script get the secrets of a plan: a name could be that of an option that runs code."""
+    (tmp_path / "secrets.toml").write_text(f'format_version = 1\n"{name}" = "-XX:OnError=true"\n')
+    monkeypatch.delenv(name, raising=False)
+    for given in ({}, {name: "-XX:OnError=true"}):
+        with pytest.raises(UsageError, match="which programs read themselves; give it a name of its own"):
+            find_secrets((name,), given, tmp_path)
+    monkeypatch.setenv(name, "as it is")
+    assert find_secrets((name,), {}, tmp_path) == {name: "as it is"}
+
+
+@pytest.mark.parametrize("name", ["A=B", "A\0B", "\0"])
+def test_what_no_variable_can_be_called_is_one_line(tmp_path, name):
+    with pytest.raises(UsageError, match="is no name of a variable"):
+        find_secrets((name,), {name: "a value"}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["SHOP_TOKEN", "PATH_TOKEN", "LD_SDK_KEY", "CURL_AUTHORIZATION_HEADER", "GIT_X", "JAVA_X", "KEY"]
+)
+def test_any_other_name_may_be_that_of_a_secret(tmp_path, name):
+    assert find_secrets((name,), {name: "a value"}, tmp_path) == {name: "a value"}
+
+
 def test_secrets_are_masked_everywhere_also_inside_an_address(tmp_path):
     (tmp_path / "system").mkdir()
     (tmp_path / "samples.jtl").write_bytes(b"1,2,GET /?key=a%2Fb%20c,200\n1,2,a/b c,200\n\xff\n")

@@ -20,6 +20,7 @@ from defusedxml.ElementTree import fromstring, tostring
 from harness.base.errors import HarnessError
 from harness.base.plain_text import CONTROL
 from harness.cli.verbs import main
+from harness.plan.adopt.curl import _WITH_VALUE
 from tests.run.test_foreign_texts import JMX_CANNOT, OURS, openapi, visit
 from tests.support.off_host import element, flag, host, jmx, request, text, variables
 from tests.support.poisoned import bombs
@@ -87,8 +88,26 @@ def made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Made:
 
 
 def recording() -> dict[str, Any]:
-    """A recording with texts that browsers add: pages, cookies, queries, sockets, and the user of a URL."""
+    """A recording with texts that browsers add: pages, cookies, queries, sockets, initiators, and the user of a URL."""
     entries = visit(ORIGIN)
+    socket = copy.deepcopy(entries[0])
+    socket["request"]["url"] = "ws://127.0.0.1:8080/live"
+    socket["_webSocketMessages"] = [{"type": "send", "time": 1, "opcode": 1, "data": "hello"}]
+    socket["response"] |= {"status": 101, "statusText": "Switching"}
+    other = copy.deepcopy(entries[0])
+    other["request"]["url"] = "https://cdn.example.org/a.png"
+    call = {"functionName": "f", "scriptId": "7", "url": f"{ORIGIN}/a.js", "lineNumber": 1, "columnNumber": 2}
+    entries[3] |= {
+        "_initiator": {"type": "script", "url": f"{ORIGIN}/a.js", "stack": {"callFrames": [call]}},
+        "_priority": "High", "_resourceType": "xhr", "_securityDetails": {"protocol": "TLS 1.3"}, "comment": "an order",
+    }  # fmt: skip
+    cookie = {"name": "sid", "value": "a", "path": "/", "domain": "127.0.0.1", "expires": "2027-01-01T00:00:00Z"}
+    entries[3]["request"]["cookies"], entries[3]["response"]["cookies"] = [cookie], [cookie]
+    entries[3]["response"]["headers"] += [
+        {"name": "Set-Cookie", "value": "sid=a; Path=/; Secure"}, {"name": "Content-Encoding", "value": "br"},
+    ]  # fmt: skip
+    entries[4]["request"]["postData"] |= {"encoding": "base64", "text": "eyJ0IjogImMwZmZlZTEyMzQ1Njc4OTAifQ=="}
+    entries += [socket, other]
     entries[0] |= {
         "pageref": "page_1",
         "serverIPAddress": "127.0.0.1",
@@ -113,16 +132,79 @@ def test_each_text_of_a_recording(tmp_path, bomb, made):
     for place, is_key in found:
         path.write_text(json.dumps(with_bomb(whole, place, bomb, is_key=is_key)))
         made(["--har", str(path), "--no-replay"])
-    assert len(found) == 247
+    assert len(found) == 370
+
+
+def wide_openapi() -> dict[str, Any]:
+    """A file with what few files have: variables of servers, links, callbacks, references, and each kind of login."""
+    made = openapi(ORIGIN)
+    made["info"] |= {
+        "description": "All *of* it",
+        "contact": {"name": "Ann", "url": f"{ORIGIN}/who"},
+        "x-own": {"a": "b"},
+    }
+    variables = {"tier": {"default": "v2", "enum": ["v2", "v3"], "description": "which"}}
+    made["servers"].append({"url": f"{ORIGIN}/{{tier}}", "description": "other", "variables": variables})
+    made["tags"] = [{"name": "all", "description": "every one", "externalDocs": {"url": f"{ORIGIN}/docs"}}]
+    made["webhooks"] = {"sold": {"post": {"operationId": "sold", "responses": {"200": {"description": "ok"}}}}}
+    cat = {"type": "object", "required": ["kind"], "properties": {"kind": {"type": "string"}, "at": {"type": "string",
+           "format": "date-time"}, "sku": {"type": "string", "pattern": "^[a-c]{3}$"}}}  # fmt: skip
+    schemas = {"Cat": cat, "Dog": copy.deepcopy(cat) | {"title": "Dog", "description": "a dog"}}
+    media = {
+        "schema": {
+            "oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}],
+            "discriminator": {"propertyName": "kind", "mapping": {"cat": "#/components/schemas/Cat", "dog": "Dog"}},
+        },
+        "examples": {"one": {"$ref": "#/components/examples/One"}, "far": {"externalValue": f"{ORIGIN}/far.json"}},
+    }
+    made["paths"]["/pets"] = {
+        "summary": "pets", "parameters": [{"$ref": "#/components/parameters/Trace"}],
+        "post": {
+            "operationId": "add", "summary": "add one", "description": "adds", "tags": ["all"], "x-own": "own",
+            "requestBody": {"$ref": "#/components/requestBodies/Pet"},
+            "responses": {"201": {"$ref": "#/components/responses/Made"}},
+            "security": [{"login": ["write"]}, {"basic": []}],
+            "callbacks": {"done": {"{$request.body#/url}": {"post": {"responses": {"200": {"description": "ok"}}}}}},
+        },
+    }  # fmt: skip
+    made["paths"]["/pets/{pet}"] = {
+        "get": {
+            "operationId": "pet",
+            "parameters": [{"name": "pet", "in": "path", "required": True, "schema": {"type": "string"}}],
+            "responses": {"200": {"description": "ok"}}, "security": [{"bearer": []}, {"query": [], "head": []}],
+        }
+    }  # fmt: skip
+    trace = {"name": "X-Trace", "in": "header", "required": True, "schema": {"type": "string", "enum": ["on"]}}
+    link = {"operationId": "pet", "parameters": {"pet": "$response.body#/id"}, "description": "it"}
+    made["components"] |= {
+        "schemas": schemas, "parameters": {"Trace": trace},
+        "requestBodies": {"Pet": {"content": {"application/json": media}}},
+        "examples": {"One": {"summary": "one", "value": {"kind": "cat", "name": "Tom"}}},
+        "responses": {
+            "Made": {
+                "description": "made", "links": {"it": link},
+                "headers": {"Location": {"schema": {"type": "string"}, "description": "where"}},
+                "content": {"application/json": {"schema": {"properties": {"id": {"type": "string"}}}}},
+            }
+        },
+    }  # fmt: skip
+    made["components"]["securitySchemes"] |= {
+        "basic": {"type": "http", "scheme": "basic"},
+        "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        "head": {"type": "apiKey", "in": "header", "name": "X-Key"},
+        "query": {"type": "apiKey", "in": "query", "name": "k"},
+        "login": {"type": "oauth2", "flows": {"password": {"tokenUrl": f"{ORIGIN}/t", "scopes": {"write": "all"}}}},
+    }  # fmt: skip
+    return made
 
 
 @pytest.mark.counterpart
 def test_each_text_of_an_openapi_file(tmp_path, bomb, made):
-    whole, path, found = openapi(ORIGIN), tmp_path / "api.json", [*places(openapi(ORIGIN))]
+    whole, path, found = wide_openapi(), tmp_path / "api.json", [*places(wide_openapi())]
     for place, is_key in found:
         path.write_text(json.dumps(with_bomb(whole, place, bomb, is_key=is_key)))
         made(["--openapi", str(path), "--only", "*", ORIGIN])
-    assert len(found) == 241
+    assert len(found) == 490
 
 
 # Each option of curl that init takes, with a value where it has one.
@@ -148,13 +230,27 @@ CURL = (
 )
 
 
+# A value of each option that has one, as it is used alone.
+VALUES = {
+    "cookie": "k=v",
+    "form": "a=b",
+    "form-string": "a=b",
+    "header": "X-Part: two",
+    "request": "PUT",
+    "user": "a:b",
+}
+
+
 def test_each_word_of_a_curl_command(bomb, made):
     count = 0
-    for words in CURL:
+    others = [name for name in _WITH_VALUE if name != "url"]
+    alone = (["curl", f"--{name}", VALUES.get(name, "x"), f"{ORIGIN}/c"] for name in others)
+    for words in (*CURL, *alone):
         for at in range(1, len(words)):
             made(["--curl", shlex.join([*words[:at], words[at] + bomb, *words[at + 1 :]])])
             count += 1
-    assert count == 39
+    assert count == 39 + 3 * len(others)
+    assert len(others) == 15
 
 
 # What every kind of element that init reads has; and TOML.

@@ -105,7 +105,8 @@ def reports(tmp_path_factory) -> Path:
         directory = run_folder(
             reports, run, plan_title=several, profile_title=several, command=several, system_facts=facts,
             stopped_early=several, plan_notes=TEXTS, stop_reasons=(several,), other_runs=TEXTS,
-            set_values=TEXTS, headers={"X-Name": several},
+            set_values=TEXTS, headers={"X-Name": several}, dump_figures=facts, exception_logs=TEXTS[:10],
+            unknown={"heap": facts, several: facts},
         )  # fmt: skip
         out = io.StringIO(newline="")
         lines = csv.writer(out, lineterminator="\n")
@@ -213,12 +214,12 @@ def test_the_html_of_failures_a_run_and_the_site(reports, tmp_path, charts):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("verb", ["table", "report", "compare", "history", "summary"])
+@pytest.mark.parametrize("verb", ["table", "report", "compare", "history", "summary", "list"])
 def test_what_the_terminal_gets(reports, verb):
     one, two = reports / "tiny" / "run-01_1", reports / "tiny" / "run-01_2"
     arguments = {
         "table": [one], "report": [one], "compare": [one, two], "history": [reports, "--plan=tiny"],
-        "summary": [reports],
+        "summary": [reports], "list": ["--reports", reports],
     }[verb]  # fmt: skip
     done = command("aggregate.py", verb, *arguments)
     assert done.returncode in (0, 1, 3), done.stderr

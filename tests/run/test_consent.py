@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -14,14 +13,12 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import entry
-from harness.run import powers
 from harness.run.consent import _file
+from tests.support.foreign_folder import TARGET, Project
 from tests.support.off_host import element, jmx, request, script, text
 from tests.support.paths import ROOT
 from tests.support.requests import request_of
 
-PLAN = 'format_version = 1\ntitle = "Shop"\nshape = "shop.jmx"\n{keys}\n[load]\nusers = 1\nloops = 1\n{more}\n'
-TARGET = "http://127.0.0.1:8098"
 ALLOW = "[allow]\nscripts = true"
 
 
@@ -31,41 +28,6 @@ def _user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LTH_TRUST")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("SHOP_TOKEN", "long-secret-token")
-
-
-class Project:
-    """A folder that somebody else has written."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("plans", "env"):
-            (folder / name).mkdir(parents=True)
-        (folder / "loadtest.toml").write_text("format_version = 1\n")
-        (folder / "env" / "local.toml").write_text('format_version = 1\ntitle = "Local"\n')
-        self.write()
-
-    def write(self, in_group: str = "", keys: str = "", more: str = "") -> None:
-        (self.folder / "plans" / "shop.jmx").write_text(jmx(in_group or request()))
-        (self.folder / "plans" / "shop.toml").write_text(PLAN.format(keys=keys, more=more))
-
-    def project(self, text: str) -> None:
-        (self.folder / "loadtest.toml").write_text(f"format_version = 1\n{text}\n")
-        from harness.base.project import read_project
-
-        read_project.cache_clear()
-
-    def refusal(self, target: str | None = TARGET, **names: object) -> str:
-        """Return what resolving a run says, empty when it may go on."""
-        try:
-            request_of(self.folder, self.folder / "build", "shop", "local", target, **names)  # type: ignore[arg-type]
-        except UsageError as error:
-            return str(error)
-        return ""
-
-    def accept(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with monkeypatch.context() as patch:
-            patch.setenv("LTH_TRUST", "yes")
-            assert self.refusal(None if "target" in (self.folder / "loadtest.toml").read_text() else TARGET) == ""
 
 
 @pytest.fixture
@@ -146,6 +108,18 @@ POWERS: dict[str, tuple[str, Callable[[Project], None]]] = {
             'format_version = 1\ntitle = "L"\n[notify.mail]\nto = "a@example.org"\nfrom = "b@example.org"\n'
             'server = "smtp.example.org:587"\nuser = "x"\npassword = "$SHOP_TOKEN"\n'
         ) and None,
+    ),
+    "CloudWatch": (
+        "read CloudWatch with the AWS keys of this machine at http://127.0.0.1:9",
+        lambda one: one.profile('[cloudwatch]\nendpoint_url = "http://127.0.0.1:9"\nrds = ["db"]'),
+    ),
+    "database": (
+        "load the database postgresql://perf@127.0.0.1:9/shop, with the password that psql finds",
+        lambda one: one.profile('[database]\nurl = "postgresql://perf@127.0.0.1:9/shop"'),
+    ),
+    "pods": (
+        "run the image own:1 in pods",
+        lambda one: one.profile('[kubernetes]\nimage = "own:1"\n[kubernetes.pod]\nx = 1'),
     ),
     "build": (
         "run make all (to build a commit)",
@@ -253,26 +227,6 @@ def test_what_the_user_types_needs_no_consent(tmp_path):
 def test_the_plans_of_the_tool_itself_need_none(tmp_path):
     assert request_of(ROOT, tmp_path, "lb-nginx", "local").manifest
     assert request_of(tmp_path, tmp_path, "lb-nginx", "local").manifest  # an installed tool, any folder
-
-
-def test_a_commit_of_the_clone_of_the_tool_needs_none_and_one_of_a_project_does(tmp_path, monkeypatch):
-    def git(folder: Path, *words: str) -> None:
-        subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True)
-
-    for name in ("tool", "project"):
-        (tmp_path / name / "plans").mkdir(parents=True)
-        (tmp_path / name / "plans" / "shop.toml").touch()
-        git(tmp_path / name, "init", "--quiet")
-        git(tmp_path / name, "add", ".")
-        git(tmp_path / name, "commit", "--quiet", "-m", "first")
-        git(tmp_path / name, "worktree", "add", "--quiet", "--detach", str(tmp_path / f"tree of {name}"), "HEAD")
-    for clone in ("tool", "tree of tool"):
-        monkeypatch.setattr(powers, "CHECKOUT", tmp_path / clone)
-        monkeypatch.setattr(powers, "SHIPPED", tmp_path / clone)
-        assert powers.is_shipped(tmp_path / "tree of tool" / "plans" / "shop.toml")
-        assert powers.is_shipped(tmp_path / "tree of tool")
-        assert not powers.is_shipped(tmp_path / "tree of project" / "plans" / "shop.toml")
-        assert not powers.is_shipped(tmp_path / clone / "build" / "plans" / "shop.toml")
 
 
 def test_a_terminal_shows_at_most_five_lines_and_asks(project, monkeypatch, capsys):

@@ -24,6 +24,7 @@ from harness.base.install.dependency_tree import Conflict, Dependency, conflicts
 from harness.base.install.plugin_list import PluginList, jar_name, lock_text, locked_jars
 from harness.base.once import sum_of_file
 from harness.base.project import BUILD
+from harness.base.writable import inside
 
 _WHAT = "JMeter plugins of the plan"
 # How Maven names an artifact that no repository has: the first time, and when it has searched for it before.
@@ -119,7 +120,7 @@ def _store_lock(plugins: PluginList, locked: Mapping[str, str]) -> None:
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(text, encoding="utf-8")
     with suppress(OSError):  # in a folder that this user may not write the own copy has to do
-        plugins.lock.write_text(text, encoding="utf-8")
+        inside(plugins.lock, plugins.lock.parent).write_text(text, encoding="utf-8")
         setup_step.log(f"plans/{plugins.lock.name}: written, with the SHA-256 of each jar; commit it")
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from harness.experiment.record import EqualRuns, ExperimentRun
 from harness.kinds.bisect.posterior import Noise
-from harness.metrics.metric import Metric, metric_of
+from harness.metrics.metric import Metric, check_metrics, metric_of
 from harness.run import kinds
 
 
@@ -53,6 +53,11 @@ class BisectRecord(EqualRuns):
     what: ClassVar = "a bisection"
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "result", "probabilities", "several", "none")
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for names that are none."""
+        super().__post_init__()
+        check_metrics(self.metric_name)
 
     @property
     def metric(self) -> Metric:

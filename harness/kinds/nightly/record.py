@@ -7,9 +7,11 @@ from typing import ClassVar
 
 from harness.base.git import Commits
 from harness.experiment.record import ENDED, UNDER_WAY, WAITING, ExperimentRecord, ExperimentRun, RunTime, run_times
+from harness.metrics.metric import check_metrics
 from harness.plan.load.model import LoadRecord
 from harness.plan.thresholds import Thresholds
 from harness.run import kinds
+from harness.run.kinds import check_names
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,14 @@ class NightlyRecord(ExperimentRecord):
     what: ClassVar = "a nightly run"
     # What the file contains beside the record: the result of the report.
     not_read: ClassVar = ("verdict", "headline", "result")
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for names that are none, and for a load that is missing."""
+        super().__post_init__()
+        check_metrics(*self.metrics)
+        check_names(*(load.plan for load in self.loads))
+        if not self.series.isdecimal() or not all(0 <= run.load < len(self.loads) for run in self.runs):
+            raise ValueError("its series is no number, or a run is of no load")
 
     @property
     def waiting(self) -> tuple[int, ...]:

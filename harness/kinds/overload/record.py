@@ -52,6 +52,12 @@ class OverloadRecord(PlanExperiment):
     # What the file contains beside the record: the result of the report.
     not_read: ClassVar = ("verdict", "headline", "result")
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for a run of a variant that is none of the record's."""
+        super().__post_init__()
+        if not {run.variant for run in self.runs} <= set(self.variants):
+            raise ValueError("a run has a variant that is not in variants")
+
     @property
     def measured(self) -> tuple[VariantRun, ...]:
         """The completed runs."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from harness.experiment.record import ENDED, WARM_UP, EqualRuns, ExperimentRun
 from harness.kinds.tune.factors import Factor
-from harness.metrics.metric import Metric, metric_of
+from harness.metrics.metric import Metric, check_metrics, metric_of
 from harness.run import kinds
 
 # Block, index in the block and combination of a run.
@@ -50,6 +50,11 @@ class TuneRecord(EqualRuns):
     what: ClassVar = "a designed experiment"
     # What the file contains beside the record: a function of it and of the runs.
     not_read: ClassVar = ("verdict", "headline", "result", "scatter_ratio", "effects", "combinations", "best", "next")
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for names that are none."""
+        super().__post_init__()
+        check_metrics(self.metric_name)
 
     @property
     def metric(self) -> Metric:

@@ -11,14 +11,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from harness.base import units
+from harness.base import git, units
 from harness.base.errors import UsageError
 from harness.base.log import log
 from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
 from harness.base.toml_text import toml_string
+from harness.base.writable import inside
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
+from harness.plan.adopt.project_files import GITIGNORE_NAME, ignore_secrets
 from harness.plan.adopt.toml_text import headers_toml, others_toml, plan_toml, secrets_lines
 
 _DURATION_S = 60
@@ -27,10 +29,11 @@ _DURATION_S = 60
 def write_plan(plans: Path, name: str, jmx: bytes, toml: str) -> None:
     """Write plans/<name>.jmx and plans/<name>.toml. UsageError when they cannot be written."""
     try:
+        own, table = (inside(plans / f"{name}{suffix}", plans.parent) for suffix in (".jmx", ".toml"))
         plans.mkdir(parents=True, exist_ok=True)
-        (plans / f"{name}.jmx").write_bytes(jmx)
+        own.write_bytes(jmx)
         if toml:
-            (plans / f"{name}.toml").write_text(toml, encoding="utf-8")
+            table.write_text(toml, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{plans.name}/{name}: cannot be written ({error.strerror})", "check the folder") from None
 
@@ -38,7 +41,7 @@ def write_plan(plans: Path, name: str, jmx: bytes, toml: str) -> None:
 def write_data(plans: Path, data: Sequence[DataFile]) -> None:
     """Copy the data files of a plan, and write the samples. UsageError when one cannot be written."""
     for file in data:
-        path = plans / file.name
+        path = inside(plans / file.name, plans.parent)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if file.source is None:
@@ -60,7 +63,7 @@ def write_adopted(
 
 def add_secrets_key(plans: Path, name: str, secrets: Mapping[str, str]) -> None:
     """Add the key `secrets` to a plan's TOML that was written without it."""
-    path = plans / f"{name}.toml"
+    path = inside(plans / f"{name}.toml", plans.parent)
     text = path.read_text(encoding="utf-8")
     if secrets and not re.search(r"(?m)^secrets\s*=", text):
         line = secrets_lines(tuple(secrets))[0]
@@ -68,8 +71,17 @@ def add_secrets_key(plans: Path, name: str, secrets: Mapping[str, str]) -> None:
 
 
 def store_secrets(home: Path, secrets: Mapping[str, str]) -> None:
-    """Add values to secrets.toml, which git ignores; those that it has already stay."""
-    path = home / FILE_NAME
+    """Add values to secrets.toml, and let git ignore it; those that it has already stay.
+
+    UsageError when git has the file, or when it would not be one of the project.
+    """
+    if not secrets:
+        return
+    path = inside(home / FILE_NAME, home)
+    if git.is_tracked(home, FILE_NAME):
+        raise UsageError(f"{FILE_NAME} is in git", f"take it out: git rm --cached {FILE_NAME}")
+    if ignore_secrets(home):
+        log(f"{GITIGNORE_NAME}: written")
     text = path.read_text(encoding="utf-8") if path.is_file() else "format_version = 1\n"
     new = [name for name in secrets if not re.search(rf"(?m)^{name}\s*=", text)]
     if not new:

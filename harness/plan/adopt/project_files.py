@@ -12,12 +12,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness import __version__
+from harness.base import git
 from harness.base.errors import UsageError
-from harness.base.git import set_local
 from harness.base.project import AGGREGATE, CHECKOUT, FILE_NAME, PACKAGE, SHIPPED
+from harness.base.secrets import FILE_NAME as SECRETS
 from harness.base.toml_text import toml_string
-from harness.base.writable import writing_into
+from harness.base.writable import inside, writing_into
 
+GITIGNORE_NAME = ".gitignore"
 GITIGNORE = """\
 # Of a run, the report, its JSON and its charts are kept; samples, logs and telemetry are not.
 reports/**/run-*/*
@@ -63,15 +65,30 @@ def new_home(home: Path, folder: Path) -> Path:
 
 
 def write_project(folder: Path, plan: str, targets: Mapping[str, str]) -> list[str]:
-    """Write loadtest.toml and .gitignore unless they exist; return the names of the written files."""
+    """Write loadtest.toml unless it exists, and let git ignore secrets; return the names of the written files."""
     written = []
     with writing_into(folder):
-        for name, text in ((FILE_NAME, project_toml(plan, targets)), (".gitignore", GITIGNORE)):
-            if not (folder / name).exists():
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_text(text, encoding="utf-8")
-                written.append(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / FILE_NAME).exists():
+            inside(folder / FILE_NAME, folder).write_text(project_toml(plan, targets), encoding="utf-8")
+            written.append(FILE_NAME)
+        if ignore_secrets(folder):
+            written.append(GITIGNORE_NAME)
     return written
+
+
+def ignore_secrets(folder: Path) -> bool:
+    """Let git ignore secrets.toml: write a .gitignore, or a line of one that has other lines; return whether it did."""
+    path = inside(folder / GITIGNORE_NAME, folder)
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    is_ignored = git.is_ignored(folder, SECRETS)
+    if is_ignored is None:  # outside of git, for now
+        is_ignored = SECRETS in text.splitlines()
+    if is_ignored:
+        return False
+    end = "" if not text or text.endswith("\n") else "\n"
+    path.write_text(f"{text}{end}{SECRETS}\n" if text else GITIGNORE, encoding="utf-8")
+    return True
 
 
 def show_jmx_as_text(folder: Path) -> list[str]:
@@ -81,9 +98,9 @@ def show_jmx_as_text(folder: Path) -> list[str]:
     """
     program = "lth" if shutil.which("lth") else shlex.join([sys.executable, str(PACKAGE / "__main__.py")])
     value = f"{program} diff --text"
-    if not set_local(folder, "diff.jmx.textconv", value):
+    if not git.set_local(folder, "diff.jmx.textconv", value):
         raise UsageError(f"{folder}: not in a git repository", "git init makes one")
-    path = folder / ".gitattributes"
+    path = inside(folder / ".gitattributes", folder)
     with writing_into(folder):
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         if _ATTRIBUTE not in lines:
@@ -116,7 +133,7 @@ def copy_of_clone(clone: Path, folder: Path) -> list[str]:
         for path in sorted((clone / kind).iterdir())
         if path.name != "README.md" and not _is_shipped(path, SHIPPED / kind / path.name)
     ]
-    own += [Path(name) for name in ("reports", "secrets.toml") if (clone / name).exists()]
+    own += [Path(name) for name in ("reports", SECRETS) if (clone / name).exists()]
     for path in own:
         if (folder / path).exists():
             raise UsageError(f"{path} exists here", "choose another folder")
