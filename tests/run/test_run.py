@@ -343,6 +343,21 @@ def test_jmeter_starts_while_the_system_starts_and_loads_it_when_it_is_ready(run
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_end_while_the_system_starts_leaves_no_jmeter_that_waits(start_run, home, tmp_path, number):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', '"-c", "import time; time.sleep(60)"'))
+    process = start_run()
+    wait_for(lambda: bool(list((tmp_path / "reports").glob("*/*/jmeter.log"))), 20)
+    assert len(processes_of(tmp_path)) >= 2
+    process.send_signal(number)
+    assert process.wait(timeout=20) == (130 if number == signal.SIGINT else -number)
+    wait_for(lambda: not processes_of(tmp_path), 15)
+    if number == signal.SIGINT:
+        assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+@pytest.mark.real
 def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
     code = "import time; time.sleep(1); raise SystemExit('no licence')"  # by then JMeter waits
     manifest = home / "systems" / "tiny" / "system.toml"
