@@ -34,6 +34,7 @@ _log = stderr_log("bench: ")
 
 _CONNECTIONS, _MANY = 50, 1000
 _LONGEST, _PERIOD_S = 12, 0.1  # a load may last so many times as long as on an idle machine
+_BACK_END_S = 30
 _US_PER_S = 1_000_000
 _COLUMNS = {
     "first_s": ("to the first requests, s", "{:.1f}"),
@@ -88,7 +89,8 @@ def bench(options: argparse.Namespace) -> int:
         for number in range(1, options.repeat + 1):
             system = StartedSystem(PLAN, home, "fast")
             with system as target:
-                for side in sides:
+                _warm(target, home)
+                for side in sides if number % 2 else sides[::-1]:
                     _measure(side, target, list(system.jvms().values()), options.duration, home)
             with running(home, "slow", "") as target:
                 for side in sides:
@@ -101,6 +103,12 @@ def bench(options: argparse.Namespace) -> int:
                 _log(f"round {number}, {side.name}: " + ", ".join(_texts(side, number - 1)))
     print(first_seconds_table(sides))
     return EXIT_OK
+
+
+def _warm(target: str, home: Path) -> None:
+    """Load the back-end, a JVM too, so that its compiler does not work beside the first build."""
+    with load_of(TOOLS[0], TOOLS[0].command, values_of(target, _CONNECTIONS, _BACK_END_S, home, ""), home) as load:
+        load.wait()
 
 
 def _measure(side: BuildSide, target: str, servers: Sequence[int], seconds: int, home: Path) -> None:

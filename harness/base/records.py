@@ -59,11 +59,11 @@ def build(kind: type[T], data: object, where: str = "") -> T:
     return built
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: Any, *, is_short: bool = False) -> Any:
     """Return plain data, from which `build` makes the value again; keys are in the order of the fields.
 
-    The class attribute `optional` names the fields that are left out when they are empty. A class with `to_plain` makes
-    its data itself, of `fields_to_plain` for example.
+    The class attribute `optional` names the fields that are left out when they are empty; with `is_short` all are left
+    out that have their default. A class with `to_plain` makes its data itself, of `fields_to_plain` for example.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -71,23 +71,26 @@ def to_plain(value: Any) -> Any:
     if hasattr(kind, "to_plain"):
         return value.to_plain()
     if dataclasses.is_dataclass(kind):
-        return fields_to_plain(value)
+        return fields_to_plain(value, is_short=is_short)
     if isinstance(value, Mapping):
-        return {key: to_plain(item) for key, item in value.items()}
+        return {key: to_plain(item, is_short=is_short) for key, item in value.items()}
     if isinstance(value, list | tuple):  # most values are in lists of plain ones
-        return value if _PLAIN.keys() >= set(map(type, value)) else [to_plain(item) for item in value]
+        is_plain = _PLAIN.keys() >= set(map(type, value))
+        return value if is_plain else [to_plain(item, is_short=is_short) for item in value]
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def fields_to_plain(record: Any) -> dict[str, Any]:
+def fields_to_plain(record: Any, *, is_short: bool = False) -> dict[str, Any]:
     """Return the fields of a dataclass as plain data, also of one with `to_plain`."""
     kind: Any = type(record)
     written = _written(kind)
     data: dict[str, Any] = {}
     for name, key in written.keys:
         value = getattr(record, name)
+        if is_short and written.is_default(name, value):
+            continue
         if type(value) not in _PLAIN:
-            value = to_plain(value)
+            value = to_plain(value, is_short=is_short)
         if name == written.spread:
             data.update(value)
         elif value or name not in written.optional:
@@ -102,11 +105,18 @@ def key_of(kind: type, field: str) -> str:
 
 
 class _Written(NamedTuple):
-    """How a dataclass is written: name and key of each field, and what its class attributes are."""
+    """How a dataclass is written: name and key of each field, what its class attributes are, and defaults by name."""
 
     keys: tuple[tuple[str, str], ...]
     spread: str
     optional: tuple[str, ...]
+    defaults: Mapping[str, Any]
+
+    def is_default(self, name: str, value: Any) -> bool:
+        """Return whether a field has its default, which is plain or empty: true is not that of 1."""
+        default = self.defaults.get(name, dataclasses.MISSING)
+        is_simple = type(default) in _PLAIN or not default
+        return is_simple and type(default) is type(value) and bool(default == value)
 
 
 @cache
@@ -114,7 +124,9 @@ def _written(kind: type) -> _Written:
     # In the order of the parameters: a base class may have keyword-only fields, which come after those of the class.
     fields = sorted(dataclasses.fields(kind), key=lambda field: field.kw_only is True)
     keys = tuple((field.name, key_of(kind, field.name)) for field in fields)
-    return _Written(keys, getattr(kind, "spread", ""), getattr(kind, "optional", ()))
+    made = {field.name: field.default_factory() for field in fields if callable(field.default_factory)}
+    defaults = made | {field.name: field.default for field in fields if field.name not in made}
+    return _Written(keys, getattr(kind, "spread", ""), getattr(kind, "optional", ()), defaults)
 
 
 @cache
@@ -232,7 +244,8 @@ def _object(kind: type) -> _Builder:
     """
     hints = types_of(kind)
     names = {key_of(kind, field.name): field.name for field in dataclasses.fields(kind)}
-    fields = {key: _builder(hints[name]) for key, name in names.items()}
+    # Most values are texts and numbers, which need no builder.
+    fields = {key: (name, plain_types(hints[name]), _builder(hints[name])) for key, name in names.items()}
     reads_part = getattr(kind, "reads_part", False)
     not_read: Collection[str] = getattr(kind, "not_read", ())
     spread: str = getattr(kind, "spread", "")
@@ -253,19 +266,18 @@ def _object(kind: type) -> _Builder:
         if spread:
             entries = {key: value[key] for key in value if key in spread_keys}
             value = {spread: entries, **{key: item for key, item in value.items() if key not in entries}}
-        for key in () if reads_part else value:
+        for key in () if reads_part or fields.keys() >= value.keys() else value:
             if key not in fields and key not in not_read:
                 near = did_you_mean(_shown(key), fields).rstrip()
                 raise ValueError(f"{prefix}{_shown(key)} is unknown{near and f'; {near}'}")
         for key in required:
             if key not in value:
                 raise ValueError(f"{prefix}{key} is missing")
-        return kind(
-            **{
-                names[key]: fields[key](item, where if key == spread else prefix + key)
-                for key, item in value.items()
-                if key in fields
-            }
-        )
+        given = {}
+        for key, item in value.items():
+            if key in fields:
+                name, plain, inner = fields[key]
+                given[name] = item if type(item) in plain else inner(item, where if key == spread else prefix + key)
+        return kind(**given)
 
     return build_object

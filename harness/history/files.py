@@ -70,7 +70,7 @@ def _kept_entry(path: Path, kept: KeptData) -> Entry:
     if made_of and (entry.result is None or entry.result.run == entry.run):
         # The record of the run is in both.
         once = replace(entry, result=entry.result and replace(entry.result, run=None))
-        kept.put(name, made_of, to_plain(once))
+        kept.put(name, made_of, to_plain(once, is_short=True))
     return entry
 
 

@@ -9,7 +9,7 @@ import ssl
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -187,13 +187,15 @@ def system_of(request: Request, logs: Path, context: RunContext) -> Supervisor:
     return system
 
 
-def start(system: Supervisor, logs: Path, request: Request, context: RunContext) -> None:
-    """Start the system; a StartError names the folder of its logs."""
+def start(
+    system: Supervisor, logs: Path, request: Request, context: RunContext, meanwhile: Callable[[], None] | None = None
+) -> None:
+    """Start the system, and call `meanwhile` before it is ready; a StartError names the folder of its logs."""
     try:
         system.prepare(context.log)
         context.log(f"{system.manifest.title}: starting")
         started_s = time.monotonic()
-        system.start()
+        system.start(meanwhile)
         context.log(f"{system.manifest.title}: ready after {time.monotonic() - started_s:.1f} s")
     except StartError as error:
         raise _with_saved_logs(error, logs, request) from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.base import units
 from harness.base.errors import InvalidRunError
 from harness.base.guardian import Guardian
+from harness.base.interrupts import held
 from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
@@ -30,13 +31,13 @@ from harness.run.jmeter.connections import connection_reasons, other_addresses, 
 from harness.run.jmeter.drive import DriveOutcome, EndOfLoad, drive, with_steps
 from harness.run.jmeter.early_stop import EarlyStop
 from harness.run.jmeter.interim import interim_of
-from harness.run.jmeter.process import JMeter, StopLimits
+from harness.run.jmeter.process import JMeter, StopLimits, release
 from harness.run.jmeter.progress import JtlTail, Progress, Tails
 from harness.run.other_runs import OtherRuns, registered
 from harness.run.packing import packing
 from harness.run.parts.drive import PartMachines, PartsEnd
 from harness.run.parts.share import starting_at
-from harness.run.prepare import JAVA_OPTIONS, PreparedRun, now, prepare
+from harness.run.prepare import JAVA_OPTIONS, PreparedRun, held_jmeter, now, prepare
 from harness.run.record import FINISHED, RunRecord, WarmUpRecord
 from harness.run.recorders import finished, recording, stored
 from harness.run.request import Request
@@ -51,6 +52,7 @@ REMOVED = "the run's folder was removed while it ran"
 # A file system without so many free bytes takes no more rows.
 _FULL_BYTES = 64 * 1024
 _PART_BYTES = 1024 * 1024
+_AT_ONCE = StopLimits(0.0, 0.0, 0.0)
 _TIME = slice(11, 19)  # of 2026-11-28T19:16:10Z
 _COUNTS_NAME, _WARM_UP_NAME = ".http-requests.json", ".warm-up.json"
 
@@ -58,16 +60,27 @@ _COUNTS_NAME, _WARM_UP_NAME = ".http-requests.json", ".warm-up.json"
 def measure_with_system(spec: RunSpec, request: Request, directory: RunDirectory, context: RunContext) -> RunRecord:
     """Start the system unless there is a target, run JMeter, write run.json and return it; stop what was started.
 
-    StartError when the system does not start.
+    JMeter starts, and warms up, while the system starts. StartError when that does not start.
     """
     with ExitStack() as stack:
         # From the start: the system writes its logs into the directory, and the plan there is masked only at the end.
         stack.enter_context(context.guardian.masking(directory.path, spec.hidden))
-        system = None
+        system, prepared = None, None
         if spec.target is None:
             system = stack.enter_context(system_of(request, directory.system_logs, context))
-            start(system, directory.system_logs, request, context)
-        prepared = replace(prepare(spec, directory, system, context), manifest=request.manifest)
+
+            def start_jmeter() -> None:
+                nonlocal prepared
+                with held():
+                    run = prepare(spec, directory, system, context)
+                    jmeter = held_jmeter(run)
+                    stack.callback(jmeter.stop, _AT_ONCE)
+                    prepared = replace(run, jmeter=jmeter)
+
+            start(system, directory.system_logs, request, context, None if context.parts else start_jmeter)
+        prepared = prepared or prepare(spec, directory, system, context)
+        record = replace(prepared.record, started_at=now())
+        prepared = replace(prepared, manifest=request.manifest, record=record)
         with context.interrupts.deferred():
             record = measure(prepared, context)
             if system:
@@ -204,9 +217,9 @@ def _drive(
     with ExitStack() as stack:
         if spec.start_at:
             command = starting_at(command, spec.start_at, JAVA_OPTIONS)
-        process = parts.launch(context.interrupts) if parts else JMeter(command, directory.path)
+        process = parts.launch(context.interrupts) if parts else run.jmeter or JMeter(command, directory.path)
         # This does nothing unless an error of the harness left JMeter running.
-        stack.callback(process.stop, StopLimits(0.0, 0.0, 0.0))
+        stack.callback(process.stop, _AT_ONCE)
         pids = {GENERATOR: process.pid} if isinstance(process, JMeter) else {}
         interim = interim_of(context.show_interim, spec.load.duration_s, spec.plan.once_labels)
         progress = Progress(context.console, context.log, interim, context.watch)
@@ -219,6 +232,8 @@ def _drive(
         warn_of(others.new(), progress.log)
         folder = FolderWatch(directory.path, progress.log)
         with recording(run, context, pids) as started, progress:
+            if run.jmeter:
+                release(command)
             outcome = drive(process, tail, progress, context.interrupts, failures, end)
             folder.failures()  # the disk may have become full in the last second
             free()

@@ -55,7 +55,7 @@ from harness.run.jmeter.connections import (
     sampler_option,
 )
 from harness.run.jmeter.exchanges import STORE_FAILURES
-from harness.run.jmeter.process import free_udp_port
+from harness.run.jmeter.process import JMeter, free_udp_port, held_at
 from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
@@ -66,6 +66,8 @@ from harness.system.system import Manifest
 JAVA_OPTIONS = "JDK_JAVA_OPTIONS"
 # A warm-up that a run with --target does not notice (docs/benchmarks.md).
 _WARM_S = 0.3
+# While the system starts JMeter has nothing else to do, but they may share the cores.
+_WARM_HELD_S = 1.0
 _HASH_DIGITS = 12
 _HEAP_NOT_READ_YET = "not known: the run did not finish"
 
@@ -74,7 +76,7 @@ _HEAP_NOT_READ_YET = "not known: the run did not finish"
 class PreparedRun:
     """A run that is ready to start, with JMeter's command and the record for run.json.
 
-    `manifest` describes a system that runs elsewhere, too; None in a sweep.
+    `manifest` describes a system that runs elsewhere, too; None in a sweep. `jmeter` waits for the load to begin.
     """
 
     spec: RunSpec
@@ -83,6 +85,7 @@ class PreparedRun:
     command: JMeterCommand
     record: RunRecord
     manifest: Manifest | None = None
+    jmeter: JMeter | None = None
 
 
 def prepare(
@@ -115,6 +118,14 @@ def prepare(
     record = _record(spec, directory, system, command, context, memory)
     record = replace(record, system_facts=record.system_facts + start_facts)
     return PreparedRun(spec, directory, system, command, record)
+
+
+def held_jmeter(run: PreparedRun) -> JMeter:
+    """Start JMeter, which warms up and waits for `release`; longer than at other times, because the system starts."""
+    own = "" if "warm" in run.spec.options else f" -Dharness.warm_held={_WARM_HELD_S}"
+    java_options = f'{run.command.environment[JAVA_OPTIONS]} "-Dharness.start_at={held_at(run.command)}"{own}'
+    command = replace(run.command, environment={**run.command.environment, JAVA_OPTIONS: java_options})
+    return JMeter(command, run.directory.path)
 
 
 def _jobs(spec: RunSpec) -> tuple[Job, ...]:

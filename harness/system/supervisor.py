@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -158,13 +158,16 @@ class Supervisor:
         environment = self._guard().environment
         preparation.prepare(self.manifest, self._context, environment, self._artifacts, log)
 
-    def start(self) -> None:
-        """Start every process and wait until all are ready. On StartError, everything is stopped again."""
+    def start(self, meanwhile: Callable[[], None] | None = None) -> None:
+        """Start every process and wait until all are ready; call `meanwhile` as soon as all are started.
+
+        On StartError, everything is stopped again.
+        """
         if self._running:
             raise UsageError(f"system {self.manifest.name} is already started", "stop it first")
         try:
             self._fill_work_folder()
-            self._start_all()
+            self._start_all(meanwhile)
         except BaseException:  # also for Ctrl-C: nothing may be left running
             self.stop()
             raise
@@ -255,13 +258,16 @@ class Supervisor:
             what = f"{source} cannot be copied to {target} ({error.strerror})"
             raise StartError(what, "correct the manifest") from None
 
-    def _start_all(self) -> None:
+    def _start_all(self, meanwhile: Callable[[], None] | None) -> None:
         waiting = [spec for spec in self.manifest.processes if self._applies(spec.when, spec.name)]
         names = {spec.name for spec in waiting}
         while waiting or len(self._ready) < len(self._running):
             for spec in [spec for spec in waiting if self._ready.issuperset(names.intersection(spec.after))]:
                 self._launch(spec)
                 waiting.remove(spec)
+            if meanwhile and not waiting:
+                meanwhile()
+                meanwhile = None
             if not self._look():
                 time.sleep(_POLL_S)
 

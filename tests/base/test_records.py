@@ -152,3 +152,11 @@ def test_spread_and_optional_fields_and_classes_that_write_themselves():
     assert build(Trip, plain) == trip
     assert to_plain(Trip(Weight(5), {}, note="far"))["note"] == "far"
     assert fields_to_plain(Weight(5)) == {"kg": 5}
+
+
+def test_short_data_leave_out_what_has_its_default():
+    car = Car("a", (Wheel(1), Wheel(2.5, Colour.RED)), is_fast=True)
+    plain = to_plain(car, is_short=True)
+    assert plain == {"name": "a", "wheels": [{"size": 1}, {"size": 2.5, "colour": "red"}], "is_fast": True}
+    assert build(Car, plain) == car
+    assert to_plain(Car("a", is_fast=0), is_short=True) == {"name": "a", "is_fast": 0}  # 0 is not the default, False

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from datetime import datetime
 
 import psutil
 import pytest
@@ -321,9 +322,46 @@ def test_term_while_a_process_starts_ends_that_process(tmp_path, is_step):
 
 
 @pytest.mark.real
-def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
+def test_jmeter_starts_while_the_system_starts_and_loads_it_when_it_is_ready(run, home, tmp_path):
+    code = (
+        "import glob, runpy, time\n"
+        f"while not glob.glob('{tmp_path}/reports/*/*/jmeter.log'): time.sleep(0.02)\n"
+        "time.sleep(1)\n"
+        "runpy.run_module('http.server', run_name='__main__', alter_sys=True)"
+    )
     manifest = home / "systems" / "tiny" / "system.toml"
-    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', '"-c", "raise SystemExit(\'no licence\')"'))
+    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', f'"-c", {json.dumps(code)}'))
+    done = run("--users", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    began = datetime.fromisoformat(run_json(tmp_path / "reports")["started_at"]).timestamp()
+    (samples,) = (tmp_path / "reports").rglob("samples.jtl")
+    first_ms = int(samples.read_text().splitlines()[1].partition(",")[0])
+    log = samples.with_name("jmeter.log").stat()
+    assert log.st_mtime < began  # the fake JMeter writes it when it starts
+    assert first_ms / 1000 >= began
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_end_while_the_system_starts_leaves_no_jmeter_that_waits(start_run, home, tmp_path, number):
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', '"-c", "import time; time.sleep(60)"'))
+    process = start_run()
+    wait_for(lambda: bool(list((tmp_path / "reports").glob("*/*/jmeter.log"))), 20)
+    assert len(processes_of(tmp_path)) >= 2
+    process.send_signal(number)
+    assert process.wait(timeout=20) == (130 if number == signal.SIGINT else -number)
+    wait_for(lambda: not processes_of(tmp_path), 15)
+    if number == signal.SIGINT:
+        assert not list((tmp_path / "reports").rglob("run-*"))
+
+
+@pytest.mark.real
+def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home, tmp_path):
+    code = "import time; time.sleep(1); raise SystemExit('no licence')"  # by then JMeter waits
+    manifest = home / "systems" / "tiny" / "system.toml"
+    manifest.write_text(manifest.read_text().replace('"-m", "http.server"', f'"-c", "{code}"'))
     done = run()
     assert done.returncode == 3
     assert "no licence" in done.stderr
@@ -331,6 +369,7 @@ def test_a_system_that_never_gets_ready_shows_its_log_and_ends_with_3(run, home,
     stored = tmp_path / "build" / "failed-start"
     assert stored.is_dir()
     assert f"before the system was ready; see {os.path.relpath(stored)}\n" in done.stderr
+    assert processes_of(tmp_path) == []
 
 
 @pytest.mark.real

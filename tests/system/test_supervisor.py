@@ -220,7 +220,9 @@ def test_a_system_is_limited_to_the_cpus_of_its_profile_and_the_harness_is_not(m
 
 def test_processes_start_in_order_and_in_their_environment(make: Start) -> None:
     with make("workshop", journal="hello") as system:
-        system.start()
+        begun: list[list[str]] = []
+        system.start(lambda: begun.append(list(system.processes)))
+        assert begun == [["store", "web"]]
         assert list(system.processes) == ["store", "web"]
         environment = psutil.Process(system.processes["web"]).environ()
         assert environment["GREETING"] == "hello"

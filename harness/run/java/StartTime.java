@@ -26,6 +26,11 @@ public final class StartTime {
         }
     }
 
+    /** Returns whether the load may not begin yet: the file does not contain its time. */
+    static boolean isHeld() {
+        return AT != null && Path.of(AT).isAbsolute() && Files.notExists(Path.of(AT));
+    }
+
     /** Called at the start of the engine's thread. */
     public static void hold(Object engine) throws InterruptedException, IOException {
         String at = AT;

@@ -2,10 +2,12 @@ import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.function.BooleanSupplier;
 
 /**
  * Warms JMeter before its engine starts, for at most {@code -Dharness.warm} seconds: harness.sampler.WarmUp has requests like
- * the plan's sent to a server within this JVM, so that Java has compiled what the load uses.
+ * the plan's sent to a server within this JVM, so that Java has compiled what the load uses. While {@link StartTime} holds the
+ * engine anyway it takes up to {@code -Dharness.warm_held} seconds.
  *
  * While it is on nothing that threads of JMeter do is counted or stored. {@link #FILE} says what was done, as JSON. A warm-up
  * that fails leaves JMeter cold.
@@ -13,6 +15,7 @@ import java.nio.file.Path;
 public final class WarmUp {
     private static final Path FILE = Path.of(".warm-up.json");
     private static final double MOST_S = Double.parseDouble(System.getProperty("harness.warm", "0"));
+    private static final double HELD_S = Double.parseDouble(System.getProperty("harness.warm_held", "0"));
     private static volatile boolean isOn;
 
     private WarmUp() {}
@@ -48,7 +51,8 @@ public final class WarmUp {
         String done;
         try {
             Class<?> sampler = SamplerSwitch.own("harness.sampler.WarmUp", engine.getClass().getClassLoader());
-            done = (String) sampler.getMethod("run", Object.class, double.class).invoke(null, engine, MOST_S);
+            done = (String) sampler.getMethod("run", Object.class, double.class, double.class, BooleanSupplier.class)
+                    .invoke(null, engine, MOST_S, HELD_S, (BooleanSupplier) StartTime::isHeld);
         } catch (Throwable error) {
             done = "{\"problem\": \"" + reason(error).replaceAll("[^ -~]|[\"\\\\]", "'") + "\"}";
         } finally {

@@ -33,6 +33,9 @@ DEAD_NAME = "dead-users.txt"
 ROWS_NAME = "rows.txt"
 # Beside the list: how late a thread of JMeter woke up.
 _WAKES_NAME = "wakes.txt"
+# Beside the list: when a JMeter that is held may begin, and that it waits for that.
+START_NAME = "start"
+_HELD_NAME = f"{START_NAME}.held"
 _HEAD = "allowed: "
 # Netty, and the Netty in gRPC, then connect through Java's own calls, which the agent sees, instead of epoll's.
 NO_NATIVE = "-Dio.netty.transport.noNative=true -Dio.grpc.netty.shaded.io.netty.transport.noNative=true"
@@ -124,7 +127,7 @@ def take_list(listed: Path, directory: RunDirectory) -> Noted:
     lines = _text(groups)
     noted = Noted(left_out_count, deaths, _rows(_text(rows)), read_groups(lines), late, busy_steps(lines))
     with contextlib.suppress(OSError):
-        others = (listed.with_name(name) for name in (ACTIVE_USERS_NAME, SETTINGS_NAME))
+        others = (listed.with_name(name) for name in (ACTIVE_USERS_NAME, SETTINGS_NAME, START_NAME, _HELD_NAME))
         for path in (left_out, rows, dead, groups, wakes, *others, copy):
             path.unlink(missing_ok=True)
         outside = listed.with_name(OUTSIDE_NAME)

@@ -22,7 +22,7 @@ from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, TEARDOWN, group_of
 from harness.plan.spec import JMETERS, LEAN
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME, JMeterCommand
-from harness.run.jmeter.connections import ACTIVE_USERS_NAME
+from harness.run.jmeter.connections import ACTIVE_USERS_NAME, START_NAME
 from harness.run.network.watch import RUN_VARIABLE, Watch
 
 # In the versions of a run: which HTTP sampler JMeter used.
@@ -116,6 +116,18 @@ class TearDown:
             return False
         self._read_bytes += text.rfind(b"\n") + 1
         return _TEARDOWN_LINE in text
+
+
+def held_at(command: JMeterCommand) -> Path:
+    """Return the file with the time at which a JMeter that is held begins its load; see StartTime.java."""
+    return command.connections.with_name(START_NAME)
+
+
+def release(command: JMeterCommand) -> None:
+    """Let a JMeter that is held begin its load as soon as it has started."""
+    draft = held_at(command).with_suffix(".new")
+    draft.write_text(str(int(time.time() * MS_PER_S)))
+    draft.replace(held_at(command))
 
 
 class JMeter:

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.FutureTask;
+import java.util.function.BooleanSupplier;
 import org.apache.jmeter.samplers.SampleEvent;
 import org.apache.jmeter.threads.JMeterThread;
 import org.apache.jorphan.collections.HashTree;
@@ -34,10 +35,18 @@ public final class WarmUp {
 
     private WarmUp() {}
 
-    /** Warms JMeter for at most so long, and returns what was done as JSON. An exception when that is not possible. */
-    public static String run(Object engine, double mostS) throws Exception {
+    /**
+     * Warms JMeter for at most so long, or for heldS while the load is held, and returns what was done as JSON.
+     *
+     * An exception when that is not possible.
+     */
+    public static String run(Object engine, double mostS, double heldS, BooleanSupplier isHeld) throws Exception {
         long beganNs = System.nanoTime();
-        FutureTask<Long> task = new FutureTask<>(() -> send(planOf(engine), beganNs + (long) (mostS * NS_PER_S)));
+        BooleanSupplier isOver = () -> {
+            double seconds = (System.nanoTime() - beganNs) / NS_PER_S;
+            return seconds >= mostS && (seconds >= heldS || !isHeld.getAsBoolean());
+        };
+        FutureTask<Long> task = new FutureTask<>(() -> send(planOf(engine), isOver));
         Thread thread = new Thread(task, "warm-up"); // its context of JMeter ends with it
         thread.setDaemon(true);
         thread.start();
@@ -57,7 +66,7 @@ public final class WarmUp {
     }
 
     /** Returns the number of requests that were sent. */
-    private static long send(HashTree test, long untilNs) throws Exception {
+    private static long send(HashTree test, BooleanSupplier isOver) throws Exception {
         if (!System.getProperty("http.proxyHost", "").isEmpty()) {
             throw new IllegalStateException("its requests would go through a proxy");
         }
@@ -79,7 +88,7 @@ public final class WarmUp {
             }
             try {
                 threads.forEach(Thread::start);
-                await(untilNs, threads, server);
+                await(isOver, threads, server);
             } finally {
                 users.forEach(JMeterThread::stop);
                 join(threads, END_MS);
@@ -92,14 +101,15 @@ public final class WarmUp {
         }
     }
 
-    /** Returns when the time of a request no longer falls, at the latest at the time given. */
-    private static void await(long untilNs, List<Thread> threads, WarmServer server) throws InterruptedException {
+    /** Returns when the time of a request no longer falls, or when it is over. */
+    private static void await(BooleanSupplier isOver, List<Thread> threads, WarmServer server) throws InterruptedException {
         long sinceNs = System.nanoTime();
         long since = 0;
         double least = Double.MAX_VALUE;
         int slowerCount = 0;
-        for (long nowNs = sinceNs; nowNs < untilNs && threads.stream().anyMatch(Thread::isAlive); nowNs = System.nanoTime()) {
-            Thread.sleep(Math.max(1, Math.min(LOOK_MS, (untilNs - nowNs) / 1_000_000)));
+        while (!isOver.getAsBoolean() && threads.stream().anyMatch(Thread::isAlive)) {
+            Thread.sleep(LOOK_MS);
+            long nowNs = System.nanoTime();
             long count = server.count();
             if (count - since >= WINDOW && nowNs - sinceNs >= WINDOW_NS) {
                 double each = (double) (nowNs - sinceNs) / (count - since);
