@@ -125,6 +125,12 @@ def users_there(evidence: Evidence) -> list[int]:
     return [second.active_users or 0 for second in evidence.seconds]
 
 
+def stayed(evidence: Evidence, load: str = "") -> bool:
+    """Return whether it is known that nobody left: also of a load that is too short to look at its users over time."""
+    groups = groups_of(evidence.run, load)
+    return bool(groups) and not any(group.ended_early for group in groups)
+
+
 def left_text(evidence: Evidence, users: UsersThere, asked: int, until: Until, load: str = "") -> str:
     """Return who left and when; those who left in the last seconds are known if the agent counted them."""
     ended = sum(end.count for group in groups_of(evidence.run, load) for end in group.ended_early)

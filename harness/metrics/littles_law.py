@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.base.units import MS_PER_S
 from harness.metrics.interval import Interval
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.timeline import SecondFigures
 
 
@@ -55,9 +56,13 @@ def waiting_ms(seconds: Sequence[SecondFigures], window: Interval) -> float:
     from the average of that second: exact where the samples of a second are of about one length.
     """
     total = 0.0
-    for at, second in enumerate(seconds[window.from_s :], window.from_s):
-        if not second.sample_count:
-            continue
+    ends = (
+        (at + window.from_s, spell.value)
+        for spell in spells_of(seconds[window.from_s :])
+        if spell.value.sample_count
+        for at in range(spell.from_s, spell.to_s)
+    )
+    for at, second in ends:
         before_ms = max(0.0, second.elapsed_sum_ms - second.sample_count * MS_PER_S * (at + 0.5 - window.from_s))
         if at < window.to_s:
             total += second.elapsed_sum_ms - before_ms

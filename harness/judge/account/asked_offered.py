@@ -29,6 +29,7 @@ from harness.judge.users_asked import (
     ended_before_loops,
     left_text,
     request_count,
+    stayed,
     until_of,
     users_over_time,
     users_there,
@@ -95,7 +96,7 @@ def _of_users(evidence: Evidence) -> Sides:
     left = f"{left} for {units.duration_text(duration_s or until.at_s)}"
     left += f" or {units.plural(requests, 'request')}" if requests else " at most" if run.load.is_auto else ""
     if users is None:
-        return Sides(left, right, None, Balance.NOT_KNOWN)
+        return Sides(left, right, 0.0, Balance.BALANCED) if stayed(evidence) else Sides(left, right)
     missing = users.missing_ratio
     balance = judged(missing, DOUBT_RATIO, INVALID_RATIO)
     right = f"{right} for {units.duration_text(min(len(evidence.seconds), until.at_s))}"
@@ -264,7 +265,7 @@ def _of_load(evidence: Evidence, load: GroupLoad) -> _OfLoad | None:
         return _found(load, users_missing(load, groups, each_s), is_users=True)
     users = users_over_time(known, each_s, asked, load.ramp_s, until.at_s) if asked else None
     if users is None:
-        return None
+        return _OfLoad(load.group, "", 0.0, is_users=True) if stayed(evidence, load.group) else None
     return _OfLoad(load.group, left_text(evidence, users, asked, until, load.group), users.missing_ratio, is_users=True)
 
 

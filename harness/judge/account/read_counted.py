@@ -23,6 +23,7 @@ from harness.metrics.distributions import binomial_at_most
 from harness.metrics.figures import ONCE, SETUP, LabelFigures
 from harness.metrics.interval import Interval
 from harness.metrics.littles_law import waiting_ms
+from harness.metrics.load_seconds import spells_of
 from harness.metrics.timeline import SecondFigures, total
 from harness.metrics.window import STEADY
 
@@ -96,14 +97,16 @@ def _waited_in_vain(evidence: Evidence) -> str:
         return ""
     inside = Interval(window.from_s, window.to_s)
     counted = total(evidence.seconds[window.from_s : window.to_s])
-    users = [one.active_users for one in evidence.seconds[window.from_s : window.to_s] if one.active_users]
-    if not users or not counted.sample_count:
+    spells = [*spells_of(evidence.seconds[window.from_s : window.to_s])]
+    users_s = sum(spell.length_s * (spell.value.active_users or 0) for spell in spells)
+    if not users_s or not counted.sample_count:
         return ""
     more_ms = waiting_ms(evidence.seconds, inside) - counted.elapsed_sum_ms
     times, window_ms = load.counts.histogram.counts.items(), window.length_s * units.MS_PER_S
     squares, cubes = (sum(count * float(each_ms) ** power for each_ms, count in times) for power in (2, 3))
     chance_ms = squares / 2 / window_ms + _DEVIATIONS * math.sqrt(2 / 3 * cubes / window_ms) + _LONGER * load.max_ms
-    more, active = more_ms / units.MS_PER_S / window.length_s, sum(users) / len(users)
+    more = more_ms / units.MS_PER_S / window.length_s
+    active = users_s / sum(spell.length_s for spell in spells if spell.value.active_users)
     if more_ms <= chance_ms or more <= _WAITED_RATIO * active:
         return ""
     return f"{more:.1f} of {units.plural(round(active), 'user')} waited for answers that are in no number"
