@@ -21,6 +21,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "build"
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.usefixtures("build")
 def test_a_changed_agent_sampler_or_counter_is_built_again(monkeypatch):

@@ -68,6 +68,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> EndedRun:
     return EndedRun(done, reports, "folio-workflow")
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_requests_and_transactions_are_apart_and_total_has_the_requests_alone(ended: EndedRun) -> None:
     labels = ended.load["labels"]
@@ -82,6 +83,7 @@ def test_requests_and_transactions_are_apart_and_total_has_the_requests_alone(en
     assert "think time 0.3 s per transaction" in report
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_only_an_unknown_barcode_fails_and_nothing_follows_its_check_out(ended: EndedRun) -> None:
     failed = [row for row in ended.load_rows if row["success"] == "false"]
@@ -94,6 +96,7 @@ def test_only_an_unknown_barcode_fails_and_nothing_follows_its_check_out(ended: 
     assert 0 <= counts["GET loan"] - counts["GET item"] <= 3
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_users_think_after_each_transaction_and_not_in_it(ended: EndedRun) -> None:
     by_thread: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
@@ -113,6 +116,7 @@ def test_users_think_after_each_transaction_and_not_in_it(ended: EndedRun) -> No
     assert all(int(row["elapsed"]) <= 3 * slowest_ms + 50 for row in ended.load_rows if row["label"] in TRANSACTIONS)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_no_stored_file_contains_user_or_password_and_no_process_is_left(ended: EndedRun) -> None:
     stored = [path for path in ended.reports.rglob("*") if path.is_file()]

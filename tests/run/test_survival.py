@@ -172,7 +172,7 @@ def test_a_closed_pipe_changes_neither_the_run_nor_its_exit_code(command, apart)
         assert verdict in report(folder / "reports")
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_run_works_with_closed_standard_descriptors(command, apart, target):
     started = {}
     for number, closed in enumerate(("<&- >&- 2>&-", "<&-", ">&-", "2>&-")):
@@ -202,7 +202,7 @@ def test_a_full_disk_at_standard_output_is_one_line_and_keeps_the_exit_code(comm
     assert is_whole(tmp_path)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_nightly_without_standard_output_writes_report_and_junit_file(in_terminal, home, apart):
     (home / "env" / "nightly.toml").write_text(SUITE)
     argv = [sys.executable, str(ROOT / "scripts" / "nightly"), "--suite", str(home / "env" / "nightly.toml")]

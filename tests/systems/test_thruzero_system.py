@@ -181,6 +181,7 @@ def test_a_feed_slower_than_the_timeout_delays_nobody(browser: Browser) -> None:
     assert status["most_refreshes_of_a_feed_at_once"] == 1
 
 
+@pytest.mark.counterpart
 def test_concurrent_users_get_no_errors_without_the_fault(site: Supervisor, tmp_path: Path) -> None:
     answers, profile = profiled(site, "site", tmp_path, lambda: panels(site))
     assert {(answer.status, "Panel 6: Node 6" in answer.text) for answer in answers} == {(200, True)}
@@ -265,11 +266,13 @@ def test_sequential_feeds_make_the_first_hits_wait_for_all_of_them(slow_feeds: S
     assert slow_feeds.next_hit.took_s < 1.4
 
 
+@pytest.mark.counterpart
 def test_concurrent_users_read_the_same_feed(slow_feeds: SlowFeeds) -> None:
     assert slow_feeds.status["most_refreshes_of_a_feed_at_once"] > 1
     assert slow_feeds.status["feed_refreshes"] > 9
 
 
+@pytest.mark.counterpart
 def test_a_request_that_waits_too_long_for_the_store_fails(slow_feeds: SlowFeeds) -> None:
     assert [answer.status for answer in slow_feeds.alone] == [200, 200]
     assert 500 in [answer.status for answer in slow_feeds.together]

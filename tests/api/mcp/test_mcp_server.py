@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -11,6 +10,7 @@ import sys
 from threading import Event
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from harness.api.mcp.files import Loads
@@ -39,42 +39,53 @@ def project(tmp_path_factory):
     return home
 
 
-def ask(project, *calls, options=()):
-    """Return the names of the tools, and the answer to each call: its data, or the text of its error."""
+class Served:
+    """A server in a process of its own, and a client of it in a thread: `names` are its tools."""
 
-    async def talk():
-        server = StdioServerParameters(
+    def __init__(self, home, options=()):
+        arguments = ["mcp", f"--home={home}", f"--reports={home / 'reports'}", *options]
+        self._process = StdioServerParameters(
             command=sys.executable,
-            args=[
-                str(ROOT / "harness" / "__main__.py"),
-                "mcp",
-                f"--home={project}",
-                f"--reports={project / 'reports'}",
-                *options,
-            ],
+            args=[str(ROOT / "harness" / "__main__.py"), *arguments],
             env=dict(os.environ),
-            cwd=project,
+            cwd=home,
         )
-        async with Client(server) as client:
-            tools = await client.list_tools()
-            answers = [await client.call_tool(name, arguments) for name, arguments in calls]
-            return [tool.name for tool in tools.tools], answers
+        self._portal = start_blocking_portal()
 
-    names, answers = asyncio.run(talk())
-    texts = [answer.content[0].text for answer in answers]
-    return names, [text if answer.is_error else json.loads(text) for answer, text in zip(answers, texts, strict=True)]
+    def __enter__(self):
+        portal = self._portal.__enter__()
+        self._client = portal.wrap_async_context_manager(Client(self._process))
+        client = self._client.__enter__()
+        self.names = [tool.name for tool in portal.call(client.list_tools).tools]
+        self._call = lambda name, arguments: portal.call(client.call_tool, name, arguments)
+        return self
+
+    def __exit__(self, *error):
+        self._client.__exit__(*error)
+        self._portal.__exit__(*error)
+
+    def ask(self, *calls):
+        """Return the answer to each call: its data, or the text of its error."""
+        answers = [self._call(name, arguments) for name, arguments in calls]
+        texts = [answer.content[0].text for answer in answers]
+        return [text if answer.is_error else json.loads(text) for answer, text in zip(answers, texts, strict=True)]
 
 
-def test_every_answer_has_a_verdict_and_warnings_and_every_number_an_interval(project):
-    names, (runs, result, report, plans, doubt) = ask(
-        project,
+@pytest.fixture(scope="module")
+def served(project):
+    with Served(project) as server:
+        yield server
+
+
+def test_every_answer_has_a_verdict_and_warnings_and_every_number_an_interval(served):
+    runs, result, report, plans, doubt = served.ask(
         ("list_runs", {"plan": PLAN}),
         ("run_result", {"run": "lb-nginx/run-01_2"}),
         ("report", {"run": "lb-nginx/run-01_2"}),
         ("plans", {}),
         ("explain_doubt", {"code": "too-short"}),
     )
-    assert names == ["list_runs", "run_result", "report", "compare", "plans", "explain_doubt"]
+    assert served.names == ["list_runs", "run_result", "report", "compare", "plans", "explain_doubt"]
     assert [one["run"] for one in runs["runs"]] == ["lb-nginx/run-02_1", "lb-nginx/run-01_2", "lb-nginx/run-01_1"]
     assert all(one["verdict"] and "warnings" in one for one in runs["runs"])
     assert runs["runs"][0]["verdict"] == "DOUBTFUL"
@@ -93,9 +104,8 @@ def test_every_answer_has_a_verdict_and_warnings_and_every_number_an_interval(pr
     assert "What to do." in doubt["explanation"]
 
 
-def test_compare_has_a_verdict_with_intervals_and_a_run_without_one_says_why(project):
-    _, (found, short) = ask(
-        project,
+def test_compare_has_a_verdict_with_intervals_and_a_run_without_one_says_why(served):
+    found, short = served.ask(
         ("compare", {"baseline": "lb-nginx/run-01_1", "contender": "lb-nginx/run-01_2"}),
         ("run_result", {"run": "lb-nginx/run-02_1"}),
     )
@@ -110,7 +120,7 @@ def test_compare_has_a_verdict_with_intervals_and_a_run_without_one_says_why(pro
     assert all("no batches" in row["no_interval_because"] for row in short["metrics"])
 
 
-def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(project):
+def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(project, served):
     link = project / "reports" / PLAN / "run-03_1"
     if not link.is_symlink():
         link.symlink_to(project.parent / "other" / "reports" / PLAN / "run-02_1")
@@ -123,21 +133,20 @@ def test_what_is_outside_of_the_project_is_refused_whether_it_exists_or_not(proj
         "lb-nginx/run-03_1",
         "",
     ]
-    _, answers = ask(project, *((tool, {"run": name}) for tool in ("run_result", "report") for name in outside))
+    answers = served.ask(*((tool, {"run": name}) for tool in ("run_result", "report") for name in outside))
     for name, answer in zip((*outside, *outside), answers, strict=True):
         assert f"{name or 'no name'}: outside of the project; name a run of list_runs" in answer
         assert "\n" not in answer
 
 
 def test_a_load_is_started_only_if_allowed_and_within_the_budget(project):
-    names, (missing, too_long, unknown) = ask(
-        project,
-        ("list_runs", {"plan": "none"}),
-        ("run", {"plan": PLAN, "users": 1, "duration": "2m"}),
-        ("run", {"plan": "../shop", "users": 1, "duration": "5s"}),
-        options=("--allow-run", "1m"),
-    )
-    assert names[-1] == "run"
+    with Served(project, ("--allow-run", "1m")) as server:
+        missing, too_long, unknown = server.ask(
+            ("list_runs", {"plan": "none"}),
+            ("run", {"plan": PLAN, "users": 1, "duration": "2m"}),
+            ("run", {"plan": "../shop", "users": 1, "duration": "5s"}),
+        )
+    assert server.names[-1] == "run"
     assert missing == {"runs": [], "left_out_count": 0}
     assert "2m is more than what is left of the budget: 1 min" in too_long
     assert "../shop: no plan of this project" in unknown
@@ -149,7 +158,8 @@ def test_a_load_within_the_budget_is_run_and_answered_with_its_verdict(tmp_path,
     home = tiny_home(tmp_path)
     (home / "reports").mkdir()
     load = {"plan": "tiny", "users": 2, "duration": "2s"}
-    _, (first, second) = ask(home, ("run", load), ("run", {**load, "duration": "59s"}), options=("--allow-run", "60s"))
+    with Served(home, ("--allow-run", "60s")) as server:
+        first, second = server.ask(("run", load), ("run", {**load, "duration": "59s"}))
     assert first["run"].startswith("tiny/run-01_1")
     assert first["verdict"] in ("VALID", "DOUBTFUL")
     assert {row["label"] for row in first["metrics"]} >= {"TOTAL"}
@@ -161,7 +171,7 @@ def test_the_run_of_a_plan_that_is_refused_says_why(project):
         Loads(project, project / "reports", 60).run("absent", 1, "5s", Event())
 
 
-def test_what_is_no_file_is_refused_at_once(project):
+def test_what_is_no_file_is_refused_at_once(project, served):
     strange = project / "strange"
     strange.mkdir()
     os.mkfifo(strange / "pipe.csv")
@@ -178,7 +188,7 @@ def test_what_is_no_file_is_refused_at_once(project):
     names = ["strange/pipe.csv", "strange/pipe.json", "strange/socket.csv", "strange/empty", "lb-nginx/run-04_1"]
     calls = [(tool, {"run": name}) for tool in ("run_result", "report") for name in names]
     calls += [("compare", {"baseline": "lb-nginx/run-01_1", "contender": name}) for name in names]
-    _, answers = ask(project, *calls, ("list_runs", {}), ("plans", {}))
+    answers = served.ask(*calls, ("list_runs", {}), ("plans", {}))
     for call, answer in zip(calls, answers, strict=False):
         assert isinstance(answer, str), call
         assert "\n" not in answer
@@ -197,7 +207,8 @@ def test_a_broken_plan_is_listed_with_its_problem_and_the_others_with_their_titl
     (home / "plans" / "number.toml").write_text("format_version = 1\ntitle = 5\n")
     os.mkfifo(home / "plans" / "pipe.toml")
     (home / "plans" / "zeros.toml").symlink_to("/dev/zero")
-    _, (found,) = ask(home, ("plans", {}))
+    with Served(home) as server:
+        (found,) = server.ask(("plans", {}))
     plans = {one["plan"]: one for one in found["plans"]}
     assert plans["tiny"] == {"plan": "tiny", "title": "A tiny plan", "newest_run": None}
     assert plans["lb-nginx"]["title"] == "Netty back-ends behind nginx"

@@ -17,6 +17,7 @@ _CONTROLLER = (
 RATE, LENGTH_S = 1500, 4
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_each_arrival_is_made_and_the_group_ends(tmp_path: Path) -> None:
     rows = f'<collectionProp name="Schedule">{collection("row", str(RATE), str(RATE), str(LENGTH_S))}</collectionProp>'
