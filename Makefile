@@ -2,14 +2,10 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 TESTS ?= tests
-BENCH ?=
 
 lth := scripts/python harness/__main__.py make
 pytest := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/pycache .venv/bin/python -m pytest -q
 setup := scripts/python scripts/setup
-# In a fresh clone each worker would compile all tests, and the packages, for itself: 12 s of CPU.
-compiled = [ -d build/pycache ] || { $(pytest) --collect-only tests/[a-o]* >/dev/null & \
-	$(pytest) --collect-only tests/[p-z]* >/dev/null; wait; }
 # `make help run` is one command: its second word is no target of its own.
 ifeq (help,$(firstword $(MAKECMDGOALS)))
 topics := $(filter-out help,$(MAKECMDGOALS))
@@ -28,11 +24,11 @@ $(filter-out help setup test test-fast test-real lint generated bench findings c
 setup: ## build .venv and the JMeter home; every other target does it when needed
 	@$(setup) $(if $(filter 1 yes on true,$(ALL)),--all)
 
-# All tests of a file, and of tests/systems/killbill, run on one worker, which starts their system once. There are five
-# workers on two cores: a real test uses a core for a third of its time, and waits for the rest.
+# All tests of a file, and of tests/systems/killbill, run on one worker, which starts their system once. Five on two cores:
+# a real test waits for two thirds of its time. In a fresh clone each of them would compile all tests for itself.
 test: ## run all tests, with real JMeters and real systems (minutes)
 	@$(setup) --tests
-	@$(compiled)
+	@[ -d build/pycache ] || { for part in a-o p-z; do $(pytest) --co tests/[$$part]* >/dev/null & done; wait; }
 	@$(pytest) -n 5 --dist loadfile --no-loadscope-reorder -m 'not counterpart' $(TESTS)
 
 test-fast: ## run the tests that start no real system (under a minute); none in TESTS is no error

@@ -34,6 +34,8 @@ _ATTEMPTS = 1000
 # A folder may be renamed to anything; its name is in tables, pages and commands.
 _NOT_IN_NAMES = re.compile(r"[^\w .,+()=%-]")
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NOT_BEGUN = "free disk space, and run again"
+_SAVED = "free disk space; the samples so far are saved: lth report creates their report"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class RunDirectory:
 
     def _unwritable(self, path: Path, error: OSError) -> InvalidRunError:
         what = f"{self.plan}/{self.name}/{path.relative_to(self.path)} cannot be written ({error.strerror})"
-        return InvalidRunError(what, "free disk space, and run again")
+        return InvalidRunError(what, _NOT_BEGUN)
 
     @property
     def system_logs(self) -> Path:
@@ -145,7 +147,7 @@ class RunDirectory:
 
     def write_run(self, run: RunRecord) -> None:
         """Write run.json; a reader sees the old or the new file, never a part of it."""
-        write_whole(self.run_json, json_text(run))
+        write_whole(self.run_json, json_text(run), _SAVED if self.run_json.exists() else _NOT_BEGUN)
 
     def read_run(self) -> RunRecord | None:
         """Return the record in run.json; None when there is no such file. UsageError for anything else in it."""
@@ -205,8 +207,8 @@ def read_json(path: Path, version: int, what: str = "a run") -> dict[str, Any]:
     return data
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file atomically: a crash leaves the old or the new file."""
+def write_whole(path: Path, text: str, todo: str = _SAVED) -> None:
+    """Write a file atomically: a crash leaves the old or the new file. `todo` is for a full disk."""
     draft = path.with_name(f".{path.name}.new")
     try:
         draft.write_text(text, encoding="utf-8", newline="\n")
@@ -217,7 +219,6 @@ def write_whole(path: Path, text: str) -> None:
         what = f"{path.parent.name}/{path.name} cannot be written ({error.strerror})"
         if error.errno in _REFUSALS:
             raise UsageError(what, TODO) from None
-        todo = "free disk space; the samples so far are saved: lth report creates their report"
         raise InvalidRunError(what, todo if path.parent.is_dir() else "its folder was removed") from None
 
 

@@ -265,7 +265,7 @@ def test_a_disk_that_fills_while_the_system_starts_is_one_line(run, home, small_
     done = run("--duration", "1")
     assert done.returncode == 3, done.stdout + done.stderr
     assert len(done.stderr.splitlines()) == 1
-    assert re.search(r"tiny/run-01_1/\S+ cannot be written \(No space left on device\); free disk space", done.stderr)
+    assert re.search(r"run-01_1/\S+ cannot be written \(No space left on device\); free disk space, and", done.stderr)
 
 
 def test_a_disk_that_fills_during_the_load_is_said_once(small_disk):

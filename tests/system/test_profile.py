@@ -246,7 +246,7 @@ def profiled(request, tmp_path_factory):
             assert jvm.stdout.readline() == b"ready\n"
             with Profiler({"shop": jvm.pid}, folder, {}, agent=agent) as profiler:
                 begin_ms = time.time_ns() // 1_000_000
-                time.sleep(3)  # events are sampled in real time
+                time.sleep(5)  # events are sampled in real time
                 end_ms = time.time_ns() // 1_000_000
         finally:
             jvm.kill()
