@@ -40,7 +40,7 @@ from harness.storage.stored_runs import (
     stored_names,
     stored_runs,
 )
-from harness.storage.upload import upload
+from harness.storage.upload import put, upload
 
 
 class DifferentError(UsageError):
@@ -108,7 +108,7 @@ def _push(directory: RunDirectory, local: Manifest, storage: Storage, log: Log, 
         sent_bytes = _send(directory, storage, local.key, missing, broken)
         manifest = (stored or local).with_files(missing, _objects_of(storage, local.key))
         text = json_text(manifest).encode()
-        storage.client.put_object(**storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), Body=text)
+        put(storage.client, storage.target(f"{local.key.folder}/{MANIFEST_NAME}"), text)
     lack = "" if directory.all_samples else "; its samples are not on this machine"
     log(f"{local.key.id}: pushed to {url} ({plural(len(missing), 'file')}, {mb_text(sent_bytes, 1)} MB{lack})")
     return tuple(file.name for file in missing)

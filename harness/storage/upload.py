@@ -51,8 +51,7 @@ def upload(
         parts = _parts(_packed(stream) if file.is_packed else chunks(stream), part_bytes, lambda: read(stream.tell()))
         first, second = next(parts, b""), next(parts, None)
         if second is None:
-            answer = client.put_object(**target, Body=first, ChecksumSHA256=_sum_of(first), Metadata=metadata)
-            _check(answer, first, target)
+            put(client, target, first, Metadata=metadata)
             sent_bytes = len(first)
         elif not is_broken and _is_whole(client, target, file):
             sent_bytes = 0
@@ -62,6 +61,15 @@ def upload(
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns) or after.st_size != file.size_bytes:
         raise UsageError(f"{source.name}: changed while it was pushed", "repeat the command after the run")
     return sent_bytes
+
+
+def put(client: Any, target: Target, data: bytes, **more: Any) -> None:
+    """Store an object of one part; `more` are further parameters of PutObject. ServiceError when it arrived damaged.
+
+    Without a checksum of ours boto3 sends one of its own behind the contents, in aws-chunked frames if the connection
+    is encrypted: servers that do not know these store the frames, too.
+    """
+    _check(client.put_object(**target, Body=data, ChecksumSHA256=_sum_of(data), **more), data, target)
 
 
 def _packed(stream: IO[bytes]) -> Iterator[bytes]:

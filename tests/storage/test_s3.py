@@ -10,6 +10,7 @@ import sys
 
 import boto3
 import pytest
+from botocore.httpsession import URLLib3Session
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, ServiceError, UsageError
 from harness.base.spellings import Spellings
@@ -17,6 +18,7 @@ from harness.cli.verbs import main
 from harness.report.files import write_report
 from harness.run.directory import RunDirectory
 from harness.run.packing import pack
+from harness.storage.bucket import open_storage
 from harness.storage.s3 import DifferentError, broken_files, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
 from tests.support.paths import ROOT
@@ -92,6 +94,31 @@ def test_a_corrupted_part_is_an_error_and_only_it_is_sent_again(storage, proxy, 
     push(run, storage, print_text)
     assert proxy.puts("partNumber") == before + 1
     assert [found.is_whole for found in runs_there(storage)] == [True]
+
+
+def test_nothing_is_sent_in_frames_that_older_servers_store(proxy, tmp_path):
+    """boto3 frames what it sends to https, unless it gets a checksum; here the server behind it speaks http."""
+    storage = open_storage("s3://kept/load", proxy.address.replace("http:", "https:"))
+    sent = []
+
+    def send(request, **_):
+        sent.append((request.method, request.url, dict(request.headers)))
+        request.url = request.url.replace("https:", "http:")
+        return URLLib3Session().send(request)
+
+    for client in (storage.client, storage.sender):
+        client.meta.events.register("before-send.s3", send)
+    push(large_run(tmp_path), storage, print_text)
+    puts = [(url, headers) for method, url, headers in sent if method == "PUT"]
+    assert {"manifest.json", "run.json"} < {url.rpartition("/")[2] for url, _ in puts}
+    assert sum("partNumber" in url for url, _ in puts) == PART_COUNT
+    assert [url for url, headers in puts if "Content-Encoding" in headers or "X-Amz-Trailer" in headers] == []
+
+
+def test_a_corrupted_manifest_is_an_error_of_its_push(storage, proxy, tmp_path):
+    proxy.add("PUT", "manifest.json", CORRUPT)
+    with pytest.raises(ServiceError, match=r"manifest.json: the server got different contents"):
+        push(a_run(tmp_path), storage, print_text)
 
 
 def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tmp_path):
