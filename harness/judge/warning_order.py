@@ -49,6 +49,7 @@ ORDER = (
     "coarse-clock",
     "sub-samples",
     "alike-labels",
+    "numbered-labels",
     "unexpected-success-code",
     "plan",
     "one-side-profiled",
