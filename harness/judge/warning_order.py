@@ -50,6 +50,7 @@ ORDER = (
     "sub-samples",
     "alike-labels",
     "numbered-labels",
+    "late-end",
     "unexpected-success-code",
     "plan",
     "one-side-profiled",
