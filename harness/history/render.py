@@ -154,7 +154,7 @@ def _table(line: HistoryLine, metric: Metric, runs_folder: str | None) -> str:
     rows = [
         [
             *_run_cells(point, runs_folder),
-            (point.git_commit or "")[:12],
+            cell((point.git_commit or "")[:12]),
             *(column.text(column.value(point.figures)) if point.figures else "" for column in _COLUMNS),
             *([metric.text(point.value)] if more else []),
             change_text(point.change_ratio),
@@ -166,7 +166,7 @@ def _table(line: HistoryLine, metric: Metric, runs_folder: str | None) -> str:
 
 def _run_cells(point: Point, runs_folder: str | None) -> list[str]:
     link = point.run if runs_folder is None else f"[{point.run}]({quote(runs_folder)}{point.run}.md)"
-    return [link, point.verdict, start_text(point.started_at)]
+    return [link, cell(point.verdict), cell(start_text(point.started_at))]
 
 
 def _newest(line: HistoryLine, metric: Metric, runs_folder: str | None) -> str:
@@ -189,7 +189,7 @@ def _changes(line: HistoryLine, metric: Metric, most: int | None = None) -> str:
         if change:
             means = [metric.mean_text(mean) for mean in (change.before, change.after)]
             sizes = [*means, size_text(change, metric)]
-        rows.append([point.run, start_text(point.started_at), cell(reasons.get(index, "")), *sizes])
+        rows.append([point.run, cell(start_text(point.started_at)), cell(reasons.get(index, "")), *sizes])
     heads = ("since run", "started UTC", "accepted", "mean before", "mean after", "change")
     return table(heads, rows, text_columns=3) if rows else ""
 
