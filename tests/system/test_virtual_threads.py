@@ -15,7 +15,7 @@ from harness.system.thread_dumps import DumpedThreads
 from tests.support.java_program import java_command, java_of
 
 # Twenty users each of a lock, of a semaphore with one permit, of a latch and of a queue; ten of a pool of two
-# connections, whose users wait 100 ms for the answer to a statement on a socket.
+# connections, whose users wait 200 ms for the answer to a statement on a socket.
 SHOP = """
 import java.net.*;
 import java.util.concurrent.*;
@@ -67,7 +67,7 @@ public class Shop {
     }
     static void answer(Socket socket) {
         new Thread(() -> {
-            try (socket) { Thread.sleep(100); socket.getOutputStream().write(1); } catch (Exception error) { return; }
+            try (socket) { Thread.sleep(200); socket.getOutputStream().write(1); } catch (Exception error) { return; }
         }).start();
     }
 }
@@ -92,7 +92,7 @@ public class Wire {
 }
 """
 OTHERS = (("com/zaxxer/hikari/pool/Borrowing.java", BORROWING), ("org/mariadb/jdbc/Wire.java", WIRE))
-# Profiles are of whole seconds: of four seconds one more or less. A recorded wait counts when it has ended.
+# Profiles are of whole seconds: of six seconds one more or less. A recorded wait counts when it has ended.
 EDGES = 0.3
 # As Java 21 writes dumps: no state, and no class of what a thread waits for. Java 25 has both.
 DUMP_21 = """\
@@ -154,7 +154,7 @@ def shop(request, tmp_path_factory):
             assert jvm.stdout.readline() == b"ready\n"
             with Profiler({"shop": jvm.pid}, folder, {}) as profiler:
                 begin_ms = time.time_ns() // 1_000_000
-                time.sleep(4)  # threads are sampled in real time
+                time.sleep(6)  # threads are sampled in real time
                 end_ms = time.time_ns() // 1_000_000
         finally:
             jvm.kill()
