@@ -7,6 +7,7 @@ import gc
 import http.server
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -148,8 +149,9 @@ def home(tmp_path: Path) -> Path:
 def _no_other_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Give each worker its own folder of runs: runs of other tests are on, and killed, at the same time.
 
-    In a workflow of GitHub no test writes into the summary of its step.
+    In a workflow of GitHub no test writes into the summary of its step. With `nohup make test` they ignore no signal.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(RUNS_VARIABLE, str(tmp_path_factory.mktemp("runs") / "runs"))
         patch.delenv("GITHUB_STEP_SUMMARY", raising=False)

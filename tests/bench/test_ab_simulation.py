@@ -21,6 +21,7 @@ def test_a_drifting_machine_is_mistaken_for_a_change_in_blocks_and_not_in_altern
     assert blocks.shares[REGRESSED] > 0.10
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_change_of_20_percent_is_found_within_six_pairs(seed):
@@ -30,6 +31,7 @@ def test_a_change_of_20_percent_is_found_within_six_pairs(seed):
     assert found.mean_pairs < 6.5
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("wave", [Wave(4, 0.08, False), Wave(2, 0.20, True), Wave(8 / 3, 0.12, True)])
 def test_a_disturbance_that_repeats_is_no_regression(wave):

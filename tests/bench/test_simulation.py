@@ -33,6 +33,7 @@ def test_response_times_are_those_of_the_queue():
     assert all((np.diff(ended) >= 0).all() for ended in ended_ms)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_test_over_requests_is_that_of_scipy():
     from scipy.stats import mannwhitneyu
@@ -60,6 +61,7 @@ def test_batches_of_single_runs_rarely_call_a_queue_different_from_itself(utilis
     assert rates.regressed <= above_by_chance(0.02, 80)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("runs", [5, 8, 10])
 def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
@@ -70,6 +72,7 @@ def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
     assert rates.regressed <= above_by_chance(0.02, 60)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("noise_cv", "shift_ratio", "runs", "power"),

@@ -13,6 +13,7 @@ def test_the_intervals_contain_the_true_parts():
     assert min(vars(found).values()) >= 52 / 60
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("scene", SCENES, ids=str)
 def test_the_intervals_contain_the_true_parts_in_90_percent(scene):
@@ -20,6 +21,7 @@ def test_the_intervals_contain_the_true_parts_in_90_percent(scene):
     assert min(vars(found).values()) >= 0.90
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("pairs", DEVIATIONS_FOUND)
 @pytest.mark.parametrize("alike", [0.0, 0.8])

@@ -5,6 +5,7 @@ import pytest
 from bench.statistics.tune import Scene, simulated
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("drift", [0.0, 0.02])
 def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
@@ -13,6 +14,7 @@ def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
     assert found.false <= 20 / 200
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize("sizes", [(2,), (3,), (2, 2), (3, 2), (2, 2, 2)])
 def test_a_value_that_scatters_four_times_as_much_is_no_effect(sizes):

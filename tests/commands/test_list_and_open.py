@@ -118,6 +118,7 @@ def test_the_history_is_that_of_the_projects_plan():
     assert printed("history", "--save").startswith("reports/shop/history-TOTAL-average.md: 3 runs")
 
 
+@pytest.mark.real
 def test_a_terminal_gets_a_short_history_and_no_file(project):
     before = sorted(project.rglob("*"))
     command_line = (sys.executable, ROOT / "harness" / "__main__.py", "history")

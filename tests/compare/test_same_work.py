@@ -156,6 +156,7 @@ def test_a_side_without_a_request_is_invalid(order):
     assert headline(found) == "INVALID: B_0 has no request: nothing was measured."
 
 
+@pytest.mark.real
 def test_jtl_files_of_which_one_lacks_a_step_cannot_be_compared(tmp_path):
     for name, labels, seed in (("base.csv", ("a", "b", "pay"), 3), ("new.csv", ("a", "b"), 9)):
         rng = Random(seed)

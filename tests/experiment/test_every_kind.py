@@ -222,6 +222,7 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     assert record["state"] == "finished"
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @KINDS
 def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
@@ -237,6 +238,7 @@ def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
     assert len(ended(record)) >= kind.run_count
 
 
+@pytest.mark.counterpart
 @KINDS
 def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind, start, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
@@ -309,6 +311,7 @@ def test_an_unknown_name_is_one_line(kind, tmp_path):
             main([verb, name, f"--reports={tmp_path}"], "aggregate.py")
 
 
+@pytest.mark.counterpart
 @KINDS
 def test_its_report_and_charts_are_written_again_to_the_byte_by_its_name(kind, start, tmp_path, capsys):
     assert start(kind) in (0, 1)

@@ -73,6 +73,7 @@ def test_a_file_without_a_real_time_keeps_its_times(write, read) -> None:
     assert ([sample.start_ms for sample in samples], dropped) == (starts, Dropped())
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("far", [far for far in FAR if far >= 0])
 @pytest.mark.parametrize("write", [csv_of, xml_of])
 def test_the_frame_has_the_rows_that_the_table_counts(tmp_path: Path, write, far: int) -> None:

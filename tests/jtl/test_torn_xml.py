@@ -84,6 +84,7 @@ def test_a_killed_jmeter_leaves_a_file_without_its_end_which_is_said():
     assert labels(HEAD + element("A") + END.rstrip("\n"))[1].count == 0
 
 
+@pytest.mark.real
 def test_a_tag_without_an_end_is_dropped_in_bounded_memory():
     text = HEAD + element("A") + "<!-- " + "x" * 9_000_000 + "\n" + element("B") + END
     names, dropped = labels(text)

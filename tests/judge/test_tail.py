@@ -190,6 +190,7 @@ def test_the_waits_of_threads_that_have_work_at_any_time_are_not_claimed(threads
     assert (found.causes, found.found_count, found.unexplained_ms) == ((), 0, 300.0)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("users", [5, 100])
 def test_the_thread_of_a_request_is_found_among_those_of_many_users(users):
     chance, times, requests = random.Random(users), ThreadTimes(pools=dict.fromkeys(range(users), POOL)), []

@@ -131,6 +131,7 @@ def test_a_sweep_has_one_page_one_address_of_metrics_and_one_receiver_for_its_ru
         assert run_json(tmp_path / "reports", name)["otlp"]["lost_export_count"] == 0
 
 
+@pytest.mark.counterpart
 def test_a_nightly_run_shows_and_sends_a_child_and_the_button_interrupts_the_whole(home, tmp_path):
     suite = home / "env" / "nightly.toml"
     suite.write_text(SUITE.replace("duration = 2", "duration = 60"))

@@ -285,6 +285,7 @@ def test_the_last_values_of_both_pages_are_the_reports(viewed, sent):
         assert page.locator("figure.chart canvas").count() == 4
 
 
+@pytest.mark.counterpart
 def test_a_page_of_12000_users_has_all_of_them_the_time_left_and_a_stop(opened, tmp_path):
     threads = [f"10.0.0.{7 + number // 4000}:1099-Users 1-{number % 4000 + 1}" for number in range(12_000)]
     stops = []

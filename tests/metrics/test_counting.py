@@ -193,8 +193,10 @@ def a_file(seed):
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(first, last), id=str(first), marks=[pytest.mark.real] if first else [])
-        for first, last in pairwise((0, 4, *range(16, 145, 16)))
+        pytest.param(range(first, last), id=str(first), marks=marks)
+        for marks, (first, last) in zip(
+            ([], pytest.mark.real, *[pytest.mark.counterpart] * 9), pairwise((0, 4, *range(16, 145, 16))), strict=False
+        )
     ],
 )
 def test_a_randomly_damaged_file_and_its_window_are_counted_as_by_the_plain_reader(seeds, tmp_path, program):

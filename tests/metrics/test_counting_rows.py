@@ -48,7 +48,7 @@ _SLOW = ("a quote over more lines than a record has", "thousands of labels")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.real] if name in _SLOW else []) for name in ODD]
+    "name", [pytest.param(name, marks=[pytest.mark.counterpart] if name in _SLOW else []) for name in ODD]
 )
 def test_rare_rows_are_counted_as_by_the_plain_reader(name, tmp_path, program):
     path = tmp_path / "odd.jtl"

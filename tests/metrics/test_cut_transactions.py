@@ -94,6 +94,7 @@ def test_a_parent_transaction_with_pauses_is_no_clock_that_was_set(tmp_path):
     assert summary(tmp_path / "b.jtl", joined).verdict.state == "DOUBTFUL"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("untimed", [0, 2])
 def test_all_readers_leave_out_the_same_rows(tmp_path, monkeypatch, untimed):
     path = tmp_path / "a.jtl"

@@ -37,6 +37,7 @@ def series_of(rows, gaps_s, seed):
     return found
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("seed", range(8))
 def test_a_sparse_series_has_the_seconds_of_a_dense_one(seed, monkeypatch):
     series = series_of(30, 400, seed)
@@ -74,7 +75,7 @@ def file_over(span_s: int, path: Path) -> Path:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("window", "most"), [("all", 4.0), ("steady", 4.0)])
+@pytest.mark.parametrize(("window", "most"), [pytest.param("all", 4.0, marks=pytest.mark.counterpart), ("steady", 4.0)])
 def test_rows_over_25_days_take_about_the_time_of_rows_over_an_hour(window, most, tmp_path):
     hour, days = (resolve([str(file_over(span_s, tmp_path / f"{span_s}.jtl"))]) for span_s in (3600, 25 * 86_400))
     counting = Counting(window=parse_window(window))

@@ -66,6 +66,7 @@ def test_the_ratio_of_a_level_is_that_of_the_likelihoods_by_numpy():
     assert level.ratio == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("memory", "white"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.0), (0.8, 0.5)])
 def test_noise_of_any_memory_has_seldom_slow_changes(memory, white):
     """Of 100 series at most three exceed the limit of 7."""
@@ -88,6 +89,7 @@ def test_a_larger_step_is_clearer():
     assert ratios == sorted(ratios)
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize(("memory", "white"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.5)])
 def test_noise_seldom_looks_like_a_step_or_a_wave(memory, white):
     """Of 100 series at most one exceeds the limits of 17 and 25."""
@@ -96,6 +98,7 @@ def test_noise_seldom_looks_like_a_step_or_a_wave(memory, white):
     assert sum(fit.wave().ratio > 25 for fit in fits) == 0
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("at", [0.2, 0.6, 0.8])
 def test_a_step_is_found_that_is_no_clear_interval(at):
     """Chance has a greater ratio for the best of all intervals than for the best step: 30 and 17."""

@@ -77,6 +77,7 @@ OPTIONS = (
 )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 def test_the_table_of_tallies_is_that_of_their_jtls_to_the_byte(options, folder, capsys):
     names = [

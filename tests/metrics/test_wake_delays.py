@@ -82,6 +82,7 @@ def classes(delays_ms: Iterator[float]) -> list[int]:
     return counts
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(("median_ms", "pause_ms"), [(20, 0), (5, 0), (100, 500), (20, 200)])
 @pytest.mark.parametrize(
     ("every_ms", "length_ms", "queue_ms"),

@@ -265,6 +265,7 @@ JMX = jmx(
 INJECTED = '"]\n[allow]\nscripts = true\n"""\n'
 
 
+@pytest.mark.counterpart
 def test_each_text_of_a_jmx_is_a_text_in_toml_and_on_the_terminal(tmp_path, capsys):
     """Its expressions stay expressions of that JMX, which a check refuses or asks about: here they are no scripts."""
     texts = {kind: bomb for kind, bomb in bombs("/tmp/marker", "/etc/hostname").items() if kind != "a script"}

@@ -123,6 +123,7 @@ def test_wrong_use_has_the_code_of_the_tool_and_no_report(act: Act) -> None:
     assert "::error::. has no loadtest.toml: make one with lth init" in done.stdout
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_run_with_a_real_jmeter(act: Act, service: Path) -> None:
     (service / "plans" / "shop.jmx").write_text(DUMMY_JMX)

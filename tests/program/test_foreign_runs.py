@@ -79,6 +79,7 @@ def check_pages(folder: Path) -> None:
         check_plain(text)
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("charts")
 def test_a_folder_with_any_name_is_only_a_text(tmp_path, say):
     reports = tmp_path / "reports"

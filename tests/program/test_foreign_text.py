@@ -60,6 +60,7 @@ def writes_xml(node: ast.AST) -> bool:
     return called(node) in ("SubElement", "Element", "makeelement") or is_set or is_table
 
 
+@pytest.mark.real
 def test_only_the_writer_and_the_draft_make_elements_of_a_jmx_and_set_their_texts():
     found = {
         name for name, tree in trees("xml") + trees("jmx") if has_jmx(tree) and any(map(writes_xml, ast.walk(tree)))

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.paths import ROOT
 
+WEEKLY = pytest.mark.counterpart
+
 pytestmark = pytest.mark.real
 OTHERS = {"bench", "check-otava", "lock", "lth", "python", "setup"}
 PROGRAMS = sorted(f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir() if path.name not in OTHERS)
@@ -60,44 +62,42 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
         pytest.param(
             "make run PLAN=nope",
             "make run: PLAN=nope: unknown; there are: folio-checkin",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
-        ("make run PLAN=lb-nginx P90=abc", "make run: P90=abc: not a whole number"),
-        pytest.param("make sweep USERS=1,x", "make sweep: USERS=x", marks=pytest.mark.counterpart),
-        ("make check PLAN=lb-nginx MAX=x", "make check: MAX=x: not a duration"),
+        pytest.param("make run PLAN=lb-nginx P90=abc", "make run: P90=abc: not a whole number", marks=WEEKLY),
+        pytest.param("make sweep USERS=1,x", "make sweep: USERS=x", marks=WEEKLY),
+        pytest.param("make check PLAN=lb-nginx MAX=x", "make check: MAX=x: not a duration", marks=WEEKLY),
         pytest.param(
             "make ab A=local B=x=1 PLAN=nope",
             "make ab: A=local: PLAN=nope: unknown; there are: folio-checkin",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
         ("make ab A=local B=lokal PLAN=lb-nginx", "make ab: B=lokal: neither a profile nor a commit"),
         pytest.param(
             "make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten",
             "make ab: USERS=ten: not a whole number",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
         pytest.param(
             "make tune PLAN=nope SET=x=1,2",
             "make tune: SET=x=1: PLAN=nope: unknown; there are: folio-checkin",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
-        ("make tune PLAN=lb-nginx SET=x=1,2 ENV=lokal", "ENV=lokal: unknown"),
+        pytest.param("make tune PLAN=lb-nginx SET=x=1,2 ENV=lokal", "ENV=lokal: unknown", marks=WEEKLY),
         pytest.param(
             "make tune PLAN=thruzero SET=page_count=1,2 MAX=soon",
             "make tune: MAX=soon: not a duration",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
         pytest.param(
             "make overload PLAN=nope",
             "make overload: PLAN=nope: unknown; there are: folio-checkin",
-            marks=pytest.mark.counterpart,
+            marks=WEEKLY,
         ),
-        pytest.param(
-            "make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown", marks=pytest.mark.counterpart
-        ),
+        pytest.param("make overload PLAN=lb-nginx ENV=lokal", "make overload: ENV=lokal: unknown", marks=WEEKLY),
         ("scripts/nightly --suite env/wrong.toml", "scripts/nightly: wrong.toml: nope: --plan=nope: unknown"),
         ("./aggregate.py nope", "aggregate.py: nope: no such verb"),
-        pytest.param("./aggregate.py sweep --nope", "aggregate.py: SWEEP is missing", marks=pytest.mark.counterpart),
+        pytest.param("./aggregate.py sweep --nope", "aggregate.py: SWEEP is missing", marks=WEEKLY),
     ],
 )
 def test_a_wrong_value_is_refused_before_anything_is_downloaded(clone, command, message):

@@ -144,6 +144,7 @@ def changed_folders(service):
     return {line.split()[1].partition("/")[2].partition("/")[0] for line in changed.splitlines()}
 
 
+@pytest.mark.counterpart
 def test_runs_of_a_service_repository_are_compared_and_change_nothing_of_the_tool(lth, service):
     before = digest(lth.packages)
     first = lth(service, "run", "-u", "2", "-d", "3")
@@ -196,6 +197,7 @@ class Items(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.counterpart
 def test_an_address_runs_in_an_empty_folder_and_the_stored_command_repeats_the_run(lth, tmp_path):
     with serving(Items) as port:
         words = [f"http://127.0.0.1:{port}/api/items?q=1", "-H", "Authorization: Bearer $ITEMS_TOKEN"]
@@ -254,6 +256,7 @@ def test_an_optional_package_that_is_missing_says_how_to_add_it(lth, tmp_path):
     assert done.stdout.startswith("pyarrow, for Parquet files: not installed; pipx inject load-test-harness")
 
 
+@pytest.mark.counterpart
 def test_a_target_that_the_project_does_not_list_is_refused_with_the_line_to_add(lth, tmp_path):
     """Nothing is sent to it: the refusal comes before any connection."""
     lth(tmp_path, "init", "http://127.0.0.1:8080/", "--plan=shop")

@@ -64,6 +64,7 @@ def named_commands() -> set[tuple[str, str, str]]:
     }
 
 
+@pytest.mark.real
 def test_every_option_of_a_command_in_a_text_is_one_of_its_verb():
     commands = named_commands()
     assert len({verb for _, verb, _ in commands}) > 30
@@ -91,6 +92,7 @@ def made_commands() -> list[tuple[str, str, tuple[str, ...]]]:
     return found
 
 
+@pytest.mark.real
 def test_every_option_of_a_command_that_is_made_as_a_value_is_one_of_its_verb():
     made = made_commands()
     assert {"ab", "trust", "overload", "capacity", "compare", "bisect"} <= {verb for _, verb, _ in made}
@@ -171,6 +173,7 @@ def pages(tmp_path_factory):
     return {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.md")}
 
 
+@pytest.mark.real
 def test_the_first_line_of_a_page_names_the_command_that_writes_it_again(pages, monkeypatch):
     first = {text.partition("; only")[0].partition(" -->")[0] for text in pages.values() if text[:2] == "<!"}
     commands = {line for line in first if "/aggregate.py report" not in line}  # pages that an earlier version stored

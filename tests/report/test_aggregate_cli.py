@@ -72,6 +72,7 @@ def test_a_pipe_gets_plain_markdown_with_warnings_below(samples):
     assert lines[8].startswith("25.00 % of the samples failed, and no goal limits errors. Times of failures are not ")
 
 
+@pytest.mark.real
 def test_with_sure_a_table_and_a_report_fail_unless_the_verdict_is_valid(samples, tmp_path):
     good = add_run(tmp_path / "reports", "tiny/run-01_1", samples=3000, seconds=120)
     bad = add_run(tmp_path / "reports", "tiny/run-01_2", samples=3000, seconds=120, failures=600)

@@ -191,6 +191,7 @@ def poisoned_openapi(node: Any, poisoner: Poisoner, key: str = "") -> Any:
     return node if is_kept else header_text(poisoner.text(node)) if header else poisoner.text(node)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_requests_of_an_openapi_file_and_of_a_curl_command_arrive_with_the_very_texts(tmp_path, trap):
     marker, found = trap

@@ -154,6 +154,7 @@ def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
     return drive
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driven, tmp_path: Path) -> None:
     with serving_java("H2Server", tmp_path, jars_of(tmp_path, H2)) as server:

@@ -29,7 +29,7 @@ def test_a_user_of_any_thread_group_that_an_error_or_exception_ends_is_counted(t
         group("killed", dies("ThreadDeath()")),
         group("memory", dies("OutOfMemoryError('Java heap space')"), users=2),
         group("no data", element("CSVDataSet", "rows", rows) + does("1"), users=3),
-        arrivals("open", dies("Error('open')"), "rate(4/sec) even_arrivals(1 sec) pause(3 sec)"),
+        arrivals("open", dies("Error('open')"), "rate(4/sec) even_arrivals(4 sec) pause(1 sec)"),
         concurrent("replaced", does("Thread.sleep(400); throw new Error('concurrent')"), 2),
         group("last", dies("LinkageError('tearDown')"), "PostThreadGroup"),
     )
@@ -48,6 +48,7 @@ def test_a_user_of_any_thread_group_that_an_error_or_exception_ends_is_counted(t
     }
 
 
+@pytest.mark.counterpart
 def test_users_that_stop_on_purpose_or_whose_samples_fail_are_no_deaths(tmp_path):
     pauses = does("Thread.sleep(60_000)")
     plan = tree(
@@ -109,6 +110,7 @@ def test_as_many_rows_are_counted_as_the_jtl_has_whatever_writes_them(tmp_path, 
     assert written == 2 + 15 * (1 + 4 if parts == "false" else 2 * (1 + 3 + 3 + 4))
 
 
+@pytest.mark.counterpart
 def test_a_jmeter_that_is_killed_leaves_what_died_and_no_more_rows_than_it_wrote(tmp_path):
     plan = tree(group("users", does("Thread.sleep(5)"), users=4, loops=-1), group("dead", dies("Error('gone')")))
     agent = Agent(tmp_path / "run", plan)

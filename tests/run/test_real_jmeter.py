@@ -122,6 +122,7 @@ def test_an_open_load_starts_as_many_users_as_its_rate_demands(to_the_end, targe
     assert "OpenModelThreadGroup" in (directory / "effective.jmx").read_text()
 
 
+@pytest.mark.counterpart
 def test_arrivals_that_find_no_memory_are_left_out_counted_and_said(to_the_end, home, target, tmp_path):
     plan, profile = home / "plans" / "tiny.jmx", home / "env" / "local.toml"
     plan.write_text(DUMMY_JMX.replace('"RESPONSE_TIME">50<', '"RESPONSE_TIME">3000<'))

@@ -160,6 +160,7 @@ def files_with(folder: Path, text: str) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
 
 
+@pytest.mark.counterpart
 def test_each_request_of_a_plan_carries_the_headers_and_no_file_has_their_secrets(tmp_path):
     make_home(tmp_path, jmx(request(name="A", path="/a", below=OWN) + request(name="B", path="/b")), SHOP)
     (tmp_path / "loadtest.toml").write_text('format_version = 1\n[headers]\n"X-Place" = "project"\n"X-Site" = "s"\n')

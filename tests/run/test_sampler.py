@@ -94,6 +94,7 @@ def assert_streams(folder):
     assert (use.label, use.stream_count, use.event_count) == ("event stream", 1, 4)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_each_request_has_the_credentials_that_jmeter_sends_where_a_thread_has_several(tmp_path):
     """HttpClient keeps those of earlier requests to an address, and may prefer them."""

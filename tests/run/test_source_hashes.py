@@ -12,6 +12,7 @@ from harness.run.prepare import source_hashes
 from tests.support.paths import ROOT
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("file", "changed"),
     [

@@ -106,7 +106,7 @@ def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_termina
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("ignores", [False, True], ids=["", "nohup"])
+@pytest.mark.parametrize("ignores", [False, pytest.param(True, marks=pytest.mark.counterpart)], ids=["", "nohup"])
 def test_closing_the_terminal_of_make_stops_the_run_too(in_terminal, command, target, tmp_path, ignores):
     # As with `ssh -t host make run`: the kernel signals make alone, which waits for its child and passes nothing on.
     recipe = shlex.join(command("run", "--target", target, "--duration", "6" if ignores else "60"))
@@ -319,6 +319,7 @@ def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
     assert err == "scripts/run: tiny/run-01_1: the run's folder was removed while it ran; its samples are gone\n"
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, environment, tmp_path):
     process = subprocess.Popen(
@@ -338,14 +339,13 @@ AS_ORDINARY = ["setpriv", "--inh-caps=-all", "--bounding-set=-all"] if os.geteui
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("script", ["run", "sweep", "capacity"])
+@pytest.mark.parametrize("script", ["run", pytest.param("capacity", marks=pytest.mark.counterpart)])
 def test_a_plans_folder_that_cannot_be_written_is_one_line_and_code_2(command, environment, target, tmp_path, script):
     folder = tmp_path / "reports" / "tiny"
     folder.mkdir(parents=True)
     folder.chmod(0o555)
-    levels = {"run": (), "sweep": ("--users", "1"), "capacity": ()}
     done = subprocess.run(
-        [*AS_ORDINARY, *command(script, "--target", target, *levels[script])],
+        [*AS_ORDINARY, *command(script, "--target", target)],
         env=environment, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
@@ -378,6 +378,7 @@ def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp
     assert done.stderr == f"aggregate.py: {wanted}, or choose another folder\n"
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_real_run_survives_its_reader_and_its_terminal(in_terminal, command, apart, home, target):
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)

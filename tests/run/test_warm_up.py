@@ -121,6 +121,7 @@ def test_a_warm_up_leaves_no_counter_seed_file_cookie_property_or_line_of_the_lo
     assert texts[0] == texts[1]
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_pass_of_a_check_is_not_warmed(tmp_path):
     options = {"lean": f"{lean_option()} {_WARM} -Dharness.exchanges=all"}
@@ -130,6 +131,7 @@ def test_the_pass_of_a_check_is_not_warmed(tmp_path):
     assert not (tmp_path / "lean" / ".warm-up.json").exists()
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_plan_without_http_requests_is_not_warmed(tmp_path):
     options = {"cold": lean_option(), "lean": f"{lean_option()} {_WARM}"}

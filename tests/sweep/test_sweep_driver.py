@@ -49,6 +49,7 @@ def nothing_is_left(tmp_path: Path) -> bool:
     return processes_of(tmp_path) == [] and list((tmp_path / "tmp").iterdir()) == []
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_path):
     """The rest is measured with the real JMeter."""

@@ -235,7 +235,7 @@ class Profiled:
     unknown: list[tuple[str, str]]
 
 
-@pytest.fixture(scope="module", params=["async-profiler", "JFR"])
+@pytest.fixture(scope="module", params=["async-profiler", pytest.param("JFR", marks=pytest.mark.counterpart)])
 def profiled(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("system")
     path = folder.with_name("profile.tsv.gz")

@@ -141,7 +141,7 @@ def test_waits_that_are_not_known_are_not_called_none():
     assert "Locks: no thread waited 1 ms or longer for one." in profile_text(other, "run-01_1")
 
 
-@pytest.fixture(scope="module", params=["platform", "virtual"])
+@pytest.fixture(scope="module", params=[pytest.param("platform", marks=pytest.mark.counterpart), "virtual"])
 def shop(request, tmp_path_factory):
     """The profile of the same waits on platform and on virtual threads."""
     java = java_of(21)

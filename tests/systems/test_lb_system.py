@@ -23,6 +23,8 @@ from tests.support.paths import ROOT
 from tests.support.profiling import profiled
 from tests.support.programs import program
 
+WEEKLY = pytest.mark.counterpart
+
 pytestmark = pytest.mark.real
 
 MANIFEST = load_manifest(ROOT / "systems" / "lb")
@@ -114,7 +116,8 @@ def haproxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Behind:
 
 
 @pytest.mark.parametrize(
-    "balancer", ["nginx", pytest.param("nginx-seed", marks=pytest.mark.counterpart), "jvm", "haproxy"]
+    "balancer",
+    ["nginx", "haproxy", *(pytest.param(one, marks=WEEKLY) for one in ("nginx-seed", "jvm"))],
 )
 def test_back_ends_get_requests_round_robin_and_nothing_is_left(
     balancer: str, tmp_path: Path, request: pytest.FixtureRequest

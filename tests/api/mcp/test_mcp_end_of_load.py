@@ -63,6 +63,7 @@ def server_of(home):
     return server
 
 
+@pytest.mark.counterpart
 def test_a_cancelled_request_ends_its_load_and_the_end_of_the_server_by_kill_9_the_next(project):
     async def talk():
         async with Client(served(project)) as client:

@@ -4,6 +4,8 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.paths import ROOT
 
 _CHECK = """
@@ -15,6 +17,7 @@ for plan in sys.argv[1:]:
 """
 
 
+@pytest.mark.real
 def test_a_right_command_for_each_plan_passes_the_check_before_the_set_up(tmp_path):
     for name in ("harness", "scripts", "plans", "env", "systems", "jmeter"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))

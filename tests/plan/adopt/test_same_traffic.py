@@ -121,6 +121,7 @@ RATE = (("TargetLevel", "5"), ("RampUp", "0"), ("Steps", ""), ("Hold", "4"), ("U
 ROWS = f'<collectionProp name="Schedule">{collection("row", "5", "5", "4")}</collectionProp>{text("Unit", "S")}'
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 @pytest.mark.parametrize(
     ("kind", "schedule"),

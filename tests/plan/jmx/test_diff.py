@@ -19,6 +19,8 @@ from harness.plan.jmx.words import one_line, text_lines
 from tests.support.commands import command
 from tests.support.paths import ROOT
 
+WEEKLY = pytest.mark.counterpart
+
 JMX = sorted([*(ROOT / "plans").glob("*.jmx"), ROOT / "tests" / "plan" / "adopt" / "a_users_own.jmx"])
 ROOTS = {path.name: parse(path).getroot() for path in JMX}
 SHOP = """<jmeterTestPlan><hashTree><TestPlan testname="Shop"/><hashTree>
@@ -220,7 +222,7 @@ def mutated(root: Xml.Element, kind: str, chance: random.Random) -> list[str]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("kind", ["remove", "disable", "value", "move"])
+@pytest.mark.parametrize("kind", ["value", *(pytest.param(one, marks=WEEKLY) for one in ("remove", "disable", "move"))])
 @given(file=st.sampled_from(sorted(ROOTS)), chance=st.randoms(use_true_random=False))
 @settings(max_examples=8, deadline=None)
 def test_any_single_change_of_a_plan_is_one_line_that_names_it(kind: str, file: str, chance: random.Random) -> None:

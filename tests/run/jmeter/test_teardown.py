@@ -61,7 +61,7 @@ def cleaned_up(tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("load", "code"),
     [
-        (("--duration", "auto", "--max", "5m"), 0),
+        pytest.param(("--duration", "auto", "--max", "5m"), 0, marks=pytest.mark.counterpart),
         pytest.param(("--requests", "20"), 0, marks=pytest.mark.counterpart),
         (("--stop", "throughput<1000/s for 1s"), 1),
         # An open load, which only another request stops.
@@ -92,6 +92,7 @@ def test_after_ctrl_c_the_whole_teardown_runs(ended, tmp_path):
     assert (exit_code, facts["exit_codes"], facts["stop_reasons"]) == (130, {"jmeter": 0}, []), output
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_ctrl_c_within_teardown_does_not_cut_it_short(ended, tmp_path):
     def interrupt() -> None:

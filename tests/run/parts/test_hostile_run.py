@@ -91,18 +91,20 @@ def lied_to(run, target, tmp_path):
     [
         ("HEAD = 'x' * 99 + '\\n'", "part evil was lost: it sent rows without the header"),
         ("rows = lambda: '1,5,Pay,200,OK,Users 1-1,true,,5,7\\n' * 9", "part evil: it sent rows of another time"),
-        ("ended = lambda: None", "part evil was lost: no answer"),
         ("ended = lambda: say('ended', code=None, reason='\\x1b]0;x\\x07\\u202e \\x9b')", "part evil died: "),
-        ("ended = lambda: say('ended', code=3, reason='no\\x9b disk')", "part evil ended with code 3: no"),
         ("files = lambda: say('file', b'{', name='run.json')", "part evil: run.json of evil is no JSON"),
-        ("files = lambda: say('file', b'[' * 9999, name='run.json')", "part evil: run.json of evil is no JSON"),
         ("files = lambda: say('file', b'x', name='../../owned')", "part evil was lost: it sent a message"),
         ("files = lambda: [say('file', b'x', name=n) for n in ('a', 'a/b')]", "part evil: its file a/b cannot be"),
-        ("files = lambda: say('file', b'x\\n1', name='telemetry.csv')", "part evil: its telemetry.csv is damaged"),
-        ("files = lambda: say('file', b'[' * 9999 + b'\\n{}\\n\\xff', name='failures.jsonl')", None),
         ("name = '127.0.0.2'; now_ms = lambda: 1000 * int(time.time())", None),
-        ("going = lambda: os._exit(0)", "part evil was lost: the connection ended with code 0"),
         ("going = lambda: [os.write(1, b'y' * 65536) for _ in range(999)]", "part evil was lost: it printed more"),
+        *(pytest.param(*one, marks=pytest.mark.counterpart) for one in (
+            ("ended = lambda: None", "part evil was lost: no answer"),
+            ("ended = lambda: say('ended', code=3, reason='no\\x9b disk')", "part evil ended with code 3: no"),
+            ("files = lambda: say('file', b'[' * 9999, name='run.json')", "part evil: run.json of evil is no JSON"),
+            ("files = lambda: say('file', b'x\\n1', name='telemetry.csv')", "part evil: its telemetry.csv is damaged"),
+            ("files = lambda: say('file', b'[' * 9999 + b'\\n{}\\n\\xff', name='failures.jsonl')", None),
+            ("going = lambda: os._exit(0)", "part evil was lost: the connection ended with code 0"),
+        )),
     ],
 )  # fmt: skip
 def test_a_part_that_lies_makes_the_run_invalid_with_its_name(lied_to, lie, why, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from tests.support.killbill_client import KillBill, check_stored
 from tests.support.killbill_instance import Instance, Shared
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.counterpart]
 
 
 def last_status_of(killbill: KillBill, account: str) -> str:

@@ -52,6 +52,7 @@ def test_the_report_of_the_one_command_is_complete_and_names_no_folder(job: Job)
     assert str(ROOT) not in report
 
 
+@pytest.mark.counterpart
 def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, job: Job) -> None:
     assert job.port != str(shared.instance.ports["http"])
     assert job.processes == []  # the second one is stopped, and the first one takes payments

@@ -38,6 +38,7 @@ def test_the_published_plugin_is_unchanged_on_disk() -> None:
     assert jar.read_bytes() == (maven / jar.name).read_bytes()
 
 
+@pytest.mark.counterpart
 def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: Instance) -> None:
     with urllib.request.urlopen(f"{instance.target_url}/1.0/metrics", timeout=10) as answer:
         gauges = json.load(answer)["gauges"]
@@ -45,6 +46,7 @@ def test_the_pools_of_the_profile_are_those_of_the_running_killbill(instance: In
     assert gauges["osgi.pool.MaxConnections"]["value"] == SETTINGS["osgi_dao_max_active"]
 
 
+@pytest.mark.counterpart
 def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill: KillBill, instance: Instance) -> None:
     (source,) = (process.metrics for process in MANIFEST.processes if process.metrics)
     url = render(source.url, {"ports": instance.ports}, "metrics")
@@ -66,6 +68,7 @@ def test_the_metrics_of_the_manifest_are_those_of_the_running_killbill(killbill:
     assert after["main pool: open connections"] > 0
 
 
+@pytest.mark.counterpart
 def test_the_litle_variant_pays_with_what_replaces_litle(instance: Instance, tmp_path: Path) -> None:
     plan = load_plan(ROOT / "plans", "killbill-litle")
     assert plan.embedded_note.startswith("KillBill's built-in external payment replaces Litle")
@@ -88,6 +91,7 @@ def properties_of(killbill: int, build: Path) -> str:
     return (work / "killbill.properties").read_text().replace(str(work), "").replace(str(build.resolve()), "")
 
 
+@pytest.mark.counterpart
 def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, tmp_path: Path) -> None:
     """A process that waits replaces a second KillBill: the other one shows what its properties do."""
     (killbill,) = (one for one in MANIFEST.processes if one.name == "killbill")
@@ -112,12 +116,14 @@ def test_a_given_database_url_is_used_and_not_cleared(shared: Shared, tmp_path: 
     assert shared.instance.client.amounts_of(shared.payment) == STORED
 
 
+@pytest.mark.counterpart
 def test_mariadb_runs_without_root(shared: Shared) -> None:
     user_ids = {name: psutil.Process(pid).uids().real for name, pid in shared.started.processes.items()}
     assert list(user_ids) == ["stripe", "mariadb", "killbill"]
     assert 0 not in user_ids.values()
 
 
+@pytest.mark.counterpart
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start it as root")
 def test_mariadb_starts_as_root_too_and_reports_its_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     databases = replace(MANIFEST, processes=tuple(one for one in MANIFEST.processes if one.name == "mariadb"))

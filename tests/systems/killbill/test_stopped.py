@@ -16,7 +16,7 @@ from harness.system.heap import heap_uses, read_heaps
 from harness.system.jfr import write_heap
 from tests.support.killbill_instance import SETTINGS, Shared
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.counterpart]
 
 
 class Stopped(NamedTuple):
