@@ -86,7 +86,7 @@ def clone(tmp_path):
 @pytest.mark.real
 def test_packages_and_jmeter_are_installed_at_the_same_time_with_their_sizes(clone, tmp_path):
     process = clone()
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 0, text
     for what, size in (("Python packages into .venv", "10.5"), ("JMeter and its plugins from Maven Central", "2.5")):
         assert re.search(rf"^setup: {re.escape(what)}: done in \d+ s, {size} MB downloaded$", text, re.MULTILINE), text
@@ -98,7 +98,7 @@ def test_a_system_is_prepared_while_the_large_packages_are_installed(clone, tmp_
     process = clone(
         uv=SYSTEM_UV, code="from harness.base.install.first_setup import set_up\nset_up(['--plan=lb-direct'])"
     )
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 0, text
     assert "setup: the plan's system: done" in text
     assert (tmp_path / "system-runs").read_text().endswith("'lth')) --plan=lb-direct\n")
@@ -143,7 +143,7 @@ def test_the_wheel_needs_the_plain_pins(monkeypatch):
 @pytest.mark.real
 def test_a_download_that_fails_is_one_line_with_the_end_of_its_log(clone):
     process = clone(maven='[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; touch mvn-runs; echo no route; exit 1')
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 3
     errors = [line for line in text.splitlines() if not line.startswith("setup: ")]
     what = "scripts/setup: set-up failed: mvn ended with exit code 1; check the network or Maven's settings"
@@ -184,7 +184,7 @@ def test_a_full_disk_is_one_line_and_nothing_half_built_is_left(clone, tmp_path)
     )
     full += "echo 'part.jar: No space left on device'; exit 1"
     process = clone(maven=f'[ "$1" = -v ] && {{ echo Apache Maven 3.9.9; exit; }}; touch mvn-runs; {full}')
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 3
     what = f"JMeter and its plugins from Maven Central: no space left on device; free disk space for {tmp_path}/build"
     assert [line for line in text.splitlines() if not line.startswith("setup: ")] == [
@@ -199,11 +199,11 @@ def test_packages_that_fail_end_the_other_downloads(clone, tmp_path):
     (tmp_path / ".venv").touch()
     slow = '[ "$1" = -v ] && { echo Apache Maven 3.9.9; exit; }; echo $$ > mvn-runs; exec sleep 61'
     process = clone(uv="wait_for mvn-runs; exit 1", maven=slow)
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 3
     assert "setup: Python packages into .venv: uv failed, pip is used instead\n" in text
     assert next(line for line in text.splitlines() if line.startswith("scripts/setup: ")).endswith("(ensurepip)")
-    wait_for(lambda: not is_running(int((tmp_path / "mvn-runs").read_text())), 5)
+    wait_for(lambda: not is_running(int((tmp_path / "mvn-runs").read_text())), 40)
 
 
 @pytest.mark.real
@@ -213,10 +213,10 @@ def test_an_interrupted_set_up_leaves_nothing_behind(clone, tmp_path):
     files = [tmp_path / "mvn-runs", tmp_path / "uv-pid"]
     wait_for(lambda: all(file.is_file() and file.read_text().strip() for file in files))
     process.terminate()
-    text = process.communicate(timeout=30)[1]
+    text = process.communicate(timeout=60)[1]
     assert process.returncode == 130
     assert text.splitlines()[-1] == "scripts/setup: interrupted; run it again to finish"
-    wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 5)
+    wait_for(lambda: not any(is_running(int(file.read_text())) for file in files), 40)
     assert not (tmp_path / ".venv" / ".installed-requirements.txt").exists()
 
 
@@ -260,7 +260,7 @@ def test_an_environment_with_all_pinned_versions_needs_no_installation(tmp_path)
 
 @pytest.mark.real
 def test_the_first_zst_file_installs_zstandard_with_a_progress_line(clone, tmp_path):
-    clone(uv=ZSTD_UV).communicate(timeout=30)
+    clone(uv=ZSTD_UV).communicate(timeout=60)
     code = (
         "from harness.base.install.python_packages import ensure_zstandard\nensure_zstandard()\n"
         "import zstandard\nprint(zstandard.packed)"

@@ -348,5 +348,5 @@ def test_a_bench_that_is_stopped_leaves_no_process(tmp_path, number):
         wait_for(pids.exists, seconds=60)
         readers = [int(pid) for pid in pids.read_text().split()]
         process.send_signal(number)
-        assert process.wait(timeout=30) == (130 if number != signal.SIGKILL else -signal.SIGKILL)
+        assert process.wait(timeout=60) == (130 if number != signal.SIGKILL else -signal.SIGKILL)
     wait_for(lambda: not any(map(is_running, readers)))

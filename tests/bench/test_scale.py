@@ -112,5 +112,5 @@ def test_an_interrupted_bench_removes_its_files():
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         wait_for(lambda: list((BUILD / "bench").glob("scale-*/days.jtl")), seconds=60)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=60) == 130
     assert not list((BUILD / "bench").glob("scale-*"))

@@ -95,7 +95,7 @@ def in_terminal(*arguments: str) -> str:
             shown += piece
     finally:
         os.close(leader)
-        process.wait(timeout=30)
+        process.wait(timeout=60)
     return shown.decode()
 
 

@@ -172,7 +172,7 @@ def test_a_system_stays_up_until_it_is_interrupted(home, tmp_path):
         address = re.search(r"http://\S+(?=;)", line)[0]
         assert urllib.request.urlopen(address, timeout=10).status == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=60) == 0
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(address, timeout=10)
 

@@ -30,7 +30,7 @@ def test_a_table_into_a_closed_pipe_ends_quietly(table_command):
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.real
@@ -40,7 +40,7 @@ def test_no_further_table_is_computed_after_the_pipe_is_closed(table_command, tm
     process = subprocess.Popen([*table_command, str(big), "--each"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
 
 
 @pytest.mark.real

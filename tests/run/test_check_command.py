@@ -96,7 +96,7 @@ def test_a_pass_that_is_interrupted_shows_its_requests(home, target, tmp_path):
     process = start_script("check", arguments, tmp_path, "waits", {"EXCHANGE": EXCHANGE})
     wait_for(lambda: list((tmp_path / "tmp").glob("check-*/check/pass/.exchanges.jsonl")))
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert process.returncode == 130, out
     assert "Page: passed, 200" in out
     assert "Slow (Users 1-1) had not ended" in out

@@ -53,5 +53,5 @@ def test_the_unmasked_file_is_removed_when_the_harness_is_killed(tmp_path):
     raw.write_text(exchanges_text([ONE]))
     (tmp_path / "samples.jtl").touch()
     assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, check=False).returncode == -9
-    wait_for(lambda: not raw.exists(), 20)
+    wait_for(lambda: not raw.exists(), 40)
     assert [path.name for path in tmp_path.iterdir()] == ["samples.jtl"]

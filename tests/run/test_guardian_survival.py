@@ -22,7 +22,7 @@ def guardian_of(pid: int, besides: int = 0) -> psutil.Process:
         own = [child for child in psutil.Process(pid).children() if child.pid != besides]
         return next((child for child in own if any("guardian.py" in word for word in words_of(child))), None)
 
-    return wait_for(found, 10)
+    return wait_for(found, 40)
 
 
 @pytest.mark.real
@@ -48,10 +48,10 @@ def test_a_replaced_guardian_knows_everything_registered_before(start_run, home,
     directory = samples_under_way(tmp_path).parent
     first = guardian_of(process.pid)
     first.kill()
-    wait_for(lambda: not first.is_running(), 10)  # the harness has seen it
+    wait_for(lambda: not first.is_running(), 40)  # the harness has seen it
     guardian_of(process.pid, besides=first.pid)
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     wait_for(lambda: processes_of(tmp_path) == [] and list(temporary.iterdir()) == [], 40)
     wait_for(lambda: "logs in with •••" in (directory / "jmeter.log").read_text())
 
@@ -84,7 +84,7 @@ def test_a_harness_killed_while_it_replaces_its_guardian_leaves_nothing(tmp_path
             left.wait(10)
         finally:
             left.kill()
-    wait_for(lambda: not folder.exists(), 10)
+    wait_for(lambda: not folder.exists(), 40)
 
 
 @pytest.mark.real
@@ -111,8 +111,8 @@ def test_a_harness_and_its_guardian_killed_at_once_leave_no_process(start_run, t
     assert len(started) == 2  # JMeter and the system
     for one in both:
         one.kill()
-    wait_for(lambda: not any(is_running(child.pid) for child in started), 10)
-    process.communicate(timeout=10)
+    wait_for(lambda: not any(is_running(child.pid) for child in started), 40)
+    process.communicate(timeout=60)
 
 
 LEAVE = """
@@ -146,7 +146,7 @@ def test_the_next_harness_ends_what_a_dead_one_left_and_leaves_a_living_one_alon
             with Guardian():
                 assert left.status() != psutil.STATUS_ZOMBIE
         with Guardian():
-            wait_for(lambda: not is_running(left.pid), 10)
+            wait_for(lambda: not is_running(left.pid), 40)
             assert others.status() != psutil.STATUS_ZOMBIE
         assert f"ended processes left by a killed harness: sleep (pid {left.pid})" in capfd.readouterr().err
     finally:
@@ -170,7 +170,7 @@ def test_what_a_dead_harness_left_is_its_guardians_while_that_lives(capfd):
         assert capfd.readouterr().err == ""
     finally:
         guardian.resume()
-    wait_for(lambda: not is_running(left.pid), 10)
+    wait_for(lambda: not is_running(left.pid), 40)
 
 
 @pytest.mark.real
@@ -182,5 +182,5 @@ def test_no_cgroup_of_a_killed_harness_is_left(start_run, tmp_path):
     if group is None or not group.is_dir():
         pytest.skip("NOT TESTED that no cgroup is left: none can be made here")
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     wait_for(lambda: not group.exists(), 40)

@@ -155,7 +155,7 @@ def display() -> Iterator[str]:
         yield f":{screen.stdout.readline().strip()}"
     finally:
         screen.terminate()
-        screen.wait(timeout=10)
+        screen.wait(timeout=60)
 
 
 @pytest.mark.counterpart
@@ -174,5 +174,5 @@ def test_the_window_comes_up_with_the_tree_of_the_plan(display: str, tmp_path: P
         assert TITLE in windows
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0, process.stdout.read() if process.stdout else ""
+        assert process.wait(timeout=60) == 0, process.stdout.read() if process.stdout else ""
     assert processes_of(tmp_path) == []

@@ -49,7 +49,7 @@ def test_a_killed_run_does_not_count_and_its_file_is_removed(folder):
     assert process.stdout.readline() == b"on\n"
     assert [other.pid for other in OtherRuns().new()] == [process.pid]
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert OtherRuns().new() == []
     assert list(folder.iterdir()) == []
 

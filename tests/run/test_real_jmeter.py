@@ -169,7 +169,7 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     samples = samples_under_way(tmp_path, 20, 40)
     process.kill()
     process.communicate()
-    wait_for(lambda: not processes_of(tmp_path), 20)
+    wait_for(lambda: not processes_of(tmp_path), 40)
     done = command("aggregate.py", "table", samples)
     assert done.returncode == 0
     assert "| Pay |" in done.stdout

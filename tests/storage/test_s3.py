@@ -146,7 +146,7 @@ def test_an_interrupted_push_resumes_with_the_missing_files(storage, proxy, tmp_
         if number == signal.SIGKILL:
             process.wait(30)
         held.released.set()
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=60)
     assert process.returncode == code
     for line in ("waiting for the parts in transit", "repeat the command to resume"):
         assert (line in error) == (number == signal.SIGINT)

@@ -23,7 +23,7 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-Bytecod
 QUICK_JAVA = {"JDK_JAVA_OPTIONS": QUICK_JVM}
 
 
-def wait_for(condition, seconds: float = 20.0):
+def wait_for(condition, seconds: float = 40.0):
     """Return the condition's value once it is true; the test fails when it never is."""
     deadline_s = time.monotonic() + seconds
     while time.monotonic() < deadline_s:

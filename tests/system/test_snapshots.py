@@ -165,7 +165,7 @@ def test_snapshots_are_taken_during_the_load_by_their_own_command(tmp_path, monk
     path = tmp_path / "snapshots-till.jsonl"
     monkeypatch.setattr(database_files, "SNAPSHOT_PERIOD_S", 0.01)
     with DatabaseReader(commands, tmp_path, {}) as reader:
-        wait_for(path.is_file, 10)
+        wait_for(path.is_file, 40)
     assert reader.unknown == []
     first = next(read_snapshots(path.read_text().splitlines()))
     assert [*first.tables[STATEMENTS]] == ["B"]
