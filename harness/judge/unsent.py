@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S, plural
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
+from harness.judge.ignored import ignored_of, named
 from harness.plan.load.model import OPEN
 
-_NAMED_MOST = 3
 # A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
 # takes from one to the next, and for so long, s and as a share of the load.
 _MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0, 0.05
@@ -42,14 +41,14 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line of what was asked for with the steps of the plan that were never sent, or no longer."""
     unsent = _unsent_steps(evidence)
     if unsent.skipped:
-        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {_named(unsent.skipped)}")
+        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
     if cached := _cached_steps(evidence):
-        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {_named(cached)}")
+        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {named(cached)}")
     brief, advice = "", _UNSENT
     if unsent.certain:
-        brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({_named(unsent.certain)})"
+        brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
     elif ended := _ended_steps(evidence):
-        names = _named([f"{step.label}, after {step.last_s} s" for step in ended])
+        names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
     return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
 
@@ -59,7 +58,7 @@ def _unsent_steps(evidence: Evidence) -> _Unsent:
     run = evidence.run
     if run is None or _lacks_rows(evidence):
         return _Unsent()
-    sent = {_plain(label) for label in evidence.sent}
+    sent = {_plain(label) for label in evidence.sent} | _ignored(evidence)
     unsent = [step for step in run.steps if _plain(step.label) not in sent]
     certain, skipped = (tuple(one.label for one in unsent if one.may_be_skipped is may) for may in (False, True))
     return _Unsent(certain, skipped)
@@ -76,6 +75,7 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
     load, must = run.load, {_plain(step.label) for step in run.steps if not (step.may_be_skipped or step.may_end)}
     if load.loads or load.requests:
         return ()
+    must -= _ignored(evidence)
     end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))
     users_count = 0 if load.model == OPEN else load.users or 0
     ended = []
@@ -108,14 +108,13 @@ def _cached_steps(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
+def _ignored(evidence: Evidence) -> set[str]:
+    """Return the labels that have no row of some or all of their samples."""
+    return {_plain(one.label) for one in ignored_of(evidence)}
+
+
 def _lacks_rows(evidence: Evidence) -> bool:
     return bool(evidence.was_ended or evidence.missing_row_count or evidence.dropped.count)
-
-
-def _named(labels: Sequence[str]) -> str:
-    """Return the first labels of several."""
-    more = len(labels) - _NAMED_MOST
-    return ", ".join(labels[:_NAMED_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(label: str) -> str:

@@ -26,6 +26,19 @@ class LabelCount:
 
 
 @dataclass(frozen=True)
+class IgnoredCount:
+    """Results of a label that the plan ignored, for which it called `setIgnore`: no row has them.
+
+    `took_ms` is the sum of their response times.
+    """
+
+    label: str
+    count: int
+    failed_count: int
+    took_ms: int
+
+
+@dataclass(frozen=True)
 class EarlyEnd:
     """Users that ended before the load did, the first of them at `first_ms` (ms since 1970).
 
@@ -47,7 +60,7 @@ class GroupCounts:
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load.
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses.
     """
 
     name: str
@@ -60,6 +73,7 @@ class GroupCounts:
     cut: tuple[LabelCount, ...] = ()
     closed: tuple[LabelCount, ...] = ()
     ended_early: tuple[EarlyEnd, ...] = ()
+    ignored: tuple[IgnoredCount, ...] = ()
 
     def pauses_s(self, from_ms: float, to_ms: float) -> float:
         """Return how long all its users paused between two times (ms since 1970), in seconds."""
@@ -90,8 +104,10 @@ class GroupCounts:
             return tuple(LabelCount(masked(one.label, hidden), one.count) for one in counts)
 
         ends = tuple(replace(end, detail=masked(end.detail, hidden)) for end in self.ended_early)
+        ignored = tuple(replace(one, label=masked(one.label, hidden)) for one in self.ignored)
+        cut, closed = without(self.cut), without(self.closed)
         name = masked(self.name, hidden)
-        return replace(self, name=name, cut=without(self.cut), closed=without(self.closed), ended_early=ends)
+        return replace(self, name=name, cut=cut, closed=closed, ended_early=ends, ignored=ignored)
 
     @classmethod
     def of_all(cls, parts: Sequence[tuple[int, tuple[GroupCounts, ...]]]) -> tuple[GroupCounts, ...]:
@@ -145,6 +161,7 @@ def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -
         label_counts(one for group in groups for one in group.cut),
         label_counts(one for group in groups for one in group.closed),
         early_ends(ends),
+        ignored_counts(one for group in groups for one in group.ignored),
     )
 
 
@@ -171,6 +188,15 @@ def label_counts(counts: Iterable[LabelCount]) -> tuple[LabelCount, ...]:
     for one in counts:
         totals[one.label] += one.count
     return tuple(LabelCount(*pair) for pair in totals.items())
+
+
+def ignored_counts(counts: Iterable[IgnoredCount]) -> tuple[IgnoredCount, ...]:
+    """Return the sums by label."""
+    totals = defaultdict[str, list[int]](lambda: [0, 0, 0])
+    for one in counts:
+        values = (one.count, one.failed_count, one.took_ms)
+        totals[one.label] = [total + value for total, value in zip(totals[one.label], values, strict=True)]
+    return tuple(IgnoredCount(label, *total) for label, total in totals.items())
 
 
 def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:

@@ -115,6 +115,28 @@ def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_ad
     assert "the writer does not quote it" in table
 
 
+@pytest.mark.counterpart
+def test_ignored_polls_are_stated_and_ignored_failures_are_a_doubt(tmp_path):
+    class Fails(Shop):
+        def fails(self, _passed_s):
+            return self.path == "/pay" and int(time.monotonic() * 1000) % 10 == 0
+
+    quiet = script("JSR223PostProcessor", "Quiet", "prev.setIgnore()")
+    hides = script("JSR223PostProcessor", "Hide", "if (!prev.isSuccessful()) prev.setIgnore()")
+    poll, pay = request(name="Poll", below=pause(50) + quiet), request(name="Pay", path="/pay", below=pause(50) + hides)
+    whole = element("TransactionController", "whole", flag("TransactionController.parent"), below=pay + request())
+    for plan, balance in (poll + request(), BALANCED), (poll + whole, DOUBT):
+        home = tmp_path / balance
+        home.mkdir()
+        scripts = "[allow]\nscripts = true\n"
+        _, _, summary = shop_run(home, Fails, jmx(plan), "--users", "4", "--duration", "12", more=scripts)
+        lines = lines_of(summary)
+        assert lines["offered-read"]["balance"] == balance, lines
+        assert re.search(r"; ignored by the plan: \d+ results \(Poll", lines["offered-read"]["right"])
+        assert re.fullmatch(r"The plan ignored \d+ failures \(Pay\)|", lines["offered-read"]["text"])
+        assert lines["asked-offered"]["balance"] == BALANCED
+
+
 # Runs of a minute or more, which only an idle machine judges well.
 
 

@@ -51,6 +51,16 @@ def dies(error: str) -> str:
     return does(f"throw new {error}")
 
 
+def parent(name: str, below: str) -> str:
+    """A parent transaction."""
+    return element("TransactionController", name, flag("TransactionController.parent"), below=below)
+
+
+def timer(kind: str, *props: str) -> str:
+    """A timer that is named by its kind."""
+    return element(kind, kind, *props)
+
+
 def tree(*groups: str) -> str:
     """A test plan of thread groups."""
     plan = element("TestPlan", "plan", flag("TestPlan.tearDown_on_shutdown"), below="".join(groups))

@@ -57,6 +57,7 @@ public final class AllowedConnections {
         DeadUsers.install(instrumentation);
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
+        IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);

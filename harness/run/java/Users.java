@@ -286,6 +286,12 @@ public final class Users {
         }
     }
 
+    /** Returns the counts of the group of this thread's user; null without one. */
+    static GroupCounts.Group group() {
+        User user = CURRENT.get();
+        return user == null ? null : user.group;
+    }
+
     /** Counts a pause of this thread's user. */
     static void pauses(long beganNs, long endNs) {
         User user = CURRENT.get();

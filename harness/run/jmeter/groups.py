@@ -9,7 +9,16 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.run.group_counts import EarlyEnd, GroupCounts, LabelCount, coarse, early_ends, label_counts
+from harness.run.group_counts import (
+    EarlyEnd,
+    GroupCounts,
+    IgnoredCount,
+    LabelCount,
+    coarse,
+    early_ends,
+    ignored_counts,
+    label_counts,
+)
 
 # Beside the agent's list of connections.
 GROUPS_NAME = "groups.txt"
@@ -36,6 +45,7 @@ class _Group:
         self.changes = defaultdict[int, list[_Change]](list)
         self.labels = defaultdict[str, list[LabelCount]](list)
         self.ends: list[EarlyEnd] = []
+        self.ignored: list[IgnoredCount] = []
 
     def counts(self, name: str, known_s: int) -> GroupCounts:
         """Return the counts up to the second that is known, or until nothing happens any more."""
@@ -58,6 +68,7 @@ class _Group:
             label_counts(self.labels[_CUT]),
             label_counts(self.labels[_CLOSED]),
             early_ends(self.ends),
+            ignored_counts(self.ignored),
         )
         return coarse(counts)
 
@@ -83,6 +94,8 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 pass  # see `busy_steps`
             case ["C", number, cause, count, first_ms, detail]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
+            case ["I", number, *values, label]:
+                groups[names[number]].ignored.append(IgnoredCount(_plain(label), *map(int, values)))
             case ["T", second]:
                 known_s = int(second)
             case ["U"]:

@@ -11,9 +11,9 @@ import pytest
 from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, GroupCounts
 from harness.run.jmeter.connections import ROWS_NAME
 from harness.run.jmeter.groups import GROUPS_NAME
-from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, tree
+from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, parent, timer, tree
 from tests.support.local_server import serving
-from tests.support.off_host import collection, element, flag, host, request, text
+from tests.support.off_host import collection, element, flag, host, request, script, text
 from tests.support.processes import wait_for
 
 pytestmark = pytest.mark.real
@@ -35,10 +35,6 @@ def whole(name: str, value: int) -> str:
 
 def long(name: str, value: int) -> str:
     return f'<longProp name="{name}">{value}</longProp>'
-
-
-def timer(kind: str, *props: str) -> str:
-    return element(kind, kind, *props)
 
 
 def table(name: str, *rows: tuple[int, ...]) -> str:
@@ -87,6 +83,7 @@ _SLEEPS = element(
     '<elementProp name="arguments" elementType="Arguments"><collectionProp name="Arguments.arguments">'
     f"{_ARGUMENTS}</collectionProp></elementProp>",
 )  # fmt: skip
+_QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
 
@@ -112,6 +109,10 @@ def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
         group("last", step + constant(120), "PostThreadGroup"),
         group("at the end", step + constant(130), loops=3),
         group("Größe\\t&#9;&#10;1", step + constant(140)),
+        # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.
+        group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
+              + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
+              + does("1", "Seen"), loops=4),
     )  # fmt: skip
     return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
 
@@ -167,6 +168,16 @@ def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the
     rest_ms = sum(paused[name].alive_ms) - sum(paused[name].pause_ms) - sampled_ms
     # A sample has whole milliseconds: it is up to one longer than it was. Each user may wait for the scripts' compiler.
     assert -len(rows) <= rest_ms <= 1500
+
+
+def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
+    ignored = {one.label: one for one in paused["ignored"].ignored}
+    assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
+    assert 400 <= ignored["Poll"].took_ms <= 4000
+    assert abs(sum(paused["ignored"].pause_ms) - sum(one.took_ms for one in ignored.values())) < 10
+    labels = [row.split(",")[2] for row in pausing.rows if ",ignored " in row]
+    assert (labels.count("Seen"), labels.count("whole"), labels.count("Poll")) == (4, 4, 0)
+    assert not any(one.ignored for name, one in paused.items() if name != "ignored")
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):
@@ -322,10 +333,6 @@ class Slow(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def parent(name: str, below: str) -> str:
-    return element("TransactionController", name, flag("TransactionController.parent"), below=below)
 
 
 def row_of(agent: Agent, label: str) -> list[list[str]]:
