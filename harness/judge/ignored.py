@@ -1,16 +1,16 @@
-"""Says which results the plan ignored, so that no row has them, and whether failures or slow ones are among them."""
+"""Says which results the plan hid: no row has what it ignored, and a failure may have the row of a success."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from harness.base import units
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
 from harness.judge.users_counted import groups_of
-from harness.run.group_counts import IgnoredCount, ignored_counts
+from harness.run.group_counts import IgnoredCount, LabelCount, ignored_counts, label_counts
 
 # With what is ignored, an average is longer by so much, and by so many standard deviations.
 SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
@@ -28,7 +28,7 @@ def with_ignored(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line of what was read with what the plan ignored: a statement, and a doubt if that flatters."""
     ignored = ignored_of(evidence)
     if not ignored:
-        return sides
+        return _with_made_good(evidence, sides)
     count = sum(one.count for one in ignored)
     of = named([one.label for one in ignored])
     sides = replace(sides, right=f"{sides.right}; ignored by the plan: {units.plural(count, 'result')} ({of})")
@@ -42,8 +42,21 @@ def with_ignored(evidence: Evidence, sides: Sides) -> Sides:
         brief = f"The plan ignored slow results ({slower[0]})"
         advice = f"{_WHY} Remove that, or count them under a name of their own."
     else:
-        return sides
+        return _with_made_good(evidence, sides)
     ratio = count / max(1, evidence.row_count + count)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
+
+
+def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with failures that scripts made successes, whose code does not tell it either."""
+    made = label_counts(one for group in groups_of(evidence.run) for one in group.made_good)
+    if sides.is_off or not made:
+        return sides
+    count = sum(one.count for one in made)
+    made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
+    brief = f"The plan made {made_text} with another code ({named_counts(made)})"
+    advice = "A script calls setSuccessful and setResponseCode on them. Leave at least the code as it was."
+    ratio = count / max(1, evidence.row_count)
     return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
 
 
@@ -59,6 +72,11 @@ def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:
         return ""
     averages = (units.average_text(each_ms) for each_ms in (with_ms, average_ms))
     return "{}: {} ms on average with them, not {} ms".format(ignored.label, *averages)
+
+
+def named_counts(counts: Iterable[LabelCount]) -> str:
+    """Return the first labels, most frequent first."""
+    return named([one.label for one in sorted(counts, key=lambda one: -one.count)])
 
 
 def named(labels: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S
@@ -12,6 +13,14 @@ from harness.base.units import MS_PER_S
 # Why users ended early: the data file had no more rows, a sample failed, the plan stopped the user or the test, an
 # error ended the user, or it had done all its iterations.
 NO_DATA, FAILED, STOP, STOP_TEST, DIED, DONE = "no data", "failed", "stop", "stop test", "died", "done"
+# What is counted by label, by the field, and as the agent names it.
+LABEL_COUNTS = {
+    "cut": "cut",
+    "closed": "closed",
+    "made_good": "made good",
+    "without_data": "without data",
+    "idle": "idle",
+}
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 7200
 _STEPS_S = (1, 2, 5, 10, 30, 60, 300, 600, 3600)
@@ -60,7 +69,9 @@ class GroupCounts:
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses.
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
+    that the plan made successes with another code. `without_data` are samples that were sent with the mark of a data
+    file's end, and `idle` are users of whose time more than half was one pause, by step.
     """
 
     name: str
@@ -74,6 +85,9 @@ class GroupCounts:
     closed: tuple[LabelCount, ...] = ()
     ended_early: tuple[EarlyEnd, ...] = ()
     ignored: tuple[IgnoredCount, ...] = ()
+    made_good: tuple[LabelCount, ...] = ()
+    without_data: tuple[LabelCount, ...] = ()
+    idle: tuple[LabelCount, ...] = ()
 
     def pauses_s(self, from_ms: float, to_ms: float) -> float:
         """Return how long all its users paused between two times (ms since 1970), in seconds."""
@@ -105,9 +119,8 @@ class GroupCounts:
 
         ends = tuple(replace(end, detail=masked(end.detail, hidden)) for end in self.ended_early)
         ignored = tuple(replace(one, label=masked(one.label, hidden)) for one in self.ignored)
-        cut, closed = without(self.cut), without(self.closed)
-        name = masked(self.name, hidden)
-        return replace(self, name=name, cut=cut, closed=closed, ended_early=ends, ignored=ignored)
+        counts: dict[str, Any] = {name: without(getattr(self, name)) for name in LABEL_COUNTS}
+        return replace(self, name=masked(self.name, hidden), ended_early=ends, ignored=ignored, **counts)
 
     @classmethod
     def of_all(cls, parts: Sequence[tuple[int, tuple[GroupCounts, ...]]]) -> tuple[GroupCounts, ...]:
@@ -158,10 +171,9 @@ def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -
         sum(group.pause_count for group in groups),
         added([group.alive_ms for group in groups]),
         added(arrivals) if len(arrivals) == len(groups) else None,
-        label_counts(one for group in groups for one in group.cut),
-        label_counts(one for group in groups for one in group.closed),
-        early_ends(ends),
-        ignored_counts(one for group in groups for one in group.ignored),
+        ended_early=early_ends(ends),
+        ignored=ignored_counts(one for group in groups for one in group.ignored),
+        **{name: label_counts(one for group in groups for one in getattr(group, name)) for name in LABEL_COUNTS},
     )
 
 

@@ -1,4 +1,4 @@
-"""Results that the plan ignores have no row: the account states them, and doubts them if the numbers are flattered."""
+"""What the agent counts of results that a plan hides, and of users without data or work: stated, or a doubt."""
 
 from dataclasses import replace
 
@@ -7,13 +7,17 @@ import pytest
 from harness.judge.account import Balance
 from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.jmx.steps import PlanStep
-from harness.run.group_counts import IgnoredCount
+from harness.run.group_counts import IgnoredCount, LabelCount
 from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
 
 
-def run_that_ignores(*ignored, elapsed_ms=200, **more):
-    agents = counted([USERS] * LENGTH_S, 16_000 - 50)
-    return a_run(users_of(elapsed_ms=elapsed_ms), groups=(replace(agents, ignored=ignored),), **more)
+def run_of(noted, **more):
+    agents = replace(counted([USERS] * LENGTH_S, 16_000 - 50), **noted)
+    return a_run(users_of(), groups=(agents,), **more)
+
+
+def run_that_ignores(*ignored, **more):
+    return run_of({"ignored": ignored}, **more)
 
 
 @pytest.mark.parametrize(
@@ -62,3 +66,29 @@ def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
     assert line(run_that_ignores(steps=steps), "asked-offered").text == "Never sent: 1 step of the plan (Poll  it)"
     quiet = run_that_ignores(IgnoredCount("Poll it", 10, 0, 90), steps=steps)
     assert line(quiet, "asked-offered").balance is Balance.BALANCED
+
+
+@pytest.mark.parametrize(
+    ("noted", "code", "text"),
+    [
+        ({"made_good": (LabelCount("Pay", 1),)}, "offered-read",
+         "The plan made 1 failure a success with another code (Pay)"),
+        ({"without_data": (LabelCount("Pay", 1), LabelCount("Ship", 4))}, "asked-offered",
+         "A data file ended: 5 samples had <EOF> in place of data (Ship, Pay)"),
+        ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
+         "2 of 20 users spent most of the load in one pause (Rest)"),
+        ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
+         "All 20 users spent most of the load in one pause (Pay, Rest)"),
+    ],
+)  # fmt: skip
+def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(noted, code, text):
+    summary = run_of(noted)
+    assert (line(summary, code).balance, line(summary, code).text) == (Balance.DOUBT, text)
+    assert text in summary.verdict.reasons
+    assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
+
+
+def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
+    assert run_of({"idle": (LabelCount("Rest", 1),)}).verdict.state == VALID
+    stopped = run_of({"idle": (LabelCount("Rest", 20),)}, stopped_early="errors above 50 %")
+    assert line(stopped, "asked-offered").balance is Balance.BALANCED

@@ -81,6 +81,14 @@ def test_ignored_results_are_added_up_by_label_and_by_jmeter():
     assert secret.masked(["tk-4711-of"]).ignored == (IgnoredCount("Poll •••", 1, 0, 9),)
 
 
+@pytest.mark.parametrize("what", ["made good", "without data", "idle"])
+def test_what_is_counted_by_label_is_added_up_and_is_no_early_end(what):
+    text = f"G\t0\tfalse\ta\nC\t0\t{what}\t2\t5\tBuy\nC\t0\t{what}\t1\t6\tBuy\nT\t11\n"
+    (counts,) = read_groups(text)
+    (both,) = GroupCounts.of_all([(0, (counts,)), (0, (counts,))])
+    assert (getattr(both, what.replace(" ", "_")), both.ended_early) == ((LabelCount("Buy", 6),), ())
+
+
 def test_a_run_that_does_not_end_names_the_steps_that_keep_it():
     busy = {"Read": 3, "Write": 1}
     why = "JMeter did not end by itself within 5 s after its duration and was stopped"

@@ -1,7 +1,7 @@
 """Compares the rows that JMeter wrote with those that were read.
 
 Seen: Rows are missing, are more than were written, or could not be read, beyond a torn last one (INVALID from 3 % on),
-or no sample ended for a while without a stall. Or the plan ignored failures or slow results.
+or no sample ended for a while without a stall. Or the plan hid failures or slow results.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 

@@ -55,6 +55,7 @@ public final class AllowedConnections {
         }
         Amounts.install(instrumentation);
         DeadUsers.install(instrumentation);
+        EndedData.install(instrumentation);
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
         IgnoredResults.install(instrumentation);

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
 from harness.run.group_counts import (
+    LABEL_COUNTS,
     EarlyEnd,
     GroupCounts,
     IgnoredCount,
@@ -22,7 +23,7 @@ from harness.run.group_counts import (
 
 # Beside the agent's list of connections.
 GROUPS_NAME = "groups.txt"
-_CUT, _CLOSED = "cut", "closed"
+_OF_LABELS = frozenset(LABEL_COUNTS.values())
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 
@@ -65,10 +66,9 @@ class _Group:
             sum(one.pause_count for one in changes),
             tuple(alive_ms[:size]),
             tuple(arrivals[:size]) if self.is_open else None,
-            label_counts(self.labels[_CUT]),
-            label_counts(self.labels[_CLOSED]),
-            early_ends(self.ends),
-            ignored_counts(self.ignored),
+            ended_early=early_ends(self.ends),
+            ignored=ignored_counts(self.ignored),
+            **{name: label_counts(self.labels[what]) for name, what in LABEL_COUNTS.items()},
         )
         return coarse(counts)
 
@@ -88,7 +88,7 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].is_open |= is_open == "true"
             case ["S", number, second, *values]:
                 groups[names[number]].changes[int(second)].append(_Change(*map(int, values)))
-            case ["C", number, ("cut" | "closed") as what, count, _, label]:
+            case ["C", number, what, count, _, label] if what in _OF_LABELS:
                 groups[names[number]].labels[what].append(LabelCount(_plain(label), int(count)))
             case ["C", _, "busy", *_]:
                 pass  # see `busy_steps`

@@ -11,7 +11,23 @@ import pytest
 from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, GroupCounts
 from harness.run.jmeter.connections import ROWS_NAME
 from harness.run.jmeter.groups import GROUPS_NAME
-from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, parent, timer, tree
+from tests.support.agent_runs import (
+    Agent,
+    action,
+    arrivals,
+    concurrent,
+    controlled,
+    dies,
+    does,
+    group,
+    long,
+    number,
+    parent,
+    table,
+    timer,
+    tree,
+    whole,
+)
 from tests.support.local_server import serving
 from tests.support.off_host import collection, element, flag, host, request, script, text
 from tests.support.processes import wait_for
@@ -25,23 +41,6 @@ _LOOPS = text("LoopController.loops", "-1") + '<boolProp name="LoopController.co
 _ENDLESS = _MAIN.format("LoopController", _LOOPS)
 
 
-def number(name: str, value: float) -> str:
-    return f"<doubleProp><name>{name}</name><value>{value}</value><savedValue>0.0</savedValue></doubleProp>"
-
-
-def whole(name: str, value: int) -> str:
-    return f'<intProp name="{name}">{value}</intProp>'
-
-
-def long(name: str, value: int) -> str:
-    return f'<longProp name="{name}">{value}</longProp>'
-
-
-def table(name: str, *rows: tuple[int, ...]) -> str:
-    lines = "".join(collection(str(at), *map(str, row)) for at, row in enumerate(rows))
-    return f'<collectionProp name="{name}">{lines}</collectionProp>'
-
-
 def constant(ms: object) -> str:
     return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
 
@@ -50,15 +49,6 @@ def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
     """A thread group whose users loop until its time is over."""
     more = (flag("ThreadGroup.scheduler"), text("ThreadGroup.duration", str(seconds)))
     return controlled("ThreadGroup", name, _ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
-
-
-def action(kind: int, duration: str = "0") -> str:
-    """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
-    target = 2 if kind == 2 else 0
-    return element(
-        "TestAction", "Pause", whole("ActionProcessor.action", kind), whole("ActionProcessor.target", target),
-        text("ActionProcessor.duration", duration),
-    )  # fmt: skip
 
 
 def random_timer(kind: str, offset_ms: int) -> str:
@@ -84,6 +74,8 @@ _SLEEPS = element(
     f"{_ARGUMENTS}</collectionProp></elementProp>",
 )  # fmt: skip
 _QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
+_GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') { prev.setSuccessful(true); "
+               "prev.setResponseCode('200') } else { prev.setSuccessful(true) }")  # fmt: skip
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
 
@@ -113,6 +105,8 @@ def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
         group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
               + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
               + does("1", "Seen"), loops=4),
+        group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
+              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
     )  # fmt: skip
     return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
 
@@ -178,6 +172,8 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     labels = [row.split(",")[2] for row in pausing.rows if ",ignored " in row]
     assert (labels.count("Seen"), labels.count("whole"), labels.count("Poll")) == (4, 4, 0)
     assert not any(one.ignored for name, one in paused.items() if name != "ignored")
+    made_good = {name: {one.label: one.count for one in counts.made_good} for name, counts in paused.items()}
+    assert {name: labels for name, labels in made_good.items() if labels} == {"made good": {"Pay": 3}}
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):
@@ -256,6 +252,9 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     (tmp_path / "run").rmdir()
     plan = tree(
         ended_after("data", 3, element("CSVDataSet", "rows", *data) + does("Thread.sleep(100)"), users=2),
+        group(
+            "goes on", element("CSVDataSet", "rows", *data[:2], *data[3:]) + does("'${a}'", "Ship") + does("1"), loops=5
+        ),
         group("error", does("Thread.sleep(50)", "Look") + fails, loops=-1, users=3, on_sample_error="stopthread"),
         group("own", does("1") + action(0), loops=-1),
         group("asked", dies("org.apache.jorphan.util.JMeterStopThreadException('enough')"), loops=-1),
@@ -275,6 +274,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     }
     assert ends == {
         "data": [(NO_DATA, "End of file", 2)],
+        "goes on": [(DONE, "", 1)],
         "error": [(FAILED, "Buy", 3)],
         "own": [(STOP, "Pause", 1)],
         "asked": [(STOP, "enough", 1)],
@@ -285,6 +285,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         "scheduled": [],
         "busy": [],
     }
+    assert [(one.label, one.count) for one in groups["goes on"].without_data] == [("Ship", 2)]
     for counts in groups.values():
         assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
 
