@@ -91,6 +91,11 @@ def table(name: str, *rows: tuple[int, ...]) -> str:
     return f'<collectionProp name="{name}">{lines}</collectionProp>'
 
 
+def constant(ms: object) -> str:
+    """A Constant Timer."""
+    return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
+
+
 def tree(*groups: str) -> str:
     """A test plan of thread groups."""
     plan = element("TestPlan", "plan", flag("TestPlan.tearDown_on_shutdown"), below="".join(groups))

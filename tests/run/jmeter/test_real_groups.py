@@ -16,6 +16,7 @@ from tests.support.agent_runs import (
     action,
     arrivals,
     concurrent,
+    constant,
     controlled,
     dies,
     does,
@@ -39,10 +40,6 @@ _USER = f"{_PLUGINS.replace('threads', 'control')}.VirtualUserController"
 _MAIN = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
 _LOOPS = text("LoopController.loops", "-1") + '<boolProp name="LoopController.continue_forever">false</boolProp>'
 _ENDLESS = _MAIN.format("LoopController", _LOOPS)
-
-
-def constant(ms: object) -> str:
-    return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
 
 
 def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
