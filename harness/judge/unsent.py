@@ -1,26 +1,31 @@
-"""Finds steps of the plan of which no sample is in the results, or none any more while users go on."""
+"""Finds what users did not do: steps that they never sent or no longer, data that ended, and one pause for all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S, plural
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
+from harness.judge.ignored import ignored_of, named, named_counts
+from harness.judge.users_counted import groups_of
 from harness.plan.load.model import OPEN
+from harness.run.group_counts import label_counts
 
-_NAMED_MOST = 3
 # A step is sent no longer when so many of its samples are missing at the end, for so many of the times that a user
 # takes from one to the next, and for so long, s and as a share of the load.
 _MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0, 0.05
 # Steps that end earlier belong to the start of the load.
 _SENT_LEAST_RATIO = 0.2
+# So many of the users may sit in one pause by chance.
+_IDLE_RATIO = 0.05
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
 )
+_NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
+_IDLE = "They sent nothing in that time. Look at the timer or pause of this step: is it in ms? Or run longer."
 _ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and for what fails before it from then on."
 
 
@@ -29,6 +34,13 @@ class _Unsent(NamedTuple):
 
     certain: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+
+
+class _Doubt(NamedTuple):
+    """What does not balance, and what to do; both are empty where all is well."""
+
+    brief: str = ""
+    advice: str = ""
 
 
 class _EndedStep(NamedTuple):
@@ -42,16 +54,39 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
     """Return the line of what was asked for with the steps of the plan that were never sent, or no longer."""
     unsent = _unsent_steps(evidence)
     if unsent.skipped:
-        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {_named(unsent.skipped)}")
+        sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
     if cached := _cached_steps(evidence):
-        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {_named(cached)}")
+        sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {named(cached)}")
     brief, advice = "", _UNSENT
     if unsent.certain:
-        brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({_named(unsent.certain)})"
+        brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
     elif ended := _ended_steps(evidence):
-        names = _named([f"{step.label}, after {step.last_s} s" for step in ended])
+        names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
+    else:
+        brief, advice = _without_data(evidence) or _idle(evidence) or _Doubt()
     return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
+
+
+def _without_data(evidence: Evidence) -> _Doubt | None:
+    """Return that samples were sent without data, after the end of a data file; None if that is not so."""
+    counts = label_counts(one for group in groups_of(evidence.run) for one in group.without_data)
+    if not counts:
+        return None
+    samples = plural(sum(one.count for one in counts), "sample")
+    return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
+
+
+def _idle(evidence: Evidence) -> _Doubt | None:
+    """Return that users of a closed load did next to nothing, because one pause was most of their time."""
+    run = evidence.run
+    users = run.load.users if run and not run.load.loads and run.load.model != OPEN else None
+    counts = label_counts(one for group in groups_of(run) for one in group.idle)
+    count = sum(one.count for one in counts)
+    if not users or evidence.was_ended or count <= _IDLE_RATIO * users:
+        return None
+    who = "All" if count >= users else f"{count} of"
+    return _Doubt(f"{who} {plural(users, 'user')} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
 
 
 def _unsent_steps(evidence: Evidence) -> _Unsent:
@@ -59,7 +94,7 @@ def _unsent_steps(evidence: Evidence) -> _Unsent:
     run = evidence.run
     if run is None or _lacks_rows(evidence):
         return _Unsent()
-    sent = {_plain(label) for label in evidence.sent}
+    sent = {_plain(label) for label in evidence.sent} | _ignored(evidence)
     unsent = [step for step in run.steps if _plain(step.label) not in sent]
     certain, skipped = (tuple(one.label for one in unsent if one.may_be_skipped is may) for may in (False, True))
     return _Unsent(certain, skipped)
@@ -76,6 +111,7 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
     load, must = run.load, {_plain(step.label) for step in run.steps if not (step.may_be_skipped or step.may_end)}
     if load.loads or load.requests:
         return ()
+    must -= _ignored(evidence)
     end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))
     users_count = 0 if load.model == OPEN else load.users or 0
     ended = []
@@ -108,14 +144,13 @@ def _cached_steps(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
+def _ignored(evidence: Evidence) -> set[str]:
+    """Return the labels that have no row of some or all of their samples."""
+    return {_plain(one.label) for one in ignored_of(evidence)}
+
+
 def _lacks_rows(evidence: Evidence) -> bool:
     return bool(evidence.was_ended or evidence.missing_row_count or evidence.dropped.count)
-
-
-def _named(labels: Sequence[str]) -> str:
-    """Return the first labels of several."""
-    more = len(labels) - _NAMED_MOST
-    return ", ".join(labels[:_NAMED_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(label: str) -> str:

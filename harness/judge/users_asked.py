@@ -150,6 +150,8 @@ def why_left(evidence: Evidence, left_count: int) -> str:
     if causes := [end for end in ends if end.cause in _CAUSES and not (loops and end.cause == DONE)]:
         counted = (f"{units.plural(end.count, 'user')} {_CAUSES[end.cause]}{_detail(end)}" for end in causes)
         return f"{'; '.join(list(counted)[:_CAUSES_NAMED])}. Look in jmeter.log for threads that ended."
+    if groups_of(evidence.run):
+        return "JMeter ends a user whose next pause is longer than the rest of the load: look at the plan's timers."
     failed = evidence.whole.error_count if evidence.whole else 0
     if failed and failed >= left_count:
         how = f"{units.plural(failed, 'request')} failed: the thread group may stop a user on an error"

@@ -11,7 +11,7 @@ samples, labels) are counts: `share_scan`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -42,7 +42,7 @@ _CONSTANT_RATIO = 0.9
 # Series of more seconds (28 hours) are judged in cells of several.
 _CELLS_MOST = 50_000
 _DECIMALS_MORE = 2
-_P95 = "p95"
+_P95, _ERRORS = "p95", "share of errors"
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,18 @@ class StateChange:
 def window_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
     """Return the first reported number of a series of seconds that is not one of one state; None when all are.
 
-    With `is_open` requests do not wait for answers.
+    Failures come first: they are worse than other times and rates, which often follow from them. With `is_open`
+    requests do not wait for answers.
     """
     is_free = is_open or not _are_users_constant(seconds)
     average, *_ = figures = figures_of(seconds, max(1, len(seconds) // _CELLS_MOST))
     memory = _memory(average)
-    found = (find_difference(figure, is_open=is_free, memory_s=memory) for figure in figures)
+    found = (find_difference(figure, is_open=is_free, memory_s=memory) for figure in _errors_first(figures))
     return next((one for one in found if one), None)
+
+
+def _errors_first(figures: Iterable[WindowFigure]) -> list[WindowFigure]:
+    return sorted(figures, key=lambda figure: not figure.name.startswith(_ERRORS))
 
 
 def _memory(average: WindowFigure) -> float:
@@ -157,13 +162,13 @@ def _hanging(seconds: Sequence[SecondFigures]) -> StateChange | None:
 
 
 def batch_difference(total: Batches | None, labels: Mapping[str, Batches]) -> StateChange | None:
-    """Return the first number of the window's batches that differs between its parts: bytes, p95, labels, their errors.
+    """Return the first number of the window's batches that differs between its parts: errors, bytes, p95, labels.
 
     `labels` are those of the labels of the load. Cells are batches.
     """
     if total is None:
         return None
-    figures, memory = list(_figures_of_batches(total, labels)), _memory_of_batches(total)
+    figures, memory = _errors_first(_figures_of_batches(total, labels)), _memory_of_batches(total)
     count = sum(not figure.is_share for figure in figures)
     found = (find_difference(figure, is_open=True, memory_s=memory, series_count=count) for figure in figures)
     return next((one for one in found if one), None)
@@ -194,9 +199,7 @@ def _figures_of_batches(total: Batches, labels: Mapping[str, Batches]) -> Iterat
             ones = [1.0] * len(averages_ms)
             yield WindowFigure(f"average of {label}", averages_ms, ones, _ms_text, is_batches=True)
         errors = [float(count) for count in labels[label].error_count]
-        yield WindowFigure(
-            f"share of errors of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST
-        )
+        yield WindowFigure(f"{_ERRORS} of {label}", errors, own, _share_text, is_share=True, least=LABEL_ERRORS_LEAST)
 
 
 def response_difference(seconds: Sequence[SecondFigures], *, is_open: bool) -> StateChange | None:
@@ -218,7 +221,7 @@ def figures_of(seconds: Sequence[SecondFigures], cell_s: int = 1) -> tuple[Windo
             errors[cell] += second.error_count
     return (
         WindowFigure("average", sums_ms, counts, _ms_text, cell_s=cell_s),
-        WindowFigure("share of errors", errors, counts, _share_text, is_share=True, cell_s=cell_s),
+        WindowFigure(_ERRORS, errors, counts, _share_text, is_share=True, cell_s=cell_s),
         WindowFigure("throughput", counts, [float(cell_s)] * count, _rate_text, is_count=True, cell_s=cell_s),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S
@@ -12,6 +13,14 @@ from harness.base.units import MS_PER_S
 # Why users ended early: the data file had no more rows, a sample failed, the plan stopped the user or the test, an
 # error ended the user, or it had done all its iterations.
 NO_DATA, FAILED, STOP, STOP_TEST, DIED, DONE = "no data", "failed", "stop", "stop test", "died", "done"
+# What is counted by label, by the field, and as the agent names it.
+LABEL_COUNTS = {
+    "cut": "cut",
+    "closed": "closed",
+    "made_good": "made good",
+    "without_data": "without data",
+    "idle": "idle",
+}
 # A series has at most so many values: of a longer run each is that of several seconds.
 _MOST_VALUES = 7200
 _STEPS_S = (1, 2, 5, 10, 30, 60, 300, 600, 3600)
@@ -23,6 +32,19 @@ class LabelCount:
 
     label: str
     count: int
+
+
+@dataclass(frozen=True)
+class IgnoredCount:
+    """Results of a label that the plan ignored, for which it called `setIgnore`: no row has them.
+
+    `took_ms` is the sum of their response times.
+    """
+
+    label: str
+    count: int
+    failed_count: int
+    took_ms: int
 
 
 @dataclass(frozen=True)
@@ -47,7 +69,9 @@ class GroupCounts:
     the times that its users paused in timers, as they were asked to, `alive_ms` of the times that they were there.
     `pause_count` is the number of pauses. `arrivals` are those that an open group made; None for other groups.
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
-    interrupted, as at the end of the load.
+    interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
+    that the plan made successes with another code. `without_data` are samples that were sent with the mark of a data
+    file's end, and `idle` are users of whose time more than half was one pause, by step.
     """
 
     name: str
@@ -60,6 +84,10 @@ class GroupCounts:
     cut: tuple[LabelCount, ...] = ()
     closed: tuple[LabelCount, ...] = ()
     ended_early: tuple[EarlyEnd, ...] = ()
+    ignored: tuple[IgnoredCount, ...] = ()
+    made_good: tuple[LabelCount, ...] = ()
+    without_data: tuple[LabelCount, ...] = ()
+    idle: tuple[LabelCount, ...] = ()
 
     def pauses_s(self, from_ms: float, to_ms: float) -> float:
         """Return how long all its users paused between two times (ms since 1970), in seconds."""
@@ -90,8 +118,9 @@ class GroupCounts:
             return tuple(LabelCount(masked(one.label, hidden), one.count) for one in counts)
 
         ends = tuple(replace(end, detail=masked(end.detail, hidden)) for end in self.ended_early)
-        name = masked(self.name, hidden)
-        return replace(self, name=name, cut=without(self.cut), closed=without(self.closed), ended_early=ends)
+        ignored = tuple(replace(one, label=masked(one.label, hidden)) for one in self.ignored)
+        counts: dict[str, Any] = {name: without(getattr(self, name)) for name in LABEL_COUNTS}
+        return replace(self, name=masked(self.name, hidden), ended_early=ends, ignored=ignored, **counts)
 
     @classmethod
     def of_all(cls, parts: Sequence[tuple[int, tuple[GroupCounts, ...]]]) -> tuple[GroupCounts, ...]:
@@ -142,9 +171,9 @@ def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -
         sum(group.pause_count for group in groups),
         added([group.alive_ms for group in groups]),
         added(arrivals) if len(arrivals) == len(groups) else None,
-        label_counts(one for group in groups for one in group.cut),
-        label_counts(one for group in groups for one in group.closed),
-        early_ends(ends),
+        ended_early=early_ends(ends),
+        ignored=ignored_counts(one for group in groups for one in group.ignored),
+        **{name: label_counts(one for group in groups for one in getattr(group, name)) for name in LABEL_COUNTS},
     )
 
 
@@ -171,6 +200,15 @@ def label_counts(counts: Iterable[LabelCount]) -> tuple[LabelCount, ...]:
     for one in counts:
         totals[one.label] += one.count
     return tuple(LabelCount(*pair) for pair in totals.items())
+
+
+def ignored_counts(counts: Iterable[IgnoredCount]) -> tuple[IgnoredCount, ...]:
+    """Return the sums by label."""
+    totals = defaultdict[str, list[int]](lambda: [0, 0, 0])
+    for one in counts:
+        values = (one.count, one.failed_count, one.took_ms)
+        totals[one.label] = [total + value for total, value in zip(totals[one.label], values, strict=True)]
+    return tuple(IgnoredCount(label, *total) for label, total in totals.items())
 
 
 def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:

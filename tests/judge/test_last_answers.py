@@ -15,6 +15,15 @@ def test_the_wait_for_the_last_answer_is_named_with_the_throughput_before(begins
     assert "before it was 10.00 req/s" in said
 
 
+def test_a_stall_long_before_the_wait_does_not_hide_it():
+    stalled_ms = range(1_100_000, 1_103_000)
+    rest = [one for one in LOAD if one.end_ms not in stalled_ms]
+    stalled = [sample(start_ms=stalled_ms[0], elapsed_ms=3000, all_threads=10) for _ in range(10)]
+    said = warnings_of([*rest, *stalled, sample(start_ms=1_000_000, elapsed_ms=299_900, all_threads=1)])
+    assert {"stall", "late-end"} <= set(said)
+    assert said["late-end"].startswith("The last 1 min 40 s are a wait for 1 answer")
+
+
 @pytest.mark.parametrize(
     "last",
     [

@@ -78,6 +78,16 @@ def test_errors_that_begin_late_are_no_one_state():
     )
 
 
+@pytest.mark.parametrize("factor", [0.1, 0.7, 1.5, 10])
+@pytest.mark.parametrize("begin_s", [30, 72, 100])
+def test_errors_that_begin_are_named_before_an_average_that_changes_by_more(begin_s, factor):
+    random = Random(begin_s)
+    values = [value * (factor if second >= begin_s else 1) for second, value in enumerate(noisy(1, 120))]
+    errors = [sum(random.random() < 0.2 for _ in range(40)) if second >= begin_s else 0 for second in range(120)]
+    assert difference_of(seconds_of(values, errors)).startswith("the share of errors depends on when you look: ")
+    assert difference_of(seconds_of(values)).startswith("the average depends")
+
+
 @pytest.mark.parametrize("share", [0.005, 0.05, 0.3])
 def test_errors_at_random_are_one_state(share):
     found = []

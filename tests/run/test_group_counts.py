@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.base.records import build
 from harness.run.directory import json_text
-from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, GroupCounts, LabelCount
+from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, GroupCounts, IgnoredCount, LabelCount
 from harness.run.jmeter.drive import with_steps
 from harness.run.jmeter.groups import busy_steps, read_groups
 from harness.run.record import RunRecord
@@ -68,6 +69,24 @@ def test_steps_that_users_were_in_at_the_end_are_no_early_ends():
     assert busy_steps(text) == {"Read": 3, "Write\t": 1}
     assert [counts.ended_early for counts in read_groups(text)] == [()]
     assert busy_steps("") == {}
+
+
+def test_ignored_results_are_added_up_by_label_and_by_jmeter():
+    text = lines("G 0 false a", "I 0 3 1 200 Poll", "I 0 2 0 90 Buy", "T 10", "I 0 1 1 50 Poll", "T 11")
+    (counts,) = read_groups(text)
+    assert counts.ignored == (IgnoredCount("Poll", 4, 2, 250), IgnoredCount("Buy", 2, 0, 90))
+    (both,) = GroupCounts.of_all([(0, (counts,)), (0, (counts,))])
+    assert both.ignored == (IgnoredCount("Poll", 8, 4, 500), IgnoredCount("Buy", 4, 0, 180))
+    secret = replace(counts, ignored=(IgnoredCount("Poll tk-4711-of", 1, 0, 9),))
+    assert secret.masked(["tk-4711-of"]).ignored == (IgnoredCount("Poll •••", 1, 0, 9),)
+
+
+@pytest.mark.parametrize("what", ["made good", "without data", "idle"])
+def test_what_is_counted_by_label_is_added_up_and_is_no_early_end(what):
+    text = f"G\t0\tfalse\ta\nC\t0\t{what}\t2\t5\tBuy\nC\t0\t{what}\t1\t6\tBuy\nT\t11\n"
+    (counts,) = read_groups(text)
+    (both,) = GroupCounts.of_all([(0, (counts,)), (0, (counts,))])
+    assert (getattr(both, what.replace(" ", "_")), both.ended_early) == ((LabelCount("Buy", 6),), ())
 
 
 def test_a_run_that_does_not_end_names_the_steps_that_keep_it():

@@ -115,6 +115,46 @@ def test_a_step_that_no_user_reached_redirects_and_a_row_that_a_broken_writer_ad
     assert "the writer does not quote it" in table
 
 
+@pytest.mark.counterpart
+def test_ignored_polls_are_stated_and_ignored_failures_are_a_doubt(tmp_path):
+    class Fails(Shop):
+        def fails(self, _passed_s):
+            return self.path == "/pay" and int(time.monotonic() * 1000) % 10 == 0
+
+    quiet = script("JSR223PostProcessor", "Quiet", "prev.setIgnore()")
+    hides = script("JSR223PostProcessor", "Hide", "if (!prev.isSuccessful()) prev.setIgnore()")
+    poll, pay = request(name="Poll", below=pause(50) + quiet), request(name="Pay", path="/pay", below=pause(50) + hides)
+    whole = element("TransactionController", "whole", flag("TransactionController.parent"), below=pay + request())
+    for plan, balance in (poll + request(), BALANCED), (poll + whole, DOUBT):
+        home = tmp_path / balance
+        home.mkdir()
+        scripts = "[allow]\nscripts = true\n"
+        _, _, summary = shop_run(home, Fails, jmx(plan), "--users", "4", "--duration", "12", more=scripts)
+        lines = lines_of(summary)
+        assert lines["offered-read"]["balance"] == balance, lines
+        assert re.search(r"; ignored by the plan: \d+ results \(Poll", lines["offered-read"]["right"])
+        assert re.fullmatch(r"The plan ignored \d+ failures \(Pay\)|", lines["offered-read"]["text"])
+        assert lines["asked-offered"]["balance"] == BALANCED
+
+
+@pytest.mark.counterpart
+def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "rows.csv").write_text("1\n2\n3\n")
+    once = [f'<boolProp name="{name}">false</boolProp>' for name in ("recycle", "stopThread")]
+    rows = element("CSVDataSet", "Rows", text("filename", "rows.csv"), text("variableNames", "id"), *once)
+    encoded = request(path="/?id=${__urlencode(${id})}", below=pause(100))
+    _, _, summary = shop_run(tmp_path, Shop, jmx(rows + encoded), "--users", "4", "--duration", "12")
+    line = lines_of(summary)["asked-offered"]
+    assert re.fullmatch(r"A data file ended: \d+ samples had <EOF> in place of data \(Buy\)", line["text"])
+    (home := tmp_path / "idle").mkdir()
+    length = text("ActionProcessor.duration", "${__jexl3(${__threadNum} > 1 ? 600000 : 50)}")
+    rest = element("TestAction", "Rest", '<intProp name="ActionProcessor.action">1</intProp>', length)
+    _, _, summary = shop_run(home, Shop, jmx(request() + rest), "--users", "4", "--duration", "12")
+    line = lines_of(summary)["asked-offered"]
+    assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users spent most of the load in one pause (Rest)")
+
+
 # Runs of a minute or more, which only an idle machine judges well.
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.base.install import toolchain
 from harness.run.directory import RunDirectory
 from harness.run.jmeter.connections import FOREIGN_NAME, agent_option, take_list
-from tests.support.off_host import element, flag, script, text
+from tests.support.off_host import collection, element, flag, script, text
 
 _CONTROLLER = '<elementProp name="ThreadGroup.main_controller" elementType="{0}" testclass="{0}">{1}</elementProp>'
 _ENDS = '<boolProp name="LoopController.continue_forever">false</boolProp>'
@@ -49,6 +49,51 @@ def does(code: str, name: str = "step") -> str:
 def dies(error: str) -> str:
     """A sample that throws."""
     return does(f"throw new {error}")
+
+
+def parent(name: str, below: str) -> str:
+    """A parent transaction."""
+    return element("TransactionController", name, flag("TransactionController.parent"), below=below)
+
+
+def timer(kind: str, *props: str) -> str:
+    """A timer that is named by its kind."""
+    return element(kind, kind, *props)
+
+
+def number(name: str, value: float) -> str:
+    """A number with a fraction of an element."""
+    return f"<doubleProp><name>{name}</name><value>{value}</value><savedValue>0.0</savedValue></doubleProp>"
+
+
+def whole(name: str, value: int) -> str:
+    """An integer of an element."""
+    return f'<intProp name="{name}">{value}</intProp>'
+
+
+def long(name: str, value: int) -> str:
+    """A long integer of an element."""
+    return f'<longProp name="{name}">{value}</longProp>'
+
+
+def action(kind: int, duration: str = "0") -> str:
+    """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
+    target = 2 if kind == 2 else 0
+    return element(
+        "TestAction", "Pause", whole("ActionProcessor.action", kind), whole("ActionProcessor.target", target),
+        text("ActionProcessor.duration", duration),
+    )  # fmt: skip
+
+
+def table(name: str, *rows: tuple[int, ...]) -> str:
+    """A table of an element."""
+    lines = "".join(collection(str(at), *map(str, row)) for at, row in enumerate(rows))
+    return f'<collectionProp name="{name}">{lines}</collectionProp>'
+
+
+def constant(ms: object) -> str:
+    """A Constant Timer."""
+    return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
 
 
 def tree(*groups: str) -> str:

@@ -1,12 +1,12 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), or a step was never
-sent, or no longer.
+Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was never
+sent, or no longer, a data file ended, or users only paused.
 
 Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
 
-What to do: Look in `jmeter.log` for threads that ended: a failure or the end of a data file may stop a user. With
-`--rate` read errors and p99 first. To reach a step, run longer or correct the plan.
+What to do: Look in `jmeter.log` for threads that ended. With `--rate` read errors and p99 first. Run longer, or
+correct the plan.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Compares the rows that JMeter wrote with those that were read.
 
 Seen: Rows are missing, are more than were written, or could not be read, beyond a torn last one (INVALID from 3 % on),
-or no sample ended for a while, and too few waited for a stall.
+or no sample ended for a while without a stall. Or the plan hid failures or slow results.
 
 Why it matters: Rows are not lost at random: often they are the failures.
 
-What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote fields with a delimiter. Or
-count one part: `lth table FILE --window FROM..TO`.
+What to do: Look for a full disk or a killed JMeter in `jmeter.log`. Let the writer quote delimiters. Or count one
+part: `lth table FILE --window FROM..TO`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from harness.base import units
 from harness.judge.account.line import Balance, LineKind, Sides, judged
 from harness.judge.evidence import GAP_INVALID_RATIO, Evidence, gaps_text, named_length
+from harness.judge.ignored import with_ignored
 from harness.judge.warning_kind import ReportPart
 
 # Rows are counted: one that is missing is one too many.
@@ -28,7 +29,7 @@ _FOLLOW = ("users-time", "one-state")
 
 def measure(evidence: Evidence) -> Sides:
     """Return the rows that JMeter wrote, or that the file has, and those that were read."""
-    return replace(_measured(evidence), explains=_FOLLOW)
+    return replace(with_ignored(evidence, _measured(evidence)), explains=_FOLLOW)
 
 
 def _measured(evidence: Evidence) -> Sides:

@@ -20,7 +20,7 @@ _LENGTH_LEAST_S, _LENGTH_RATIO = 10, 0.05
 def found_in(evidence: Evidence) -> Iterator[Values]:
     """Yield how long the last answers were waited for, how many they are, and the throughput before."""
     seconds, load = evidence.seconds, evidence.load
-    if load is None or evidence.gaps or evidence.window.length_s != evidence.window.run_s:
+    if load is None or evidence.window.length_s != evidence.window.run_s:
         return
     most, count, last = int(_SAMPLES_RATIO * load.sample_count), 0, []
     for spell in reversed(list(spells_of(seconds))):
@@ -36,7 +36,8 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
         return
     count = last[-1][1]
     length_s = len(seconds) - from_s
-    if length_s < max(_LENGTH_LEAST_S, _LENGTH_RATIO * len(seconds)):
+    # A gap in them has a warning of its own; an earlier one is another matter.
+    if any(gap.to_s > from_s for gap in evidence.gaps) or length_s < max(_LENGTH_LEAST_S, _LENGTH_RATIO * len(seconds)):
         return
     before_per_s = (load.sample_count - count) / from_s
     if count / length_s < _RATE_RATIO * before_per_s:

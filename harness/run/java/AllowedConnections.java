@@ -55,8 +55,10 @@ public final class AllowedConnections {
         }
         Amounts.install(instrumentation);
         DeadUsers.install(instrumentation);
+        EndedData.install(instrumentation);
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
+        IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);
         OpenArrivals.install(instrumentation);

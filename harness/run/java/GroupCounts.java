@@ -20,6 +20,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *       began less those that ended, and by how many ms the time in this second changes by that; then pauses that began,
  *       and arrivals;
  *   <li>{@code C}, number of the group, what happened, how often more, the time of the first (ms since 1970), and to what;
+ *   <li>{@code I}, number of the group, how many more results the plan ignored, how many of them were failures, their times
+ *       in ms, and their label;
  *   <li>{@code T}, the second up to which all is written;
  *   <li>{@code U}: something could not be counted, and nothing is known.
  * </ul>
@@ -94,6 +96,29 @@ final class GroupCounts {
         long writtenCount;
     }
 
+    /** Results of a label that the plan ignored; what is not written yet. */
+    private static final class Ignored {
+        private long count;
+        private long failureCount;
+        private long tookMs;
+
+        synchronized void add(boolean isSuccessful, long ms) {
+            count++;
+            failureCount += isSuccessful ? 0 : 1;
+            tookMs += ms;
+        }
+
+        synchronized void take(StringBuilder text, int group, String label) {
+            if (count > 0) {
+                text.append("I\t").append(group).append('\t').append(count).append('\t').append(failureCount).append('\t')
+                        .append(tookMs).append('\t').append(label).append('\n');
+            }
+            count = 0;
+            failureCount = 0;
+            tookMs = 0;
+        }
+    }
+
     /** The counts of a thread group. */
     static final class Group {
         /** Each arrival is a thread. */
@@ -105,6 +130,7 @@ final class GroupCounts {
         private final String head;
         private final Map<Long, Cell> cells = new ConcurrentHashMap<>();
         private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
+        private final Map<String, Ignored> ignored = new ConcurrentHashMap<>();
         private volatile Cell latest = new Cell(-1);
         private boolean isWritten;
 
@@ -141,6 +167,12 @@ final class GroupCounts {
             tallies.computeIfAbsent(key, unused -> new Tally()).count.incrementAndGet();
         }
 
+        void ignores(String label, boolean isSuccessful, long tookMs) {
+            String key = text(label);
+            key = ignored.containsKey(key) || ignored.size() < MOST_TEXTS ? key : OTHERS;
+            ignored.computeIfAbsent(key, unused -> new Ignored()).add(isSuccessful, tookMs);
+        }
+
         private void change(int what, long ms, int by) {
             Cell cell = cell(ms / MS_PER_S);
             cell.addAndGet(what, by);
@@ -171,6 +203,7 @@ final class GroupCounts {
                     cells.remove(cell.second);
                 }
             }
+            ignored.forEach((label, one) -> one.take(text, number, label));
             tallies.forEach((key, tally) -> {
                 long more = tally.count.get() - tally.writtenCount;
                 if (more > 0) {

@@ -28,6 +28,7 @@ public final class Users {
     /** How the message of an exception begins that a CSV Data Set Config throws when its file has no more rows. */
     private static final String NO_DATA = "End of file";
     private static final long LEAST_NS = 1_000_000L;
+    private static final long IDLE_LEAST_MS = 10_000L;
     private static final Map<Object, User> USERS = new ConcurrentHashMap<>();
     private static final ThreadLocal<User> CURRENT = new ThreadLocal<>();
     private static volatile boolean isClosing;
@@ -48,6 +49,10 @@ public final class Users {
         String end;
         String detail = "";
         String asked;
+        final long beganMs = GroupCounts.nowMs();
+        /** Its longest pause, and the step that it was at. */
+        long longestMs;
+        String longestAt = "";
 
         User(Object thread, GroupCounts.Group group) {
             this.thread = thread;
@@ -117,6 +122,10 @@ public final class Users {
             String end = end(user);
             if (end != null) {
                 user.group.count(end, user.detail);
+            }
+            long lastedMs = GroupCounts.nowMs() - user.beganMs;
+            if (lastedMs >= IDLE_LEAST_MS && 2 * user.longestMs > lastedMs) {
+                user.group.count("idle", user.longestAt);
             }
         });
     }
@@ -282,8 +291,15 @@ public final class Users {
             long endNs = System.nanoTime();
             if (endNs - beganNs >= LEAST_NS) {
                 pauses(beganNs, endNs);
+                longest(CURRENT.get(), TimeUnit.NANOSECONDS.toMillis(endNs - beganNs));
             }
         }
+    }
+
+    /** Returns the counts of the group of this thread's user; null without one. */
+    static GroupCounts.Group group() {
+        User user = CURRENT.get();
+        return user == null ? null : user.group;
     }
 
     /** Counts a pause of this thread's user. */
@@ -315,7 +331,19 @@ public final class Users {
         try {
             unit.sleep(length);
         } finally {
-            user.group.ends(GroupCounts.PAUSES, Math.min(beganMs + unit.toMillis(length), GroupCounts.nowMs()));
+            long endMs = Math.min(beganMs + unit.toMillis(length), GroupCounts.nowMs());
+            user.group.ends(GroupCounts.PAUSES, endMs);
+            longest(user, endMs - beganMs);
+        }
+    }
+
+    /** Notes a pause of a user if it is the longest so far. */
+    private static void longest(User user, long lengthMs) {
+        if (user != null && lengthMs > user.longestMs) {
+            user.longestMs = lengthMs;
+            if (2 * lengthMs >= IDLE_LEAST_MS) {
+                attempt(() -> user.longestAt = name(context("getCurrentSampler")));
+            }
         }
     }
 

@@ -9,11 +9,21 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.run.group_counts import EarlyEnd, GroupCounts, LabelCount, coarse, early_ends, label_counts
+from harness.run.group_counts import (
+    LABEL_COUNTS,
+    EarlyEnd,
+    GroupCounts,
+    IgnoredCount,
+    LabelCount,
+    coarse,
+    early_ends,
+    ignored_counts,
+    label_counts,
+)
 
 # Beside the agent's list of connections.
 GROUPS_NAME = "groups.txt"
-_CUT, _CLOSED = "cut", "closed"
+_OF_LABELS = frozenset(LABEL_COUNTS.values())
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 
@@ -36,6 +46,7 @@ class _Group:
         self.changes = defaultdict[int, list[_Change]](list)
         self.labels = defaultdict[str, list[LabelCount]](list)
         self.ends: list[EarlyEnd] = []
+        self.ignored: list[IgnoredCount] = []
 
     def counts(self, name: str, known_s: int) -> GroupCounts:
         """Return the counts up to the second that is known, or until nothing happens any more."""
@@ -55,9 +66,9 @@ class _Group:
             sum(one.pause_count for one in changes),
             tuple(alive_ms[:size]),
             tuple(arrivals[:size]) if self.is_open else None,
-            label_counts(self.labels[_CUT]),
-            label_counts(self.labels[_CLOSED]),
-            early_ends(self.ends),
+            ended_early=early_ends(self.ends),
+            ignored=ignored_counts(self.ignored),
+            **{name: label_counts(self.labels[what]) for name, what in LABEL_COUNTS.items()},
         )
         return coarse(counts)
 
@@ -77,12 +88,14 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].is_open |= is_open == "true"
             case ["S", number, second, *values]:
                 groups[names[number]].changes[int(second)].append(_Change(*map(int, values)))
-            case ["C", number, ("cut" | "closed") as what, count, _, label]:
+            case ["C", number, what, count, _, label] if what in _OF_LABELS:
                 groups[names[number]].labels[what].append(LabelCount(_plain(label), int(count)))
             case ["C", _, "busy", *_]:
                 pass  # see `busy_steps`
             case ["C", number, cause, count, first_ms, detail]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
+            case ["I", number, *values, label]:
+                groups[names[number]].ignored.append(IgnoredCount(_plain(label), *map(int, values)))
             case ["T", second]:
                 known_s = int(second)
             case ["U"]:

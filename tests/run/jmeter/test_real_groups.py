@@ -11,9 +11,26 @@ import pytest
 from harness.run.group_counts import DIED, DONE, FAILED, NO_DATA, STOP, STOP_TEST, GroupCounts
 from harness.run.jmeter.connections import ROWS_NAME
 from harness.run.jmeter.groups import GROUPS_NAME
-from tests.support.agent_runs import Agent, arrivals, concurrent, controlled, dies, does, group, tree
+from tests.support.agent_runs import (
+    Agent,
+    action,
+    arrivals,
+    concurrent,
+    constant,
+    controlled,
+    dies,
+    does,
+    group,
+    long,
+    number,
+    parent,
+    table,
+    timer,
+    tree,
+    whole,
+)
 from tests.support.local_server import serving
-from tests.support.off_host import collection, element, flag, host, request, text
+from tests.support.off_host import collection, element, flag, host, request, script, text
 from tests.support.processes import wait_for
 
 pytestmark = pytest.mark.real
@@ -25,44 +42,10 @@ _LOOPS = text("LoopController.loops", "-1") + '<boolProp name="LoopController.co
 _ENDLESS = _MAIN.format("LoopController", _LOOPS)
 
 
-def number(name: str, value: float) -> str:
-    return f"<doubleProp><name>{name}</name><value>{value}</value><savedValue>0.0</savedValue></doubleProp>"
-
-
-def whole(name: str, value: int) -> str:
-    return f'<intProp name="{name}">{value}</intProp>'
-
-
-def long(name: str, value: int) -> str:
-    return f'<longProp name="{name}">{value}</longProp>'
-
-
-def timer(kind: str, *props: str) -> str:
-    return element(kind, kind, *props)
-
-
-def table(name: str, *rows: tuple[int, ...]) -> str:
-    lines = "".join(collection(str(at), *map(str, row)) for at, row in enumerate(rows))
-    return f'<collectionProp name="{name}">{lines}</collectionProp>'
-
-
-def constant(ms: object) -> str:
-    return timer("ConstantTimer", text("ConstantTimer.delay", str(ms)))
-
-
 def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
     """A thread group whose users loop until its time is over."""
     more = (flag("ThreadGroup.scheduler"), text("ThreadGroup.duration", str(seconds)))
     return controlled("ThreadGroup", name, _ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
-
-
-def action(kind: int, duration: str = "0") -> str:
-    """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
-    target = 2 if kind == 2 else 0
-    return element(
-        "TestAction", "Pause", whole("ActionProcessor.action", kind), whole("ActionProcessor.target", target),
-        text("ActionProcessor.duration", duration),
-    )  # fmt: skip
 
 
 def random_timer(kind: str, offset_ms: int) -> str:
@@ -87,6 +70,9 @@ _SLEEPS = element(
     '<elementProp name="arguments" elementType="Arguments"><collectionProp name="Arguments.arguments">'
     f"{_ARGUMENTS}</collectionProp></elementProp>",
 )  # fmt: skip
+_QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
+_GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') { prev.setSuccessful(true); "
+               "prev.setResponseCode('200') } else { prev.setSuccessful(true) }")  # fmt: skip
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
 
@@ -112,6 +98,12 @@ def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
         group("last", step + constant(120), "PostThreadGroup"),
         group("at the end", step + constant(130), loops=3),
         group("Größe\\t&#9;&#10;1", step + constant(140)),
+        # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.
+        group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
+              + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
+              + does("1", "Seen"), loops=4),
+        group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
+              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
     )  # fmt: skip
     return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
 
@@ -167,6 +159,18 @@ def test_the_time_of_users_is_that_of_their_samples_their_pauses_and_some_of_the
     rest_ms = sum(paused[name].alive_ms) - sum(paused[name].pause_ms) - sampled_ms
     # A sample has whole milliseconds: it is up to one longer than it was. Each user may wait for the scripts' compiler.
     assert -len(rows) <= rest_ms <= 1500
+
+
+def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_and_times(pausing, paused):
+    ignored = {one.label: one for one in paused["ignored"].ignored}
+    assert {label: (one.count, one.failed_count) for label, one in ignored.items()} == {"Poll": (4, 0), "Buy": (2, 2)}
+    assert 400 <= ignored["Poll"].took_ms <= 4000
+    assert abs(sum(paused["ignored"].pause_ms) - sum(one.took_ms for one in ignored.values())) < 10
+    labels = [row.split(",")[2] for row in pausing.rows if ",ignored " in row]
+    assert (labels.count("Seen"), labels.count("whole"), labels.count("Poll")) == (4, 4, 0)
+    assert not any(one.ignored for name, one in paused.items() if name != "ignored")
+    made_good = {name: {one.label: one.count for one in counts.made_good} for name, counts in paused.items()}
+    assert {name: labels for name, labels in made_good.items() if labels} == {"made good": {"Pay": 3}}
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):
@@ -245,6 +249,9 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     (tmp_path / "run").rmdir()
     plan = tree(
         ended_after("data", 3, element("CSVDataSet", "rows", *data) + does("Thread.sleep(100)"), users=2),
+        group(
+            "goes on", element("CSVDataSet", "rows", *data[:2], *data[3:]) + does("'${a}'", "Ship") + does("1"), loops=5
+        ),
         group("error", does("Thread.sleep(50)", "Look") + fails, loops=-1, users=3, on_sample_error="stopthread"),
         group("own", does("1") + action(0), loops=-1),
         group("asked", dies("org.apache.jorphan.util.JMeterStopThreadException('enough')"), loops=-1),
@@ -264,6 +271,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
     }
     assert ends == {
         "data": [(NO_DATA, "End of file", 2)],
+        "goes on": [(DONE, "", 1)],
         "error": [(FAILED, "Buy", 3)],
         "own": [(STOP, "Pause", 1)],
         "asked": [(STOP, "enough", 1)],
@@ -274,6 +282,7 @@ def test_a_users_end_is_named_with_its_cause(tmp_path):
         "scheduled": [],
         "busy": [],
     }
+    assert [(one.label, one.count) for one in groups["goes on"].without_data] == [("Ship", 2)]
     for counts in groups.values():
         assert all(before_ms < end.first_ms < after_ms for end in counts.ended_early)
 
@@ -322,10 +331,6 @@ class Slow(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-def parent(name: str, below: str) -> str:
-    return element("TransactionController", name, flag("TransactionController.parent"), below=below)
 
 
 def row_of(agent: Agent, label: str) -> list[list[str]]:

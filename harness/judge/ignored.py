@@ -1,0 +1,85 @@
+"""Says which results the plan hid: no row has what it ignored, and a failure may have the row of a success."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from harness.base import units
+from harness.judge.account.line import Balance, Sides
+from harness.judge.evidence import Evidence
+from harness.judge.users_counted import groups_of
+from harness.run.group_counts import IgnoredCount, LabelCount, ignored_counts, label_counts
+
+# With what is ignored, an average is longer by so much, and by so many standard deviations.
+SLOWER_RATIO, _DEVIATIONS = 1.1, 4.0
+_NAMED_MOST = 3
+_WHY = "A script, an assertion or the sampler itself calls setIgnore on them, and no number includes them."
+
+
+def ignored_of(evidence: Evidence) -> tuple[IgnoredCount, ...]:
+    """Return the ignored results of the load by label, most first; none where they are not counted."""
+    counts = ignored_counts(one for group in groups_of(evidence.run) for one in group.ignored)
+    return tuple(sorted(counts, key=lambda one: -one.count))
+
+
+def with_ignored(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line of what was read with what the plan ignored: a statement, and a doubt if that flatters."""
+    ignored = ignored_of(evidence)
+    if not ignored:
+        return _with_made_good(evidence, sides)
+    count = sum(one.count for one in ignored)
+    of = named([one.label for one in ignored])
+    sides = replace(sides, right=f"{sides.right}; ignored by the plan: {units.plural(count, 'result')} ({of})")
+    if sides.is_off:
+        return sides
+    if failed := [one for one in ignored if one.failed_count]:
+        failures = units.plural(sum(one.failed_count for one in failed), "failure")
+        brief = f"The plan ignored {failures} ({named([one.label for one in failed])})"
+        advice = f"{_WHY} Remove that, or do not let a result fail that is none, such as of a poll."
+    elif slower := [text for one in ignored if (text := _slower(evidence, one))]:
+        brief = f"The plan ignored slow results ({slower[0]})"
+        advice = f"{_WHY} Remove that, or count them under a name of their own."
+    else:
+        return _with_made_good(evidence, sides)
+    ratio = count / max(1, evidence.row_count + count)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
+
+
+def _with_made_good(evidence: Evidence, sides: Sides) -> Sides:
+    """Return the line with failures that scripts made successes, whose code does not tell it either."""
+    made = label_counts(one for group in groups_of(evidence.run) for one in group.made_good)
+    if sides.is_off or not made:
+        return sides
+    count = sum(one.count for one in made)
+    made_text = "1 failure a success" if count == 1 else f"{count:,} failures successes"
+    brief = f"The plan made {made_text} with another code ({named_counts(made)})"
+    advice = "A script calls setSuccessful and setResponseCode on them. Leave at least the code as it was."
+    ratio = count / max(1, evidence.row_count)
+    return replace(sides, difference_ratio=ratio, balance=Balance.DOUBT, brief=brief, advice=advice)
+
+
+def _slower(evidence: Evidence, ignored: IgnoredCount) -> str:
+    """Return the label and its average with and without what is ignored; empty unless that is slower, not by chance."""
+    label = next((one for one in evidence.whole_labels if one.label == ignored.label), None)
+    if label is None or not label.sample_count:
+        return ""
+    average_ms, count = label.average_ms, label.sample_count
+    with_ms = (average_ms * count + ignored.took_ms) / (count + ignored.count)
+    chance_ms = _DEVIATIONS * label.stddev_ms / math.sqrt(ignored.count)
+    if with_ms <= SLOWER_RATIO * average_ms or ignored.took_ms / ignored.count - average_ms <= chance_ms:
+        return ""
+    averages = (units.average_text(each_ms) for each_ms in (with_ms, average_ms))
+    return "{}: {} ms on average with them, not {} ms".format(ignored.label, *averages)
+
+
+def named_counts(counts: Iterable[LabelCount]) -> str:
+    """Return the first labels, most frequent first."""
+    return named([one.label for one in sorted(counts, key=lambda one: -one.count)])
+
+
+def named(labels: Sequence[str]) -> str:
+    """Return the first labels of several."""
+    more = len(labels) - _NAMED_MOST
+    return ", ".join(labels[:_NAMED_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,86 @@
+import java.lang.instrument.Instrumentation;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.regex.Pattern;
+
+/**
+ * Counts samples that are sent with the mark for the end of a data file in place of its data.
+ *
+ * A CSV Data Set Config that neither recycles its file nor stops the thread lets its users go on with it.
+ */
+public final class EndedData {
+    private static final String CONTEXT = "org/apache/jmeter/threads/JMeterContext";
+    private static final String DATA = "org/apache/jmeter/config/CSVDataSet";
+    private static final String RESULT = "org/apache/jmeter/samplers/SampleResult";
+    private static final String OBJECT = "Ljava/lang/Object;";
+    private static final String TEXT = "Ljava/lang/String;";
+    private static final String MARK = "<EOF>";
+    /** As it is in what was sent. */
+    private static final Pattern SENT = Pattern.compile("(?:<|%3c|&lt;)EOF(?:>|%3e|&gt;)", Pattern.CASE_INSENSITIVE);
+    /** Whether a file of this thread has ended. */
+    private static final ThreadLocal<Boolean> HAS_ENDED = new ThreadLocal<>();
+
+    private EndedData() {}
+
+    /** Patches where the mark is given to a user, and where a sample is done. */
+    static void install(Instrumentation instrumentation) {
+        String consequence = "samples without data are not counted: this JMeter cannot be patched: ";
+        String put = "org/apache/jmeter/threads/JMeterVariables put (" + TEXT + TEXT + ")V";
+        new CallPatch("iterationStart", put, "EndedData", "put", "(" + OBJECT + TEXT + TEXT + ")V")
+                .install(instrumentation, DATA, consequence + put);
+        new MethodPatch("setPreviousResult", "L" + RESULT + ";", false, "EndedData", "sampled", OBJECT)
+                .install(instrumentation, CONTEXT, consequence + CONTEXT);
+    }
+
+    /** Called instead of JMeterVariables.put. */
+    public static void put(Object variables, String name, String value) {
+        try {
+            Access.PUT.invoke(variables, name, value);
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+        if (MARK.equals(value)) {
+            HAS_ENDED.set(true);
+        }
+    }
+
+    /** Called with each result of a sampler. */
+    public static void sampled(Object result) {
+        GroupCounts.Group group = result == null || HAS_ENDED.get() == null ? null : Users.group();
+        if (group == null) {
+            return;
+        }
+        try {
+            String sent = Access.URL.invoke(result) + "\n" + Access.SENT.invoke(result);
+            if (SENT.matcher(sent).find()) {
+                group.count("without data", (String) Access.LABEL.invoke(result));
+            }
+        } catch (Throwable error) {
+            // JMeter's thread goes on.
+        }
+    }
+
+    /** As constants of a class they are compiled like direct accesses. */
+    private static final class Access {
+        private static final MethodType OF_TEXTS = MethodType.methodType(void.class, String.class, String.class);
+        static final MethodHandle PUT = handle("org.apache.jmeter.threads.JMeterVariables", "put", OF_TEXTS);
+        static final MethodHandle URL = text("getUrlAsString");
+        static final MethodHandle SENT = text("getSamplerData");
+        static final MethodHandle LABEL = text("getSampleLabel");
+
+        private static MethodHandle text(String method) {
+            return handle(RESULT.replace('/', '.'), method, MethodType.methodType(String.class));
+        }
+
+        private static MethodHandle handle(String name, String method, MethodType type) {
+            try {
+                ClassLoader loader = Thread.currentThread().getContextClassLoader();
+                MethodHandle found = MethodHandles.publicLookup().findVirtual(Class.forName(name, true, loader), method, type);
+                return found.asType(found.type().changeParameterType(0, Object.class));
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import java.lang.instrument.Instrumentation;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Counts results that the plan hides: for which a script, an assertion or the sampler itself called {@code setIgnore}.
+ *
+ * No listener gets them, so that no row has them. The time of one is a pause of its user, as no sample has it. And counts
+ * failures of samplers whose row is a success with another code: scripts of the plan gave them both.
+ */
+public final class IgnoredResults {
+    private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
+    private static final String RESULT = "org/apache/jmeter/samplers/SampleResult";
+    private static final String EVENT = "org/apache/jmeter/samplers/SampleEvent";
+    /** JMeter asks several times for one result. */
+    private static final ThreadLocal<Object> LATEST = new ThreadLocal<>();
+
+    /** The latest result of a thread if its sampler failed, and the code. */
+    private static final ThreadLocal<Failure> FAILED = new ThreadLocal<>();
+
+    private IgnoredResults() {}
+
+    /** A result that a sampler gave as a failure. */
+    private static final class Failure {
+        final Object result;
+        final Object code;
+
+        Failure(Object result, Object code) {
+            this.result = result;
+            this.code = code;
+        }
+    }
+
+    /** Patches the places in which JMeter asks, and those between which scripts may change a result. */
+    static void install(Instrumentation instrumentation) {
+        String consequence = "failures that scripts change are not counted: this JMeter cannot be patched: ";
+        String[][] patches = {
+            {"org/apache/jmeter/threads/JMeterContext", "setPreviousResult", "L" + RESULT + ";", "sampled"},
+            {"org/apache/jmeter/save/CSVSaveService", "saveSampleResult", "L" + EVENT + ";", "written"},
+        };
+        for (String[] one : patches) {
+            new MethodPatch(one[1], one[2], false, "IgnoredResults", one[3], "Ljava/lang/Object;")
+                    .install(instrumentation, one[0], consequence + one[1]);
+        }
+        String asks = RESULT + " isIgnore ()Z";
+        new CallPatch("executeSamplePackage", asks, "IgnoredResults", "isIgnored", "(Ljava/lang/Object;)Z")
+                .install(instrumentation, THREAD, "ignored results are not counted: this JMeter cannot be patched: " + asks);
+    }
+
+    /** Called with each result of a sampler, before any script of the plan. */
+    public static void sampled(Object result) {
+        try {
+            if (result != null && !(boolean) Access.IS_SUCCESSFUL.invoke(result)) {
+                FAILED.set(new Failure(result, Access.CODE.invoke(result)));
+            } else if (FAILED.get() != null) {
+                FAILED.remove();
+            }
+        } catch (Throwable error) {
+            // JMeter's thread goes on.
+        }
+    }
+
+    /** Called before a row is written, by each listener that writes one. */
+    public static void written(Object event) {
+        Failure failed = FAILED.get();
+        if (failed == null) {
+            return;
+        }
+        try {
+            Object result = Access.RESULT_OF.invoke(event);
+            boolean isChanged = result == failed.result
+                    && (boolean) Access.IS_SUCCESSFUL.invoke(result)
+                    && !Objects.equals(Access.CODE.invoke(result), failed.code);
+            GroupCounts.Group group = isChanged ? Users.group() : null;
+            if (group != null) {
+                FAILED.remove();
+                group.count("made good", (String) Access.LABEL.invoke(result));
+            }
+        } catch (Throwable error) {
+            // JMeter's thread goes on.
+        }
+    }
+
+    /** Called instead of SampleResult.isIgnore. */
+    public static boolean isIgnored(Object result) {
+        try {
+            boolean isIgnored = (boolean) Access.IS_IGNORED.invoke(result);
+            if (isIgnored && LATEST.get() != result) {
+                LATEST.set(result);
+                count(result);
+            }
+            return isIgnored;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    private static void count(Object result) throws Throwable {
+        GroupCounts.Group group = Users.group();
+        if (group == null) {
+            return;
+        }
+        long endNs = System.nanoTime();
+        long tookMs = (long) Access.TIME.invoke(result);
+        group.ignores((String) Access.LABEL.invoke(result), (boolean) Access.IS_SUCCESSFUL.invoke(result), tookMs);
+        Users.pauses(endNs - TimeUnit.MILLISECONDS.toNanos(tookMs), endNs);
+    }
+
+    /** As constants of a class they are compiled like direct accesses. */
+    private static final class Access {
+        static final MethodHandle IS_IGNORED = handle(RESULT, "isIgnore");
+        static final MethodHandle IS_SUCCESSFUL = handle(RESULT, "isSuccessful");
+        static final MethodHandle TIME = handle(RESULT, "getTime");
+        static final MethodHandle LABEL = handle(RESULT, "getSampleLabel");
+        static final MethodHandle CODE = handle(RESULT, "getResponseCode");
+        static final MethodHandle RESULT_OF = handle(EVENT, "getResult");
+
+        private static MethodHandle handle(String name, String method) {
+            try {
+                ClassLoader loader = Thread.currentThread().getContextClassLoader();
+                Class<?> type = Class.forName(name.replace('/', '.'), true, loader);
+                MethodHandle found = MethodHandles.publicLookup().unreflect(type.getMethod(method));
+                return found.asType(found.type().changeParameterType(0, Object.class));
+            } catch (ReflectiveOperationException error) {
+                throw new IllegalStateException(error);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+"""What the agent counts of results that a plan hides, and of users without data or work: stated, or a doubt."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.judge.account import Balance
+from harness.judge.verdict import DOUBTFUL, VALID
+from harness.plan.jmx.steps import PlanStep
+from harness.run.group_counts import IgnoredCount, LabelCount
+from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
+
+
+def run_of(noted, **more):
+    agents = replace(counted([USERS] * LENGTH_S, 16_000 - 50), **noted)
+    return a_run(users_of(), groups=(agents,), **more)
+
+
+def run_that_ignores(*ignored, **more):
+    return run_of({"ignored": ignored}, **more)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "named"),
+    [
+        # Polls that were not ready, as quick as others; and a helper's own step.
+        ((IgnoredCount("Poll", 900, 0, 90_000),), "900 results (Poll)"),
+        ((IgnoredCount("Pay", 400, 0, 88_000), IgnoredCount("Own", 1, 0, 900)), "401 results (Pay, Own)"),
+        # One slow answer is a chance.
+        ((IgnoredCount("Pay", 1, 0, 230),), "1 result (Pay)"),
+    ],
+)
+def test_a_plan_that_ignores_on_purpose_is_stated_and_valid(ignored, named):
+    summary = run_that_ignores(*ignored)
+    found = line(summary, "offered-read")
+    assert found.balance is Balance.BALANCED
+    assert found.right.endswith(f"6000 rows read; ignored by the plan: {named}")
+    assert summary.verdict.state == VALID
+
+
+@pytest.mark.parametrize(
+    ("ignored", "text"),
+    [
+        ((IgnoredCount("Pay", 1, 1, 200),), "The plan ignored 1 failure (Pay)"),
+        (
+            (IgnoredCount("Pay", 50, 40, 9_000), IgnoredCount("Own", 99, 2, 9)),
+            "The plan ignored 42 failures (Own, Pay)",
+        ),
+        # 6,000 of 220 ms and 1,000 of 1,000 ms.
+        (
+            (IgnoredCount("Pay", 1000, 0, 1_000_000),),
+            "The plan ignored slow results (Pay: 331 ms on average with them, not 220 ms)",
+        ),
+    ],
+)
+def test_failures_and_slow_results_that_the_plan_hides_are_a_doubt_with_their_step(ignored, text):
+    summary = run_that_ignores(*ignored)
+    found = line(summary, "offered-read")
+    assert (found.balance, found.text) == (Balance.DOUBT, text)
+    assert summary.verdict.state == DOUBTFUL
+    assert text in summary.verdict.reasons
+
+
+def test_an_ignored_step_was_sent_and_an_absent_one_was_not():
+    steps = (PlanStep("Pay", False), PlanStep("Poll  it", False))
+    assert line(run_that_ignores(steps=steps), "asked-offered").text == "Never sent: 1 step of the plan (Poll  it)"
+    quiet = run_that_ignores(IgnoredCount("Poll it", 10, 0, 90), steps=steps)
+    assert line(quiet, "asked-offered").balance is Balance.BALANCED
+
+
+@pytest.mark.parametrize(
+    ("noted", "code", "text"),
+    [
+        ({"made_good": (LabelCount("Pay", 1),)}, "offered-read",
+         "The plan made 1 failure a success with another code (Pay)"),
+        ({"without_data": (LabelCount("Pay", 1), LabelCount("Ship", 4))}, "asked-offered",
+         "A data file ended: 5 samples had <EOF> in place of data (Ship, Pay)"),
+        ({"idle": (LabelCount("Rest", 2),)}, "asked-offered",
+         "2 of 20 users spent most of the load in one pause (Rest)"),
+        ({"idle": (LabelCount("Rest", 9), LabelCount("Pay", 11))}, "asked-offered",
+         "All 20 users spent most of the load in one pause (Pay, Rest)"),
+    ],
+)  # fmt: skip
+def test_failures_made_successes_samples_without_data_and_idle_users_are_doubts(noted, code, text):
+    summary = run_of(noted)
+    assert (line(summary, code).balance, line(summary, code).text) == (Balance.DOUBT, text)
+    assert text in summary.verdict.reasons
+    assert [one.code for one in summary.account if one.balance is not Balance.BALANCED] == [code]
+
+
+def test_one_idle_user_of_20_is_a_chance_and_a_load_that_was_stopped_has_none():
+    assert run_of({"idle": (LabelCount("Rest", 1),)}).verdict.state == VALID
+    stopped = run_of({"idle": (LabelCount("Rest", 20),)}, stopped_early="errors above 50 %")
+    assert line(stopped, "asked-offered").balance is Balance.BALANCED
