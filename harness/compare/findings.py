@@ -14,12 +14,14 @@ from harness.compare.run_scatter import RunScatter
 from harness.metrics import batch_means, ranks
 from harness.metrics.batch_means import Between
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Metric, compared_metrics
+from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Beside, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
 from harness.report.run_result import LabelResult, RunResult, samples_least
 
 # A label with fewer samples a side can be REGRESSED, but does not make the overall verdict CANNOT TELL.
 LABEL_LEAST_SAMPLES = 1_000
+# What was counted, such as messages, and is not there any more in any run.
+_ENDED = Shift(-1.0, -1.0, -1.0, 0.0, None)
 # These metrics of TOTAL always decide, however few samples there are.
 ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 
@@ -102,10 +104,14 @@ def _finding(
         return replace(finding, reason="unknown on at least one side")
     if mixed:
         return replace(finding, reason="one side is a Markdown report, the other samples")
+    if metric.beside is Beside.RATE and min(baseline_values) > 0 and not any(contender_values) and is_enough:
+        return replace(finding, unit=RUNS, shift=_ENDED)
     if not metric.is_share and min(*baseline_values, *contender_values) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         reason = "a value is 0, so its relative change is undefined"
-        return replace(finding, reason=reason, decides=finding.decides and not metric.is_percentile)
+        return replace(
+            finding, reason=reason, decides=finding.decides and metric.is_of_all and not metric.is_percentile
+        )
     finding = (
         _of_batches(finding, (baseline[0], contender[0]), between)
         if is_single

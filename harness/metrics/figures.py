@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from harness.base.records import build, fields_to_plain
@@ -48,6 +48,13 @@ def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
     if JOB_MARK in thread_name:
         return JOBS
     return ONCE if label in once else LOAD
+
+
+class Parts(NamedTuple):
+    """Averages of a label, ms: from connecting to the first byte, and from there to the last one."""
+
+    waiting_ms: float
+    receiving_ms: float
 
 
 @dataclass
@@ -95,6 +102,17 @@ class LabelCounts:
         """Return the samples by latency; None unless that of every sample is known, and one took a millisecond."""
         return self.first_bytes if self.first_bytes.count == self.histogram.count and self.latency_sum_ms else None
 
+    def known_parts(self) -> Parts | None:
+        """Return its parts; None where they are not known: an answer without a body has a latency of 0."""
+        first_bytes = self.known_first_bytes()
+        if not first_bytes or self.latency_sum_ms is None or self.connect_sum_ms is None:
+            return None
+        if first_bytes.counts.get(0, 0) > self.histogram.counts.get(0, 0) and not first_bytes.counts.get(1):
+            return None
+        count = self.histogram.count
+        waiting_ms, receiving_ms = self.latency_sum_ms - self.connect_sum_ms, self.elapsed_sum_ms - self.latency_sum_ms
+        return Parts(waiting_ms / count, receiving_ms / count)
+
     def known_connects(self) -> Histogram | None:
         """Return the samples by connect time, those of 0 ms included; None as above."""
         if not self.connect_sum_ms or self.connects.sum_ms != self.connect_sum_ms:
@@ -107,8 +125,8 @@ class LabelFigures:
     """The metrics of one label, or of a group's TOTAL, computed from its `counts`.
 
     Rates count from the first start to the last end; percentiles follow JMeter's rule (see Histogram), by the text
-    of the percentile. A transaction is the row of a Transaction Controller. `batches` exist for a window that is long
-    enough and for labels with enough samples.
+    of the percentile. A transaction is the row of a Transaction Controller. `beside` has the metrics that only some
+    labels have, by key. `batches` exist for a window that is long enough and for labels with enough samples.
     """
 
     label: str
@@ -132,6 +150,7 @@ class LabelFigures:
     connect_percentiles_ms: Mapping[str, int]
     counts: LabelCounts
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -170,6 +189,7 @@ class LabelFigures:
             connect_percentiles_ms=_percentiles_of(counts.known_connects(), metric.CONNECT),
             counts=counts,
             batches=batches,
+            beside=parts._asdict() if (parts := counts.known_parts()) else {},
         )
 
     @property
@@ -256,10 +276,13 @@ class Group:
             raise ValueError(f"{where} has a label without samples")
         percentiles = tuple(stored.total.percentiles_ms)
         labels = [
-            LabelFigures.of(label.label, label.is_transaction, label.counts, percentiles, label.batches)
+            _with_beside(
+                LabelFigures.of(label.label, label.is_transaction, label.counts, percentiles, label.batches), label
+            )
             for label in stored.labels
         ]
-        return cls.of(stored.name, labels, stored.counts_transactions, stored.total.batches)
+        group = cls.of(stored.name, labels, stored.counts_transactions, stored.total.batches)
+        return replace(group, total=_with_beside(group.total, stored.total))
 
 
 def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple[LabelFigures, ...]:
@@ -283,6 +306,7 @@ class _StoredLabel(_Stored):
     is_transaction: bool
     counts: LabelCounts
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -291,6 +315,7 @@ class _StoredTotal(_Stored):
 
     percentiles_ms: Mapping[str, int]
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -301,6 +326,10 @@ class _StoredGroup(_Stored):
     labels: tuple[_StoredLabel, ...]
     total: _StoredTotal
     counts_transactions: bool
+
+
+def _with_beside(figures: LabelFigures, stored: _StoredLabel | _StoredTotal) -> LabelFigures:
+    return replace(figures, beside={**figures.beside, **stored.beside})
 
 
 def driven_labels(groups: Iterable[Group]) -> frozenset[str]:
