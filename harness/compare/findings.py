@@ -88,7 +88,8 @@ def _finding(
 ) -> ComparisonFinding:
     baseline, contender = sides
     baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
-    least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
+    counts = [_counted(side, metric) for side in sides]
+    least_count = min(counts)
     needed, is_job = samples_least(metric, (*baseline, *contender)), any(one.is_job for one in (*baseline, *contender))
     is_known, is_enough = bool(baseline_values and contender_values), least_count >= needed
     finding = ComparisonFinding(
@@ -104,7 +105,7 @@ def _finding(
         return replace(finding, reason="unknown on at least one side")
     if mixed:
         return replace(finding, reason="one side is a Markdown report, the other samples")
-    if metric.beside is Beside.RATE and min(baseline_values) > 0 and not any(contender_values) and is_enough:
+    if metric.beside is Beside.RATE and counts[0] >= needed and not any(contender_values):
         return replace(finding, unit=RUNS, shift=_ENDED)
     if not metric.is_share and min(*baseline_values, *contender_values) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
@@ -124,6 +125,13 @@ def _finding(
     return finding
 
 
+def _counted(side: Iterable[LabelResult], metric: Metric) -> int:
+    """Return how many samples a side has, or of what only some of them stand for, such as messages, how many."""
+    counts = [one.batches.beside.get(metric.key) for one in side if one.batches] if metric.beside else []
+    known = [sum(one.counts) for one in counts if one is not None]
+    return sum(known) if known else sample_count(side) or 0
+
+
 def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
@@ -134,10 +142,12 @@ def _of_batches(
     baseline, contender = (
         batch_means.estimate(side.batches, side.histogram_of(finding.metric), finding.metric) for side in sides
     )
-    if isinstance(baseline, str):
-        return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
-    if isinstance(contender, str):
-        return replace(finding, reason=f"contender: {contender}", needs_runs=True)
+    for name, side in (("baseline", baseline), ("contender", contender)):
+        if isinstance(side, str):
+            decides = finding.decides and finding.metric.beside is None
+            return replace(finding, reason=f"{name}: {side}", needs_runs=True, decides=decides)
+    assert not isinstance(baseline, str)
+    assert not isinstance(contender, str)
     if finding.metric.is_share:
         shift = _within_all(batch_means.change(baseline, contender))
     else:

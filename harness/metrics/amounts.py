@@ -1,4 +1,4 @@
-"""Reads what samples of other protocols than HTTP stand for: messages received, rows, and WebSocket sessions."""
+"""Reads what samples stand for: messages, rows, WebSocket sessions, and what opening connections took."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from harness.metrics.interval import IntervalMs
 # The agent's file in the run directory: Amounts.java.
 FILE_NAME = "amounts.csv"
 COLUMNS = ("end_ms", "label", "kind", "count", "duration_us")
-SESSIONS = "sessions"
+SESSIONS, LOOKUPS, HANDSHAKES = "sessions", "name lookups", "TLS handshakes"
+# What takes a time: how long a session was open, and how long it took to find an address, or to agree on keys.
+TIMED = (SESSIONS, LOOKUPS, HANDSHAKES)
 _US_PER_MS = 1_000
 
 
 @dataclass(frozen=True)
 class AmountUse:
-    """What the samples of a label stand for in the window: `kind` is messages, rows or sessions.
+    """What the samples of a label stand for in the window: `kind` is messages (or sent ones), rows, or one of TIMED.
 
-    A session counts when it ends: with it come the quantiles of how long it was open, None for the other kinds.
+    These have quantiles of how long they took, None for the others. A session counts when it ends.
     """
 
     label: str
@@ -67,8 +69,8 @@ def read_amounts(lines: Iterable[str], window_ms: IntervalMs) -> tuple[AmountUse
     durations: dict[tuple[str, str], list[int]] = defaultdict(list)
     for amount in amounts_of(lines, window_ms):
         counts[amount.label, amount.kind] += amount.number
-        if amount.kind == SESSIONS:
-            durations[amount.label, amount.kind].append(round(amount.duration_us / _US_PER_MS))
+        if amount.kind in TIMED:
+            durations[amount.label, amount.kind] += [round(amount.duration_us / _US_PER_MS)] * amount.number
     length_s = (window_ms.to_ms - window_ms.from_ms) / 1_000
     return tuple(_use(*key, count, length_s, durations[key]) for key, count in counts.items())
 

@@ -13,14 +13,15 @@ from functools import reduce
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.metrics.amounts import SESSIONS, amounts_of
+from harness.metrics.amounts import HANDSHAKES, LOOKUPS, SESSIONS, amounts_of
 from harness.metrics.batches import BatchSums, batch_count_of
 from harness.metrics.event_streams import streams_of
 from harness.metrics.figures import Group, LabelFigures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.metric import EVENTS, LONGEST_GAP, METRICS, SESSION, Beside, metric_of
+from harness.metrics.metric import EVENTS, HANDSHAKE, LONGEST_GAP, LOOKUP, METRICS, SESSION, Beside, metric_of
 
 _US_PER_MS = 1_000
+_MEANS = {SESSIONS: SESSION.key, LOOKUPS: LOOKUP.key, HANDSHAKES: HANDSHAKE.key}
 _RATES = {metric.name: metric.key for metric in METRICS if metric.beside is Beside.RATE}
 
 
@@ -61,8 +62,9 @@ def _amounts(lines: Iterable[str], window_ms: IntervalMs) -> Iterator[_Counted]:
     for amount in amounts_of(lines, window_ms):
         if key := _RATES.get(amount.kind):
             yield _Counted(amount.end_ms, amount.label, key, amount.number, amount.number)
-        if amount.kind == SESSIONS:
-            yield _Counted(amount.end_ms, amount.label, SESSION.key, amount.number, amount.duration_us / _US_PER_MS)
+        if key := _MEANS.get(amount.kind):
+            sum_ms = amount.number * amount.duration_us / _US_PER_MS
+            yield _Counted(amount.end_ms, amount.label, key, amount.number, sum_ms)
 
 
 def _streams(lines: Iterable[str], window_ms: IntervalMs) -> Iterator[_Counted]:

@@ -231,7 +231,7 @@ def _rate_of(what: str) -> Metric:
     """Return the metric of things per second: messages, messages/s, messages_per_s."""
     unit = f"{what}/s"
     return Metric(
-        f"{what}_per_s", what, unit, unit, unit, units.rate_text, frozenset(), 0.05, 100,
+        f"{what.replace(' ', '_')}_per_s", what, unit, unit, unit, units.rate_text, frozenset(), 0.05, 100,
         beside=Beside.RATE, more_is_better=True,
     )  # fmt: skip
 
@@ -246,14 +246,16 @@ def _mean_of(name: str, threshold: float | None = None) -> Metric:
 
 # Averages of what first bytes leave: from connecting to the first byte, and from there to the last one.
 WAITING, RECEIVING = _mean_of("waiting"), _mean_of("receiving", 0.10)
-MESSAGES, ROWS, SESSIONS = map(_rate_of, ("messages", "rows", "sessions"))
+MESSAGES, MESSAGES_SENT, ROWS, SESSIONS = map(_rate_of, ("messages", "messages sent", "rows", "sessions"))
 SESSION = _mean_of("session", 0.10)
+# Parts of connecting: names that a server was asked for, and TLS.
+LOOKUP, HANDSHAKE = _mean_of("lookup"), _mean_of("handshake")
 # Averages of answers that are streams.
 EVENTS, LONGEST_GAP = replace(_rate_of("events"), beside=Beside.MEAN), _mean_of("longest gap", 0.10)
 
 METRICS: tuple[Metric, ...] = (
     AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS, *FIRST_BYTE, *CONNECT, WAITING, RECEIVING,
-    MESSAGES, ROWS, SESSIONS, SESSION, EVENTS, LONGEST_GAP,
+    LOOKUP, HANDSHAKE, MESSAGES, MESSAGES_SENT, ROWS, SESSIONS, SESSION, EVENTS, LONGEST_GAP,
 )  # fmt: skip
 
 

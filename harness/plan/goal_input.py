@@ -19,13 +19,13 @@ _LIMIT_MAX = 1_000_000_000
 _EXAMPLE = "write conditions such as p95<1500, errors<1%, Check-Out: p99<3s, throughput>100/s"
 # A condition: a metric, a sign and a value, after a label in quotes or up to the last colon before the metric.
 _CONDITION = re.compile(
-    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>(?:first\s+byte\s+|connect\s+|longest\s+)?[\w.]+)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
+    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>(?:first\s+byte\s+|connect\s+|longest\s+)?[\w.]+|messages\s+sent)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
     re.DOTALL | re.IGNORECASE,
 )
 _PARTS = re.compile(r'(?:"[^"]*"|[^,"]|"(?=[^"]*$))+')
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|)")
 _MS_PER = {"ms": 1, "": 1, "s": 1000, "m": 60_000, "min": 60_000}
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:(?P<what>[a-z]*)/s)?")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:(?P<what>[a-z ]*)/s)?")
 
 
 def parse_goal(text: str, where: str) -> Goal:

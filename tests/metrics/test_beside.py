@@ -115,6 +115,8 @@ def test_a_goal_limits_messages(tmp_path, goal, is_met, text):
         ("Read: receiving<5ms", GoalRule("receiving_ms", "Read", max=5)),
         ("the longest: session<5", GoalRule("session_ms", "the longest", max=5)),
         ("events>5 events/s", GoalRule("events_per_s", min=5)),
+        ("Buy: messages sent>5 messages sent/s", GoalRule("messages_sent_per_s", "Buy", min=5)),
+        ("x: handshake<50", GoalRule("handshake_ms", "x", max=50)),
     ],
 )
 def test_goals_name_them_in_words(text, rule):
@@ -143,6 +145,22 @@ def test_total_adds_rates_and_weighs_averages_by_what_they_count():
     load = summary.group(LOAD)
     assert load.total.beside == {"rows_per_s": 4.0, "sessions_per_s": 0.3, "session_ms": 3000.0}
     assert [one.beside["session_ms"] for one in load.labels] == [1000.0, 4000.0]
+
+
+def test_a_handful_of_long_sessions_leaves_a_comparison_as_it_is(tmp_path):
+    few = [f'{START_MS + 1000 * second},"Pay",sessions,1,{1_000_000 * second}' for second in (50, 70, 90)]
+    before, after = (stored(tmp_path, f"run-01_{number}", few[number:]) for number in (0, 1))
+    found = found_in(before, after)
+    assert not any("session" in reason for reason in found.reasons)
+    assert not metric(found.total, metric_of("session")).decides
+
+
+def test_handshakes_have_an_average_of_their_own(tmp_path):
+    lines = [f'{START_MS + 50_000},"Pay",TLS handshakes,3,2000', f'{START_MS + 51_000},"Pay",TLS handshakes,1,10000']
+    result = stored(tmp_path, "run-01_1", lines, goal="handshake<3")
+    assert result.total.beside["handshake_ms"] == 4.0
+    assert "| Pay | TLS handshakes | 4 |" in (tmp_path / "tiny" / "run-01_1.md").read_text()
+    assert next(one.text for one in result.verdict.goals) == "handshake 4.00 ms, goal 3 ms"
 
 
 def test_the_json_of_a_run_has_them_and_their_batches(tmp_path):

@@ -219,6 +219,9 @@ def test_grpc_by_a_sampler_of_the_project_counts_each_status(
         counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *GRPC, "lib/grpc.jar")
         assert counted == {("Buy", *one): count for one, count in expected.items()}
         assert server.count() == 2 * USERS * LOOPS
+    each = 10 if stream == "true" else 1
+    successes = sum(count for (code, _), count in expected.items() if code == "OK")
+    assert amounts(tmp_path) == {("Buy", "messages"): each * successes, ("Buy", "messages sent"): USERS * LOOPS}
     if stream == "false":
         assert reported(tmp_path) == (
             [["Buy", "OK", "8", "0"], ["Buy", "RESOURCE_EXHAUSTED", "2", "2"]],
