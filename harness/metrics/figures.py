@@ -22,6 +22,8 @@ GROUPS = (LOAD, ONCE, SETUP, TEARDOWN, JOBS)
 SUCCESSFUL = f"{LOAD} successful"
 PERCENTILES = metric.percentiles()
 _CAUSE_LENGTH_MAX = 200
+# So much of the time of receiving may at most be that of answers without a body.
+_UNKNOWN_RATIO = 0.02
 _HTTP_STATUS = re.compile(r"[0-9]{3}")
 # JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
 NO_ANSWER_MESSAGE = "Non HTTP response message:"
@@ -48,13 +50,6 @@ def group_of(thread_name: str, label: str, once: frozenset[str]) -> str:
     if JOB_MARK in thread_name:
         return JOBS
     return ONCE if label in once else LOAD
-
-
-class Parts(NamedTuple):
-    """Averages of a label, ms: from connecting to the first byte, and from there to the last one."""
-
-    waiting_ms: float
-    receiving_ms: float
 
 
 @dataclass
@@ -102,16 +97,18 @@ class LabelCounts:
         """Return the samples by latency; None unless that of every sample is known, and one took a millisecond."""
         return self.first_bytes if self.first_bytes.count == self.histogram.count and self.latency_sum_ms else None
 
-    def known_parts(self) -> Parts | None:
-        """Return its parts; None where they are not known: an answer without a body has a latency of 0."""
+    def known_parts(self) -> dict[str, float]:
+        """Return averages of parts of the times by key; empty where too many answers without a body have latency 0."""
         first_bytes = self.known_first_bytes()
         if not first_bytes or self.latency_sum_ms is None or self.connect_sum_ms is None:
-            return None
-        if first_bytes.counts.get(0, 0) > self.histogram.counts.get(0, 0) and not first_bytes.counts.get(1):
-            return None
+            return {}
+        without_body = first_bytes.counts.get(0, 0) - self.histogram.counts.get(0, 0)
+        most_ms = 0 if first_bytes.counts.get(1) else self.histogram.greatest_sum_ms(without_body)
+        if most_ms > _UNKNOWN_RATIO * (self.elapsed_sum_ms - self.latency_sum_ms):
+            return {}
         count = self.histogram.count
         waiting_ms, receiving_ms = self.latency_sum_ms - self.connect_sum_ms, self.elapsed_sum_ms - self.latency_sum_ms
-        return Parts(waiting_ms / count, receiving_ms / count)
+        return {metric.WAITING.key: waiting_ms / count, metric.RECEIVING.key: receiving_ms / count}
 
     def known_connects(self) -> Histogram | None:
         """Return the samples by connect time, those of 0 ms included; None as above."""
@@ -189,7 +186,7 @@ class LabelFigures:
             connect_percentiles_ms=_percentiles_of(counts.known_connects(), metric.CONNECT),
             counts=counts,
             batches=batches,
-            beside=parts._asdict() if (parts := counts.known_parts()) else {},
+            beside=counts.known_parts(),
         )
 
     @property

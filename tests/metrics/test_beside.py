@@ -223,5 +223,13 @@ def test_answers_without_a_body_say_nothing_about_receiving(rows):
     assert [goal.text for goal in goals if goal.metric == "receiving_ms"] == ["receiving unknown, goal 69 ms"]
 
 
+@pytest.mark.parametrize(("lasts_ms", "is_known"), [(100, True), (500, False)])
+def test_a_few_failures_without_a_body_matter_as_much_as_they_last(lasts_ms, is_known):
+    rows = [(130, 100, 0)] * 999 + [(lasts_ms, 0, 0)] * 2  # at most 2 % of 30 s
+    found, _ = parts(*rows) if is_known else parts(*rows, *[(lasts_ms, 0, 0)])
+    assert bool(found) is is_known
+    assert not is_known or abs(found["receiving_ms"] - 30) < 0.6
+
+
 def test_each_metric_of_some_labels_has_a_way_to_be_made():
     assert {metric.beside for metric in METRICS if not metric.is_of_all and metric.part is None} == set(Beside)
