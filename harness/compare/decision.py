@@ -180,8 +180,8 @@ def _label(
         label=label,
         baseline_sample_count=sample_count(figures_of(baseline, label)),
         contender_sample_count=sample_count(figures_of(contender, label)),
-        # The parts of response times are there only where they say more than these.
-        metrics=tuple(one for one in metrics if one.is_known or one.metric.part is None),
+        # Others are there only where they say more than these.
+        metrics=tuple(one for one in metrics if one.is_known or one.metric.is_of_all),
         verdict=REGRESSED if REGRESSED in verdicts else verdict,
         is_transaction=any(one.is_transaction for one in figures_of((*baseline, *contender), label)),
     )

@@ -14,12 +14,14 @@ from harness.compare.run_scatter import RunScatter
 from harness.metrics import batch_means, ranks
 from harness.metrics.batch_means import Between
 from harness.metrics.figures import TOTAL
-from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Metric, compared_metrics
+from harness.metrics.metric import AVERAGE, CLOCK_STEP_MS, ERRORS, THROUGHPUT, Beside, Metric, compared_metrics
 from harness.metrics.shift import CONFIDENCE, Shift
 from harness.report.run_result import LabelResult, RunResult, samples_least
 
 # A label with fewer samples a side can be REGRESSED, but does not make the overall verdict CANNOT TELL.
 LABEL_LEAST_SAMPLES = 1_000
+# What was counted, such as messages, and is not there any more in any run.
+_ENDED = Shift(-1.0, -1.0, -1.0, 0.0, None)
 # These metrics of TOTAL always decide, however few samples there are.
 ALWAYS_DECIDE = (AVERAGE, THROUGHPUT, ERRORS)
 
@@ -86,7 +88,8 @@ def _finding(
 ) -> ComparisonFinding:
     baseline, contender = sides
     baseline_values, contender_values = _values(baseline, metric), _values(contender, metric)
-    least_count = min(sample_count(baseline) or 0, sample_count(contender) or 0)
+    counts = [_counted(side, metric) for side in sides]
+    least_count = min(counts)
     needed, is_job = samples_least(metric, (*baseline, *contender)), any(one.is_job for one in (*baseline, *contender))
     is_known, is_enough = bool(baseline_values and contender_values), least_count >= needed
     finding = ComparisonFinding(
@@ -102,10 +105,14 @@ def _finding(
         return replace(finding, reason="unknown on at least one side")
     if mixed:
         return replace(finding, reason="one side is a Markdown report, the other samples")
+    if metric.beside is Beside.RATE and counts[0] >= needed and not any(contender_values):
+        return replace(finding, unit=RUNS, shift=_ENDED)
     if not metric.is_share and min(*baseline_values, *contender_values) <= 0:
         # A percentile below the clock resolution cannot be compared, however many runs there are.
         reason = "a value is 0, so its relative change is undefined"
-        return replace(finding, reason=reason, decides=finding.decides and not metric.is_percentile)
+        return replace(
+            finding, reason=reason, decides=finding.decides and metric.is_of_all and not metric.is_percentile
+        )
     finding = (
         _of_batches(finding, (baseline[0], contender[0]), between)
         if is_single
@@ -118,6 +125,13 @@ def _finding(
     return finding
 
 
+def _counted(side: Iterable[LabelResult], metric: Metric) -> int:
+    """Return how many samples a side has, or of what only some of them stand for, such as messages, how many."""
+    counts = [one.batches.beside.get(metric.key) for one in side if one.batches] if metric.beside else []
+    known = [sum(one.counts) for one in counts if one is not None]
+    return sum(known) if known else sample_count(side) or 0
+
+
 def _values(side: Iterable[LabelResult], metric: Metric) -> list[float]:
     return [value for figures in side if (value := metric.of(figures)) is not None]
 
@@ -128,10 +142,12 @@ def _of_batches(
     baseline, contender = (
         batch_means.estimate(side.batches, side.histogram_of(finding.metric), finding.metric) for side in sides
     )
-    if isinstance(baseline, str):
-        return replace(finding, reason=f"baseline: {baseline}", needs_runs=True)
-    if isinstance(contender, str):
-        return replace(finding, reason=f"contender: {contender}", needs_runs=True)
+    for name, side in (("baseline", baseline), ("contender", contender)):
+        if isinstance(side, str):
+            decides = finding.decides and finding.metric.beside is None
+            return replace(finding, reason=f"{name}: {side}", needs_runs=True, decides=decides)
+    assert not isinstance(baseline, str)
+    assert not isinstance(contender, str)
     if finding.metric.is_share:
         shift = _within_all(batch_means.change(baseline, contender))
     else:

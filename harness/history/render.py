@@ -57,7 +57,9 @@ def history_report(history: History, charts: Sequence[Chart | None], runs_folder
             or (shown and _newest(shown, history.metric, runs_folder))
             or "No run has this metric.",
         ),
-        metric=f"the {history.metric.phrase}" if history.metric.is_time else history.metric.short_title,
+        metric=f"the {history.metric.phrase}"
+        if history.metric.is_time and history.metric.beside is None
+        else history.metric.short_title,
         is_errors=history.metric.is_share,
         lines=[
             {

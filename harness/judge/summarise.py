@@ -21,6 +21,7 @@ from harness.judge.summary import FORMAT_VERSION, Observed, RunSummary, Thirds
 from harness.judge.users_counted import groups_of, law_of
 from harness.judge.verdict import judge
 from harness.judge.warnings import find_warnings
+from harness.metrics.beside import BesideFigures, with_beside
 from harness.metrics.coordinated_omission import CorrectedTimes, corrected_times
 from harness.metrics.figures import GROUPS, LOAD, ONCE, PERCENTILES, ErrorKind, Group, driven_labels
 from harness.metrics.full_load import Drive, full_load_s
@@ -54,7 +55,7 @@ class SummaryOptions:
     `counted` is the tally of the samples within `window`; None when the window excludes nothing. Without `window` the
     whole run is counted. `file_names` are the names of load generators that the files themselves do not name. `loads`
     are the samples of each load of a run with several. `silences` are those of the users, where a gap may be a pause.
-    `jobs` are those of the run. `goal` is judged in place of the run's own.
+    `jobs` are those of the run. `goal` is judged in place of the run's own. `beside` is what the agent counted.
     """
 
     window: Window | None = None
@@ -67,6 +68,7 @@ class SummaryOptions:
     silences: Silences | None = None
     jobs: Sequence[FoundJob] = ()
     goal: Goal | None = None
+    beside: BesideFigures | None = None
 
 
 def origin_of(tally: SampleTally) -> int | None:
@@ -187,10 +189,15 @@ def _groups(tally: SampleTally, window: Window, run: RunRecord | None, options: 
     groups, loads = tally.groups(*how), load_figures(options.loads, span_ms, *how, run)
     whole = load_of(groups)
     if options.counted is None:
-        return _Groups(window, whole, whole, groups, loads)
-    load = _in_order(load_of(options.counted.groups(*how)), whole)
+        load = _with_beside(whole, options)
+        return _Groups(window, load, load, tuple(load if load and one is whole else one for one in groups), loads)
+    load = _with_beside(_in_order(load_of(options.counted.groups(*how)), whole), options)
     others = (group for group in groups if group.name != LOAD)
     return _Groups(window, load, whole, (*([load] if load else []), *others), loads)
+
+
+def _with_beside(load: Group | None, options: SummaryOptions) -> Group | None:
+    return with_beside(load, options.beside) if load and options.beside else load
 
 
 def _evidence(

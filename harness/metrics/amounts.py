@@ -1,27 +1,31 @@
-"""Reads what samples of other protocols than HTTP stand for: messages received, rows, and WebSocket sessions."""
+"""Reads what samples stand for: messages, rows, WebSocket sessions, and what opening connections took."""
 
 from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from harness.base.units import MS_PER_S
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 
 # The agent's file in the run directory: Amounts.java.
 FILE_NAME = "amounts.csv"
 COLUMNS = ("end_ms", "label", "kind", "count", "duration_us")
-SESSIONS = "sessions"
+SESSIONS, LOOKUPS, HANDSHAKES = "sessions", "name lookups", "TLS handshakes"
+# What takes a time: how long a session was open, and how long it took to find an address, or to agree on keys.
+TIMED = (SESSIONS, LOOKUPS, HANDSHAKES)
 _US_PER_MS = 1_000
 
 
 @dataclass(frozen=True)
 class AmountUse:
-    """What the samples of a label stand for in the window: `kind` is messages, rows or sessions.
+    """What the samples of a label stand for in the window: `kind` is messages (or sent ones), rows, or one of TIMED.
 
-    A session counts when it ends: with it come the quantiles of how long it was open, None for the other kinds.
+    These have quantiles of how long they took, None for the others. A session counts when it ends.
     """
 
     label: str
@@ -33,21 +37,40 @@ class AmountUse:
     max_ms: int | None
 
 
-def read_amounts(lines: Iterable[str], window_ms: IntervalMs) -> tuple[AmountUse, ...]:
-    """Return the amounts by label and kind, as they first came; a line that is torn, as by a kill, is left out."""
-    counts: dict[tuple[str, str], int] = defaultdict(int)
-    durations: dict[tuple[str, str], list[int]] = defaultdict(list)
+class Amount(NamedTuple):
+    """A line of the file: what was counted until `end_ms`, of messages and rows within a second."""
+
+    end_ms: int
+    label: str
+    kind: str
+    number: int
+    duration_us: int
+
+
+def amounts_of(lines: Iterable[str], window_ms: IntervalMs) -> Iterator[Amount]:
+    """Yield the lines that end in the window; one that is torn, as by a kill, is left out.
+
+    Of messages and rows the second is known: a window that begins within one has all of it.
+    """
+    from_ms = window_ms.from_ms // MS_PER_S * MS_PER_S
     for row in csv.reader(lines):
         try:
             end_ms, label, kind, *numbers = row
-            count, duration_us = map(int, numbers)
-            is_counted = window_ms.from_ms <= int(end_ms) < window_ms.to_ms
+            amount = Amount(int(end_ms), label, kind, *map(int, numbers))
         except (ValueError, TypeError):
             continue  # the head, or torn
-        if is_counted:
-            counts[label, kind] += count
-            if kind == SESSIONS:
-                durations[label, kind].append(round(duration_us / _US_PER_MS))
+        if from_ms <= amount.end_ms < window_ms.to_ms:
+            yield amount
+
+
+def read_amounts(lines: Iterable[str], window_ms: IntervalMs) -> tuple[AmountUse, ...]:
+    """Return the amounts of the window by label and kind, as they first came."""
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    durations: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for amount in amounts_of(lines, window_ms):
+        counts[amount.label, amount.kind] += amount.number
+        if amount.kind in TIMED:
+            durations[amount.label, amount.kind] += [round(amount.duration_us / _US_PER_MS)] * amount.number
     length_s = (window_ms.to_ms - window_ms.from_ms) / 1_000
     return tuple(_use(*key, count, length_s, durations[key]) for key, count in counts.items())
 

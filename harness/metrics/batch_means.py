@@ -25,7 +25,7 @@ from typing import NamedTuple
 from harness.metrics.batches import Batches
 from harness.metrics.distributions import student_t_below, student_t_quantile
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric
+from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Beside, Metric
 from harness.metrics.shift import CONFIDENCE, POWER, Shift
 
 BATCHES_LEAST = 10
@@ -61,6 +61,8 @@ def estimate(batches: Batches | None, histogram: Histogram | None, metric: Metri
         return "the run has no batches: its window is too short, contains too few samples, or is the whole run"
     if sum(count > 0 for count in batches.sample_count) < BATCHES_LEAST:
         return f"fewer than {BATCHES_LEAST} of its batches contain samples"
+    if metric.beside:
+        return _beside(batches, metric)
     if metric == AVERAGE:
         return average(batches)
     if metric == THROUGHPUT:
@@ -126,6 +128,21 @@ def mean(values: Sequence[float]) -> Estimate:
     """Return the estimate of the mean of values of successive batches of equal length, in their unit."""
     average_value = sum(values) / len(values)
     return _estimate(average_value, [value - average_value for value in values])
+
+
+def _beside(batches: Batches, metric: Metric) -> Estimate | str:
+    """Return the estimate of what is known beside response times."""
+    known = batches.beside.get(metric.key)
+    if known is None:
+        return "its batches do not count it"
+    if metric.beside is Beside.RATE:
+        return mean([value / batches.length_s for value in known.sums])
+    pairs = [(n, value) for n, value in zip(known.counts, known.sums, strict=True) if n]
+    if len(pairs) < BATCHES_LEAST:
+        return f"fewer than {BATCHES_LEAST} of its batches contain it"
+    count = sum(n for n, _ in pairs)
+    value, per_batch = sum(part for _, part in pairs) / count, count / len(pairs)
+    return _estimate(value, [(part - value * n) / per_batch for n, part in pairs])
 
 
 def _errors(batches: Batches) -> Estimate:

@@ -11,9 +11,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import ClassVar
 
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import FIRST_BYTE, compared_metrics
+from harness.metrics.metric import FIRST_BYTE, RECEIVING, compared_metrics
 
 BATCH_COUNT = 20
 # A shorter batch would be about as long as the time over which requests resemble each other.
@@ -53,12 +54,27 @@ class BatchCounts:
 
 
 @dataclass(frozen=True)
+class BatchSums:
+    """What was counted in each batch, and its sums: messages, or streams and their longest gaps in ms."""
+
+    counts: tuple[int, ...]
+    sums: tuple[float, ...]
+
+    def plus(self, other: BatchSums) -> BatchSums:
+        """Return those of both together."""
+        counts = (mine + its for mine, its in zip(self.counts, other.counts, strict=True))
+        sums = (mine + its for mine, its in zip(self.sums, other.sums, strict=True))
+        return BatchSums(tuple(counts), tuple(sums))
+
+
+@dataclass(frozen=True)
 class Batches:
     """A label's metrics in the batches of the window, in order: columns of equal length.
 
     A metric is None for a batch without samples. `slower_count` is, by percentile, the number of the batch's samples
     slower than that percentile of the whole window: percentiles of few samples are biased, these counts are not.
-    `received_bytes` are None where the samples do not say them; files of earlier versions have none.
+    `received_bytes` are None where the samples do not say them; files of earlier versions have none. `beside` has what
+    is known beside response times, by the key of its metric.
     """
 
     length_s: float
@@ -68,6 +84,8 @@ class Batches:
     percentiles_ms: Mapping[str, tuple[int | None, ...]]
     slower_count: Mapping[str, tuple[int, ...]]
     received_bytes: tuple[int | None, ...] = ()
+    beside: Mapping[str, BatchSums] = field(default_factory=dict)
+    optional: ClassVar = ("beside",)
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:
@@ -86,6 +104,7 @@ class Batches:
             together.merge(batch.histogram.counts)
         lines_ms = together.quantiles_ms(ratios)
         slower = [_slower_counts(batch.histogram, lines_ms) for batch in counts]
+        to_first_byte = _slower_to_first_byte(counts)
         slower_count = dict(zip(BATCH_PERCENTILES, zip(*slower, strict=True), strict=True))
         return cls(
             length_s=length_s,
@@ -96,9 +115,16 @@ class Batches:
                 for batch, samples in zip(counts, sample_count, strict=True)
             ),
             percentiles_ms=dict(zip(BATCH_PERCENTILES, zip(*quantiles, strict=True), strict=True)),
-            slower_count={**slower_count, **_slower_to_first_byte(counts)},
+            slower_count={**slower_count, **to_first_byte},
             received_bytes=tuple(batch.received_bytes for batch in counts),
+            beside={RECEIVING.key: _receiving(counts)} if to_first_byte else {},
         )
+
+
+def _receiving(counts: Sequence[BatchCounts]) -> BatchSums:
+    """Return the times from the first byte to the last one."""
+    sums = (float(batch.elapsed_sum_ms - batch.first_bytes.sum_ms) for batch in counts)
+    return BatchSums(tuple(batch.histogram.count for batch in counts), tuple(sums))
 
 
 def _slower_to_first_byte(counts: Sequence[BatchCounts]) -> dict[str, tuple[int, ...]]:

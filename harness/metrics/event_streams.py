@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ class StreamUse:
     gap_max_ms: int
 
 
-class _Stream(NamedTuple):
+class Stream(NamedTuple):
     """One answer."""
 
     end_ms: int
@@ -47,26 +47,40 @@ class _Stream(NamedTuple):
     stream_us: int
     longest_gap_us: int
 
+    @property
+    def rate_per_s(self) -> float | None:
+        """Events per second from the first one to the last one; None without two at different times."""
+        return _US_PER_S * (self.event_count - 1) / self.stream_us if self.stream_us > 0 else None
 
-def read_streams(lines: Iterable[str], window_ms: IntervalMs) -> tuple[StreamUse, ...]:
-    """Return the use of each label, in order of the first answers; a line that is torn, as by a kill, is left out."""
-    by_label: dict[str, list[_Stream]] = defaultdict(list)
+    @property
+    def longest_gap_ms(self) -> float:
+        """The longest time between two events."""
+        return self.longest_gap_us / _US_PER_MS
+
+
+def streams_of(lines: Iterable[str], window_ms: IntervalMs) -> Iterator[Stream]:
+    """Yield the answers that ended in the window; a line that is torn, as by a kill, is left out."""
     for row in csv.reader(lines):
         try:
             end_ms, label, *numbers = row
-            stream = _Stream(int(end_ms), label, *map(int, numbers))
+            stream = Stream(int(end_ms), label, *map(int, numbers))
         except (ValueError, TypeError):
             continue  # the head, or torn
         if window_ms.from_ms <= stream.end_ms < window_ms.to_ms:
-            by_label[label].append(stream)
+            yield stream
+
+
+def read_streams(lines: Iterable[str], window_ms: IntervalMs) -> tuple[StreamUse, ...]:
+    """Return the use of each label in the window, in order of the first answers."""
+    by_label: dict[str, list[Stream]] = defaultdict(list)
+    for stream in streams_of(lines, window_ms):
+        by_label[stream.label].append(stream)
     return tuple(_use(label, streams) for label, streams in by_label.items())
 
 
-def _use(label: str, streams: list[_Stream]) -> StreamUse:
-    gaps = Histogram.of(round(one.longest_gap_us / _US_PER_MS) for one in streams)
-    rates = Histogram.of(
-        round(_PER_UNIT * _US_PER_S * (one.event_count - 1) / one.stream_us) for one in streams if one.stream_us > 0
-    )
+def _use(label: str, streams: list[Stream]) -> StreamUse:
+    gaps = Histogram.of(round(one.longest_gap_ms) for one in streams)
+    rates = Histogram.of(round(_PER_UNIT * rate) for one in streams if (rate := one.rate_per_s) is not None)
     middle, slow = rates.quantiles_ms((0.5, 0.05)) if rates.counts else (None, None)
     p50_ms, p95_ms, max_ms = gaps.quantiles_ms((0.5, 0.95, 1.0))
     return StreamUse(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from harness.base.records import build, fields_to_plain
@@ -22,6 +22,8 @@ GROUPS = (LOAD, ONCE, SETUP, TEARDOWN, JOBS)
 SUCCESSFUL = f"{LOAD} successful"
 PERCENTILES = metric.percentiles()
 _CAUSE_LENGTH_MAX = 200
+# So much of the time of receiving may at most be that of answers without a body.
+_UNKNOWN_RATIO = 0.02
 _HTTP_STATUS = re.compile(r"[0-9]{3}")
 # JMeter's message of a request that got no answer: an assertion about the answer says nothing then.
 NO_ANSWER_MESSAGE = "Non HTTP response message:"
@@ -95,6 +97,19 @@ class LabelCounts:
         """Return the samples by latency; None unless that of every sample is known, and one took a millisecond."""
         return self.first_bytes if self.first_bytes.count == self.histogram.count and self.latency_sum_ms else None
 
+    def known_parts(self) -> dict[str, float]:
+        """Return averages of parts of the times by key; empty where too many answers without a body have latency 0."""
+        first_bytes = self.known_first_bytes()
+        if not first_bytes or self.latency_sum_ms is None or self.connect_sum_ms is None:
+            return {}
+        without_body = first_bytes.counts.get(0, 0) - self.histogram.counts.get(0, 0)
+        most_ms = 0 if first_bytes.counts.get(1) else self.histogram.greatest_sum_ms(without_body)
+        if most_ms > _UNKNOWN_RATIO * (self.elapsed_sum_ms - self.latency_sum_ms):
+            return {}
+        count = self.histogram.count
+        waiting_ms, receiving_ms = self.latency_sum_ms - self.connect_sum_ms, self.elapsed_sum_ms - self.latency_sum_ms
+        return {metric.WAITING.key: waiting_ms / count, metric.RECEIVING.key: receiving_ms / count}
+
     def known_connects(self) -> Histogram | None:
         """Return the samples by connect time, those of 0 ms included; None as above."""
         if not self.connect_sum_ms or self.connects.sum_ms != self.connect_sum_ms:
@@ -107,8 +122,8 @@ class LabelFigures:
     """The metrics of one label, or of a group's TOTAL, computed from its `counts`.
 
     Rates count from the first start to the last end; percentiles follow JMeter's rule (see Histogram), by the text
-    of the percentile. A transaction is the row of a Transaction Controller. `batches` exist for a window that is long
-    enough and for labels with enough samples.
+    of the percentile. A transaction is the row of a Transaction Controller. `beside` has the metrics that only some
+    labels have, by key. `batches` exist for a window that is long enough and for labels with enough samples.
     """
 
     label: str
@@ -132,6 +147,7 @@ class LabelFigures:
     connect_percentiles_ms: Mapping[str, int]
     counts: LabelCounts
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -170,6 +186,7 @@ class LabelFigures:
             connect_percentiles_ms=_percentiles_of(counts.known_connects(), metric.CONNECT),
             counts=counts,
             batches=batches,
+            beside=counts.known_parts(),
         )
 
     @property
@@ -256,10 +273,13 @@ class Group:
             raise ValueError(f"{where} has a label without samples")
         percentiles = tuple(stored.total.percentiles_ms)
         labels = [
-            LabelFigures.of(label.label, label.is_transaction, label.counts, percentiles, label.batches)
+            _with_beside(
+                LabelFigures.of(label.label, label.is_transaction, label.counts, percentiles, label.batches), label
+            )
             for label in stored.labels
         ]
-        return cls.of(stored.name, labels, stored.counts_transactions, stored.total.batches)
+        group = cls.of(stored.name, labels, stored.counts_transactions, stored.total.batches)
+        return replace(group, total=_with_beside(group.total, stored.total))
 
 
 def _counted(labels: Sequence[LabelFigures], counts_transactions: bool) -> tuple[LabelFigures, ...]:
@@ -283,6 +303,7 @@ class _StoredLabel(_Stored):
     is_transaction: bool
     counts: LabelCounts
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -291,6 +312,7 @@ class _StoredTotal(_Stored):
 
     percentiles_ms: Mapping[str, int]
     batches: Batches | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -301,6 +323,10 @@ class _StoredGroup(_Stored):
     labels: tuple[_StoredLabel, ...]
     total: _StoredTotal
     counts_transactions: bool
+
+
+def _with_beside(figures: LabelFigures, stored: _StoredLabel | _StoredTotal) -> LabelFigures:
+    return replace(figures, beside={**figures.beside, **stored.beside})
 
 
 def driven_labels(groups: Iterable[Group]) -> frozenset[str]:

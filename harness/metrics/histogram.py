@@ -71,6 +71,16 @@ class Histogram:
         """Return the sum of all values in milliseconds."""
         return sum(value_ms * count for value_ms, count in self.counts.items())
 
+    def greatest_sum_ms(self, count: int) -> int:
+        """Return the sum of the greatest values, so many of them."""
+        sum_ms, left = 0, count
+        for value_ms in sorted(self.counts, reverse=True):
+            if left <= 0:
+                break
+            sum_ms += value_ms * min(left, self.counts[value_ms])
+            left -= self.counts[value_ms]
+        return sum_ms
+
     @property
     def min_ms(self) -> int | None:
         """Return the least value; None without values."""

@@ -39,6 +39,13 @@ class Measured(Protocol):
         """The percentiles by their text: 90, 99.9."""
 
 
+class Beside(Enum):
+    """How a metric that is known beside response times is made of what was counted, and of the sum of that."""
+
+    RATE = auto()  # the sum per second of the window
+    MEAN = auto()  # the sum per counted one
+
+
 class PartPercentile(NamedTuple):
     """A percentile of a part of the response time: the mapping of LabelFigures that has it, and its text."""
 
@@ -55,7 +62,8 @@ class Metric:
     `tables` are those that have a column of it. `threshold` is the least change that matters unless a plan says
     otherwise: a ratio, of a share a difference; None: runs are not compared by it. `samples_least` is how many samples
     a comparison needs on each side. With `is_goal` a limit of it has an option of its own; any metric can have a goal.
-    `percentile` is that of the response time, `part` that of the time to the first byte or to connect.
+    `percentile` is that of the response time, `part` that of the time to the first byte or to connect. `beside` is set
+    for what is known of some labels only: messages, rows, sessions, events of streams, parts of the response time.
     """
 
     key: str
@@ -70,6 +78,7 @@ class Metric:
     is_goal: bool = False
     percentile: str | None = None
     part: PartPercentile | None = None
+    beside: Beside | None = None
     more_is_better: bool = False
     aliases: tuple[str, ...] = ()
 
@@ -103,6 +112,11 @@ class Metric:
         return self.title.removesuffix(f" {self.unit}")
 
     @property
+    def is_of_all(self) -> bool:
+        """Whether each label has it; comparisons leave the others out where no side has them."""
+        return self.part is None and self.beside is None
+
+    @property
     def is_percentile(self) -> bool:
         """Whether it is a percentile of a time: a whole number of milliseconds."""
         return self.percentile is not None or self.part is not None
@@ -121,6 +135,9 @@ class Metric:
         if self.part is not None:
             of_part: Mapping[str, float] = getattr(figures, self.part.mapping)
             return of_part.get(self.part.text)
+        if self.beside is not None:
+            beside: Mapping[str, float] = getattr(figures, BESIDE)
+            return beside.get(self.key)
         value: float | None = getattr(figures, self.key)
         return value
 
@@ -206,8 +223,39 @@ FIRST_BYTES, CONNECTS = "first_byte_percentiles_ms", "connect_percentiles_ms"
 FIRST_BYTE = tuple(_of_part(FIRST_BYTES, "first byte", text) for text in ("50", "90", "95", "99"))
 CONNECT = tuple(_of_part(CONNECTS, "connect", text) for text in ("95", "99"))
 
+# The mapping of LabelFigures that has the metrics of some labels only, by key.
+BESIDE = "beside"
+
+
+def _rate_of(what: str) -> Metric:
+    """Return the metric of things per second: messages, messages/s, messages_per_s."""
+    unit = f"{what}/s"
+    return Metric(
+        f"{what.replace(' ', '_')}_per_s", what, unit, unit, unit, units.rate_text, frozenset(), 0.05, 100,
+        beside=Beside.RATE, more_is_better=True,
+    )  # fmt: skip
+
+
+def _mean_of(name: str, threshold: float | None = None) -> Metric:
+    """Return the metric of an average time: receiving, receiving_ms."""
+    return Metric(
+        f"{name.replace(' ', '_')}_ms", name, f"{name} ms", name, "ms", units.average_text, frozenset(), threshold, 100,
+        beside=Beside.MEAN,
+    )  # fmt: skip
+
+
+# Averages of what first bytes leave: from connecting to the first byte, and from there to the last one.
+WAITING, RECEIVING = _mean_of("waiting"), _mean_of("receiving", 0.10)
+MESSAGES, MESSAGES_SENT, ROWS, SESSIONS = map(_rate_of, ("messages", "messages sent", "rows", "sessions"))
+SESSION = _mean_of("session", 0.10)
+# Parts of connecting: names that a server was asked for, and TLS.
+LOOKUP, HANDSHAKE = _mean_of("lookup"), _mean_of("handshake")
+# Averages of answers that are streams.
+EVENTS, LONGEST_GAP = replace(_rate_of("events"), beside=Beside.MEAN), _mean_of("longest gap", 0.10)
+
 METRICS: tuple[Metric, ...] = (
-    AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS, *FIRST_BYTE, *CONNECT,
+    AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS, *FIRST_BYTE, *CONNECT, WAITING, RECEIVING,
+    LOOKUP, HANDSHAKE, MESSAGES, MESSAGES_SENT, ROWS, SESSIONS, SESSION, EVENTS, LONGEST_GAP,
 )  # fmt: skip
 
 
@@ -252,7 +300,7 @@ def all_metrics() -> tuple[Metric, ...]:
 
 def stop_metrics() -> tuple[Metric, ...]:
     """Return the metrics that can end a run early: those that are known of each second of the load."""
-    return tuple(metric for metric in METRICS if metric.part is None)
+    return tuple(metric for metric in METRICS if metric.is_of_all)
 
 
 def goal_metrics() -> tuple[Metric, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.records import build, fields_to_plain
-from harness.metrics.metric import AVERAGE, ERRORS, THROUGHPUT, Metric, all_metrics, goal_metrics, metric_of
+from harness.metrics.metric import AVERAGE, ERRORS, Metric, all_metrics, goal_metrics, metric_of
 
 EACH_AVERAGE = "each_average_ms"
 EVERY_LABEL = ".*"
@@ -123,7 +123,7 @@ class Goal:
         limits: dict[str, float] = {}
         others: list[GoalRule] = []
         for rule in rules:
-            if rule.label is not None or rule.max is None or rule.metric == THROUGHPUT.key:
+            if rule.label is not None or rule.max is None or rule.metric not in limit_keys():
                 others.append(rule)
             elif rule.metric in limits:
                 raise UsageError(f"{where}: {metric_text(metric_of(rule.metric))} of TOTAL has two limits", "give one")

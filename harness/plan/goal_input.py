@@ -19,13 +19,13 @@ _LIMIT_MAX = 1_000_000_000
 _EXAMPLE = "write conditions such as p95<1500, errors<1%, Check-Out: p99<3s, throughput>100/s"
 # A condition: a metric, a sign and a value, after a label in quotes or up to the last colon before the metric.
 _CONDITION = re.compile(
-    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>(?:first\s+byte\s+|connect\s+)?[\w.]+)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
+    r'\s*(?:(?:"(?P<quoted>[^"]*)"|(?P<label>.*\S))\s*:)??\s*(?P<metric>(?:first\s+byte\s+|connect\s+|longest\s+)?[\w.]+|messages\s+sent)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>]*?)\s*',
     re.DOTALL | re.IGNORECASE,
 )
 _PARTS = re.compile(r'(?:"[^"]*"|[^,"]|"(?=[^"]*$))+')
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|)")
 _MS_PER = {"ms": 1, "": 1, "s": 1000, "m": 60_000, "min": 60_000}
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:(?:req)?/s)?")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:(?P<what>[a-z ]*)/s)?")
 
 
 def parse_goal(text: str, where: str) -> Goal:
@@ -60,7 +60,8 @@ def parse_limit(metric: Metric, text: str, name: str) -> float:
         return units.parse_percent_ratio(text, name)
     match = (_TIME if metric.is_time else _RATE).fullmatch(text.strip().lower())
     limit = float(match[1]) * (_MS_PER[match[2]] if metric.is_time else 1) if match else 0.0
-    if not 0 < limit <= _LIMIT_MAX:
+    is_other = not metric.is_time and match is not None and (match["what"] or "") not in ("", metric.unit[:-2])
+    if is_other or not 0 < limit <= _LIMIT_MAX:
         example = "1500, 1500ms or 1.5s" if metric.is_time else "100 or 100/s"
         raise UsageError(f"{name} {text}: not a {'time' if metric.is_time else 'rate'}", f"give one such as {example}")
     return int(limit) if limit.is_integer() else limit

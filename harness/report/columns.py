@@ -63,15 +63,17 @@ LATENCY = Column("latency ms", "latency_ms", lambda label: label.latency_ms, uni
 CONNECT = Column("connect ms", "connect_ms", lambda label: label.connect_ms, units.average_text)
 FIRST_BYTE = tuple(map(metric_column, metric.FIRST_BYTE))
 CONNECT_PERCENTILES = tuple(map(metric_column, metric.CONNECT))
+# Averages, as that of connecting.
+PARTS = (metric_column(metric.WAITING), metric_column(metric.RECEIVING))
 # The table of what came before the last byte.
-FIRST_BYTE_COLUMNS = (COUNT, *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES)
+FIRST_BYTE_COLUMNS = (COUNT, *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES, *PARTS)
 # Every layout has these percentiles, in addition to the requested ones.
 ALWAYS_SHOWN = metric.percentiles(Table.DEFAULT)
 # Columns that are dropped in a narrow window, in this order; columns that are not listed stay.
 LEAST_USE = (
-    *(one.key for one in (*CONNECT_PERCENTILES, *FIRST_BYTE)), CONNECT.key, LATENCY.key, BYTES_MEAN.key, SENT.key,
-    RECEIVED.key, STDDEV.key, SUCCESS_RATE.key, MIN.key, ERROR_COUNT.key, metric.P75.key, MAX.key, metric.P99_9.key,
-    metric.P95.key, metric.P99.key, RATE.key, metric.MEDIAN.key,
+    *(one.key for one in (*PARTS, *CONNECT_PERCENTILES, *FIRST_BYTE)), CONNECT.key, LATENCY.key, BYTES_MEAN.key,
+    SENT.key, RECEIVED.key, STDDEV.key, SUCCESS_RATE.key, MIN.key, ERROR_COUNT.key, metric.P75.key, MAX.key,
+    metric.P99_9.key, metric.P95.key, metric.P99.key, RATE.key, metric.MEDIAN.key,
 )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def columns_of(layout: str, requested: Sequence[str] | None = None) -> tuple[Col
         return (COUNT, *times, ERROR_RATIO, ERROR_COUNT, RATE, RECEIVED, SENT)
     return (
         COUNT, *times, STDDEV, ERROR_RATIO, ERROR_COUNT, RATE, SUCCESS_RATE, RECEIVED, SENT, BYTES_MEAN, LATENCY,
-        *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES,
+        *FIRST_BYTE, CONNECT, *CONNECT_PERCENTILES, *PARTS,
     )  # fmt: skip
 
 

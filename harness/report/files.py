@@ -18,6 +18,8 @@ from harness.judge.stored_comparisons import ComparedGroup, ComparedRun
 from harness.judge.summarise import SummaryOptions, origin_of, summarise, window_of, window_span_ms
 from harness.judge.summary import Observed, RunSummary
 from harness.judge.tail import generator_stops, tails_of
+from harness.metrics import amounts, event_streams
+from harness.metrics.beside import BesideFigures, read_beside
 from harness.metrics.counter_process import shared_counter
 from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
@@ -65,10 +67,21 @@ def summary_of_run(
     loads = [LoadTally.of(load, tally, in_window) for load in run.load.loads or ()]
     names, silences = [name for name, _ in counted.jtls], silences_of(inputs, tally, run.once_labels)
     jobs = jobs_of_run(run, lambda: (sample for _, sample in each_sample(inputs)), tally.span_ms())
-    options = SummaryOptions(window, in_window, file_names=names, loads=loads, silences=silences, jobs=jobs)
+    options = SummaryOptions(
+        window, in_window, file_names=names, loads=loads, silences=silences, jobs=jobs,
+        beside=_beside(directory, run, tally, window),
+    )  # fmt: skip
     summary = summarise(tally, run.id, run, observed, options)
     compared = load_record(ComparedGroup, directory.compared).compared if directory.compared.is_file() else ()
     return replace(summary, stored_failures=stored_failures(stored_exchanges(directory)), compared=compared)
+
+
+def _beside(directory: RunDirectory, run: RunRecord, tally: SampleTally, window: Window) -> BesideFigures | None:
+    window_ms = window_span_ms(tally, window)
+    if window_ms is None or not window_ms.length_ms:
+        return None
+    of = Reading(directory.path, directory.system_logs, run.exception_logs, tally, window)
+    return read_beside(of.lines(amounts.FILE_NAME), of.lines(event_streams.FILE_NAME), window_ms)
 
 
 def _observed(

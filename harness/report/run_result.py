@@ -19,7 +19,7 @@ from harness.judge.warnings import RunWarning
 from harness.metrics.batches import Batches
 from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
 from harness.metrics.histogram import Histogram
-from harness.metrics.metric import AVERAGE, FIRST_BYTE, Metric
+from harness.metrics.metric import AVERAGE, FIRST_BYTE, RECEIVING, WAITING, Metric
 from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
 from harness.report.key_figures import FIRST_CHART, run_result
@@ -58,6 +58,7 @@ class LabelResult:
     first_byte_percentiles_ms: Mapping[str, float] = field(default_factory=dict)
     connect_percentiles_ms: Mapping[str, float] = field(default_factory=dict)
     first_bytes: Histogram | None = None
+    beside: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of_tool(cls, row: SummaryRow) -> LabelResult:
@@ -71,13 +72,18 @@ class LabelResult:
         same = {one.name: getattr(figures, one.name) for one in fields(cls) if one.name not in own}
         result = cls(**same, histogram=figures.counts.histogram)
         if not figures.is_streamed:
-            return result
+            return replace(result, beside=without_parts(result.beside))
         first = figures.first_byte_percentiles_ms
         return replace(result, first_byte_percentiles_ms=first, first_bytes=figures.counts.first_bytes)
 
     def histogram_of(self, metric: Metric) -> Histogram | None:
         """Return the samples by the time that a metric is about; None where the source does not have them."""
         return self.first_bytes if metric in FIRST_BYTE else self.histogram
+
+
+def without_parts(beside: Mapping[str, float]) -> dict[str, float]:
+    """Return what is known beside response times without their parts, which say no more where first bytes are last."""
+    return {key: value for key, value in beside.items() if key not in (WAITING.key, RECEIVING.key)}
 
 
 def samples_least(metric: Metric, figures: Iterable[LabelResult]) -> int:

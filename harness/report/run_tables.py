@@ -110,11 +110,11 @@ def stream_table(streams: Sequence[StreamUse]) -> str:
     return table(_STREAM_HEADS, rows) if rows else ""
 
 
-_AMOUNT_HEADS = ("label", "what", "count", "per s", "open p50 ms", "open p95 ms", "open max ms")
+_AMOUNT_HEADS = ("label", "what", "count", "per s", "took p50 ms", "took p95 ms", "took max ms")
 
 
 def amount_table(amounts: Sequence[AmountUse]) -> str:
-    """Return the table of what samples of other protocols stand for: a row per label and kind; nothing without any."""
+    """Return the table of what samples stand for: a row per label and kind; nothing without any."""
     rows = [
         [cell(one.label), one.kind, str(one.count), units.rate_text(one.rate_per_s),
          *("" if ms is None else units.ms_text(ms) for ms in (one.p50_ms, one.p95_ms, one.max_ms))]

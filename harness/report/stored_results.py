@@ -11,9 +11,10 @@ from harness.base.errors import HarnessError, UsageError
 from harness.base.records import build
 from harness.base.regular import regular
 from harness.judge.summary import FORMAT_VERSION
-from harness.metrics.figures import LOAD
+from harness.metrics.figures import LOAD, is_streamed
+from harness.metrics.metric import BESIDE, CONNECTS, FIRST_BYTES
 from harness.report.markdown_report import parse_report
-from harness.report.run_result import RUN, RunResult
+from harness.report.run_result import RUN, RunResult, without_parts
 from harness.run.directory import RunDirectory, read_object
 from harness.run.record import RUNNING, RunRecord
 
@@ -54,7 +55,10 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
 
 
 def _label(figures: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: figures[key] for key in _LABEL_KEYS}
+    known = {key: figures.get(key, {}) for key in (FIRST_BYTES, CONNECTS, BESIDE)}
+    if not is_streamed(figures["percentiles_ms"], known[FIRST_BYTES]):
+        known = {**known, FIRST_BYTES: {}, BESIDE: without_parts(known[BESIDE])}
+    return {**{key: figures[key] for key in _LABEL_KEYS}, **known}
 
 
 class StoredResult(NamedTuple):

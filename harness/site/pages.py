@@ -16,7 +16,7 @@ from harness.history.catalogue import Catalogue, Document, Entry, first_line
 from harness.history.summary_page import FIGURES, count_line, facts, figures, start_text, verdict_text
 from harness.judge.result import Result
 from harness.judge.verdict import DOUBTFUL, headline
-from harness.metrics.metric import ERRORS, THROUGHPUT, Metric, Table, compared_metrics
+from harness.metrics.metric import BESIDE, ERRORS, THROUGHPUT, Metric, Table, compared_metrics
 from harness.report.charts.run_data import ChartData
 from harness.report.results import result_in_markdown
 from harness.report.run_result import MARKDOWN, RunResult
@@ -299,7 +299,7 @@ def _columns() -> str:
 
 def _metric_column(metric: Metric) -> dict[str, Any]:
     path = [metric.key] if metric.percentile is None else ["percentiles_ms", metric.percentile]
-    path = list(metric.part) if metric.part else path
+    path = list(metric.part) if metric.part else [BESIDE, metric.key] if metric.beside else path
     decimals = 0 if metric.is_percentile else None if metric.is_time else 2
     own = {"factor": 100 if metric.is_share else 1, "id": metric.id, "is_brief": Table.BRIEF in metric.tables}
     return _column(metric.title, path, decimals) | own

@@ -54,7 +54,7 @@ def test_the_report_of_a_run_has_its_amounts_below_the_load(tmp_path):
     (run.path / FILE_NAME).write_text(f'{HEAD}\n{START_MS + 50_000},"List",rows,300,0\n')
     write_report(run)
     page = run.report.read_text(encoding="utf-8")
-    assert "### Messages, rows and sessions" in page
+    assert "### Messages, rows, sessions and connections" in page
     assert "| List | rows | 300 |" in page
     stored = json.loads(run.summary_json.read_text(encoding="utf-8"))["observed"]["amounts"]
     assert [one["count"] for one in stored] == [300]

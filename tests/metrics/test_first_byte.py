@@ -7,6 +7,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.compare.decision import compare
+from harness.history.files import read_catalogue
+from harness.history.series import history
 from harness.judge.summarise import summarise
 from harness.metrics.batch_means import estimate
 from harness.metrics.figures import LOAD, LabelCounts
@@ -20,10 +22,12 @@ from harness.plan.goal_input import parse_goal
 from harness.plan.stop import parse_stop, read_stop
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import run_charts
+from harness.report.files import write_report
 from harness.report.markdown import report
 from harness.report.run_result import LabelResult
 from tests.support.comparisons import metric
 from tests.support.factories import closed_load, record, sample, tally_of
+from tests.support.report_folder import run_folder
 from tests.support.results import run_result
 
 P95 = metric_of("first byte p95")
@@ -151,6 +155,18 @@ def test_a_run_whose_first_bytes_come_later_has_regressed_although_it_takes_as_l
 def test_runs_are_not_compared_by_first_bytes_that_are_the_last_ones():
     assert LabelResult.of(total(streamed(latency_ms=450))).first_byte_percentiles_ms == {}
     assert LabelResult.of(total(streamed())).first_byte_percentiles_ms["95"] == 290
+
+
+@pytest.mark.parametrize(("latency_ms", "known"), [(101, [101, 101, 349]), (450, [None] * 3)])
+def test_a_history_has_the_first_bytes_of_stored_runs(tmp_path, latency_ms, known):
+    head = "timeStamp,elapsed,label,responseCode,threadName,success,Latency,Connect,responseMessage\n"
+    lines = [f"{1_700_000_000_000 + 500 * n},450,Chat,200,u 1-1,true,{latency_ms},0,OK" for n in range(240)]
+    directory = run_folder(tmp_path, "tiny/run-01_1")
+    directory.samples.write_text(head + "\n".join(lines))
+    write_report(directory)
+    for name, value in zip(("first byte p50", "first byte p95", "receiving"), known, strict=True):
+        found = history(read_catalogue(tmp_path).entries, "tiny", "Chat", metric_of(name))
+        assert [point.value for line in found.lines for point in line.points] == [value]
 
 
 def test_the_noise_of_the_p95_is_that_of_first_bytes_not_of_the_response_times():

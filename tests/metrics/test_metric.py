@@ -24,7 +24,8 @@ SHOWN = {
     "comparison": "| TOTAL | p99.9 ms | 102 | 112 |",
     "comparison JSON": '"p99.9": 0.2',
     "history": "the p99.9",
-    "history CSV": ",p99_ms,p99.9_ms,first_byte_p50_ms,first_byte_p95_ms,received_bytes_per_s,error_ratio,metric,",
+    "history CSV": ",p99_ms,p99.9_ms,first_byte_p50_ms,first_byte_p95_ms,receiving_ms,messages_per_s,"
+    "messages_sent_per_s,rows_per_s,sessions_per_s,session_ms,events_per_s,longest_gap_ms,received_bytes_per_s,error_ratio,metric,",
     "history JSON": '"p99.9_ms": 102',
     "sweep": "| p95 ms | p99.9 ms |",
     "sweep CSV": ",p95_ms,p99.9_ms,",
@@ -99,6 +100,7 @@ def test_a_metric_without_comparison_is_refused(name):
 def test_the_list_defines_compared_metrics_and_goals():
     assert [metric.name for metric in compared_metrics()] == [
         "average", "p50", "p75", "p90", "p95", "p99", "throughput", "errors", "first byte p50", "first byte p95",
+        "receiving", "messages", "messages sent", "rows", "sessions", "session", "events", "longest gap",
     ]  # fmt: skip
     assert [metric.key for metric in goal_metrics()] == ["average_ms", "p90_ms", "error_ratio"]
     assert percentiles(Table.DEFAULT) == ("50", "90")

@@ -74,4 +74,11 @@ def test_a_run_reports_first_tokens_events_and_gaps(tmp_path: Path) -> None:
     assert 15 < stream["rate_per_s"] < 40
     first = load["total"]["first_byte_percentiles_ms"]["50"]
     assert 150 < first < 1000 < load["total"]["percentiles_ms"]["50"]
+    beside, average = load["total"]["beside"], load["total"]["average_ms"]
+    assert 150 < beside["waiting_ms"] < 1000 < beside["receiving_ms"] < average
+    assert abs(beside["waiting_ms"] + beside["receiving_ms"] - average) < 20  # the rest is connecting
+    # Of each answer the time from its first event to its last one is that of receiving.
+    events = stream["event_count"] / stream["stream_count"]
+    assert beside["receiving_ms"] * beside["events_per_s"] / 1000 == pytest.approx(events, rel=0.2)
+    assert 0 < beside["longest_gap_ms"] < beside["receiving_ms"]
     assert stream["gap_p50_ms"] < load["total"]["percentiles_ms"]["50"]

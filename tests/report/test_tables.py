@@ -74,12 +74,13 @@ def test_the_wide_table_has_every_metric():
         "| label | count | average ms | p50 ms | p75 ms | p90 ms | p95 ms | p99 ms | p99.9 ms | min ms "
         "| max ms | stddev ms | errors % | errors | req/s | successful req/s | KB/s received | KB/s sent "
         "| average bytes | latency ms | first byte p50 ms | first byte p90 ms | first byte p95 ms | first byte p99 ms "
-        "| connect ms | connect p95 ms | connect p99 ms |"
+        "| connect ms | connect p95 ms | connect p99 ms "
+        "| waiting ms | receiving ms |"
     )
     assert text.splitlines()[2] == (
         "| Pay | 2 | 150 | 100 | 200 | 200 | 200 | 200 | 200 | 100 | 200 "
         "| 50 | 50.00 | 1 | 2.00 | 1.00 | 0.59 | 0.20 | 300.0 "
-        "| 50 | 40 | 60 | 60 | 60 | 15 | 20 | 20 |"
+        "| 50 | 40 | 60 | 60 | 60 | 15 | 20 | 20 | 35 | 100 |"
     )
 
 

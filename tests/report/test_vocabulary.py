@@ -28,7 +28,11 @@ TIMES = frozenset({"average ms", "p50 ms", "p75 ms", "p90 ms", "p95 ms", "p99 ms
 RATES = frozenset({"req/s", "errors", "errors %", "KB/s received", "KB/s sent"})
 FIRST_BYTE = frozenset(f"first byte {percentile} ms" for percentile in ("p50", "p90", "p95", "p99"))
 CONNECT = frozenset({"connect ms", "connect p95 ms", "connect p99 ms"})
-WIDE_ONLY = frozenset({"stddev ms", "successful req/s", "average bytes", "latency ms"}) | FIRST_BYTE | CONNECT
+WIDE_ONLY = (
+    frozenset({"stddev ms", "successful req/s", "average bytes", "latency ms", "waiting ms", "receiving ms"})
+    | FIRST_BYTE
+    | CONNECT
+)
 # The columns of a run's report that are no metrics.
 OF_A_RUN = frozenset(
     """

@@ -179,10 +179,11 @@ def test_mqtt_by_a_sampler_of_the_project_counts_what_the_broker_got(
     sampler_jar(home / "plans" / "lib" / "mqtt.jar", "MqttSampler", jars_of(tmp_path, PAHO))
     with serving_java("MqttBroker", tmp_path, jars_of(tmp_path, "io.moquette:moquette-broker:0.17")) as broker:
         url = "tcp://${__P(host,127.0.0.1)}:${__P(port,1883)}"
-        sampler = java_request("Publish", "com.acme.MqttSampler", url=url, wait_ms="100")
-        counted = driven(plan(sampler), f"mqtt://127.0.0.1:{broker.port}", PAHO, "lib/mqtt.jar")
-        assert codes(counted) == {("Publish", "OK"): USERS * LOOPS}
-        assert broker.count() == 2 * USERS * LOOPS
+        once = java_request("Publish", "com.acme.MqttSampler", url=url, wait_ms="100")
+        exactly = java_request("Exactly once", "com.acme.MqttSampler", url=url, qos="2")
+        counted = driven(plan(once, exactly), f"mqtt://127.0.0.1:{broker.port}", PAHO, "lib/mqtt.jar")
+        assert codes(counted) == {("Publish", "OK"): USERS * LOOPS, ("Exactly once", "OK"): USERS * LOOPS}
+        assert broker.count() == 2 * 2 * USERS * LOOPS
     # What the sampler waits before its sample is a pause of the user.
     (group,) = run_json(tmp_path / "reports")["groups"]
     assert USERS * LOOPS * 100 <= sum(group["pause_ms"]) < USERS * LOOPS * 150 + 1000
@@ -219,6 +220,9 @@ def test_grpc_by_a_sampler_of_the_project_counts_each_status(
         counted = driven(plan(sampler), f"grpc://127.0.0.1:{server.port}", *GRPC, "lib/grpc.jar")
         assert counted == {("Buy", *one): count for one, count in expected.items()}
         assert server.count() == 2 * USERS * LOOPS
+    each = 10 if stream == "true" else 1
+    successes = sum(count for (code, _), count in expected.items() if code == "OK")
+    assert amounts(tmp_path) == {("Buy", "messages"): each * successes, ("Buy", "messages sent"): USERS * LOOPS}
     if stream == "false":
         assert reported(tmp_path) == (
             [["Buy", "OK", "8", "0"], ["Buy", "RESOURCE_EXHAUSTED", "2", "2"]],

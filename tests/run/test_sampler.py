@@ -11,6 +11,7 @@ import pytest
 from harness.base.errors import UsageError
 from harness.base.install import toolchain
 from harness.cli.verbs import main
+from harness.metrics import amounts
 from harness.metrics.event_streams import COLUMNS, FILE_NAME, read_streams
 from harness.metrics.interval import IntervalMs
 from harness.report.setup import setup_lines
@@ -69,9 +70,23 @@ def test_results_and_requests_are_those_of_jmeter_whatever_the_server_answers(tm
         assert connects["simple, TLS"] > 0 == connects["torn, TLS"]
         assert next(result for result in side.results if result.get("lb") == "simple, TLS").get("s") == "true"
     assert_streams(tmp_path)
+    assert_handshakes(tmp_path)
     counts = request_counts(tmp_path)
     assert counts["lean"] > len(CASES)
     assert 5 < counts["jmeter"] < 40  # one of each kind that the lean sampler does not send, and two of some
+
+
+def assert_handshakes(folder):
+    """The lean sampler has measured a TLS handshake for each of its connections, within the connect time of its row."""
+    assert not (folder / "own" / amounts.FILE_NAME).exists()
+    with (folder / "lean" / amounts.FILE_NAME).open(newline="") as lines:
+        found = [one for one in amounts.amounts_of(lines, IntervalMs(0, 1 << 50)) if one.kind == amounts.HANDSHAKES]
+    most_ms: dict[str, int] = {}
+    for result in ElementTree.parse(folder / "lean" / "results.xml").getroot():
+        most_ms[result.get("lb", "")] = max(most_ms.get(result.get("lb", ""), 0), int(result.get("ct", "")))
+    assert "simple, TLS" in {one.label for one in found}
+    assert [one for one in found if not one.label.endswith("TLS")] == []
+    assert [one for one in found if not 0 < one.duration_us <= 1000 * (most_ms[one.label] + 1)] == []
 
 
 def assert_streams(folder):

@@ -40,7 +40,7 @@ def series_of(pairs: Sequence[tuple[LabelResult, LabelResult]], thresholds: Thre
     The parts of response times are there only where a run knows them.
     """
     rows = [row for pair in pairs for row in pair]
-    metrics = (one for one in compared_metrics() if one.part is None or any(one.of(row) is not None for row in rows))
+    metrics = (one for one in compared_metrics() if one.is_of_all or any(one.of(row) is not None for row in rows))
     return tuple(_series(metric, pairs, thresholds.of(metric)) for metric in metrics)
 
 

@@ -10,10 +10,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Counts what samples of other protocols than HTTP stand for: messages received, rows, and WebSocket sessions.
+ * Counts what samples stand for: messages, rows, WebSocket sessions, and what opening a connection took.
  *
- * {@link #FILE}, in the current folder, has a line per label, kind and second, and one per session: its end, and how
- * long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user.
+ * {@link #FILE}, in the current folder, has a line per label, kind, second and duration, and one per session: its end, and
+ * how long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user.
  */
 public final class Amounts {
     static final String FILE = "amounts.csv";
@@ -22,6 +22,7 @@ public final class Amounts {
     private static final String THREAD = "org/apache/jmeter/threads/JMeterThread";
     private static final String CONTEXT = "org/apache/jmeter/threads/JMeterContext";
     private static final String JDBC = "org/apache/jmeter/protocol/jdbc/AbstractJDBCTestElement";
+    private static final String GRPC = "io/grpc/stub/ClientCalls";
     private static final String OBJECT = "Ljava/lang/Object;";
     /** What a JDBC Request answers that reads no row: of each statement how many it changed, or only counted. */
     private static final Pattern CHANGED = Pattern.compile("(\\d+) (?:updates|rows)\\.?\\s*");
@@ -31,7 +32,11 @@ public final class Amounts {
     private static final long MOST_BYTES = 1000;
     /** Times of samples are whole milliseconds, and a thread may get no processor: less is no wait. */
     private static final long LEAST_NS = 10_000_000L;
+    /** A shorter look-up of a name asked no server. */
+    private static final long LEAST_LOOKUP_NS = 1_000_000L;
     private static final long MS_PER_S = 1000;
+    /** Durations are counted in tenths of a millisecond. */
+    private static final long STEP_US = 100;
     private static final ThreadLocal<Current> CURRENT = ThreadLocal.withInitial(Current::new);
     private static final Ticker.Kept OUT = new Ticker.Kept(Path.of(FILE).toAbsolutePath().toString());
     private static final StringBuilder SESSIONS = new StringBuilder();
@@ -51,6 +56,9 @@ public final class Amounts {
         Kind kind = Kind.NONE;
         long beganNs;
         long rowCount;
+        /** Messages of gRPC in the sample. */
+        long sentCount;
+        long receivedCount;
         /** When its WebSocket was opened, and by which step; 0 without one. */
         long openedNs;
         String opener;
@@ -80,6 +88,11 @@ public final class Amounts {
             {THREAD, "doSampling", "Lorg/apache/jmeter/samplers/Sampler;", "begins"},
             {CONTEXT, "setPreviousResult", "Lorg/apache/jmeter/samplers/SampleResult;", "ended"},
             {JDBC, "processRow", "Ljava/sql/ResultSet;", "row"},
+            // In the thread of the caller; of a call whose answer another thread gets, its messages are not known.
+            {GRPC, "asyncUnaryRequestCall", "L" + GRPC + "$StartableListener;", "sent"},
+            {GRPC + "$CallToStreamObserverAdapter", "onNext", OBJECT, "sent"},
+            {GRPC + "$UnaryStreamToFuture", "onMessage", OBJECT, "received"},
+            {GRPC + "$BlockingResponseStream", "next", MethodPatch.THIS, "received"},
         };
         for (String[] one : patches) {
             new MethodPatch(one[1], one[2], false, "Amounts", one[3], OBJECT).install(instrumentation, one[0], consequence + one[1]);
@@ -97,6 +110,35 @@ public final class Amounts {
         current.kind = kind;
         current.beganNs = System.nanoTime();
         current.rowCount = 0;
+        current.sentCount = 0;
+        current.receivedCount = 0;
+    }
+
+    /** Called for each message of a gRPC call. */
+    public static void sent(Object call) {
+        if (isOn) {
+            CURRENT.get().sentCount++;
+        }
+    }
+
+    /** Called for each message of the answer. */
+    public static void received(Object call) {
+        if (isOn) {
+            CURRENT.get().receivedCount++;
+        }
+    }
+
+    /** Called by the lean HTTP sampler for each connection that it opened; `handshakeNs` is below 0 without a handshake. */
+    public static void connected(String label, long lookupNs, long handshakeNs) {
+        if (WarmUp.isOn()) {
+            return;
+        }
+        if (lookupNs >= LEAST_LOOKUP_NS) {
+            add(label, "name lookups", 1, TimeUnit.NANOSECONDS.toMicros(lookupNs));
+        }
+        if (handshakeNs >= 0) {
+            add(label, "TLS handshakes", 1, TimeUnit.NANOSECONDS.toMicros(handshakeNs));
+        }
     }
 
     /** Called for each row that a JDBC Request reads. */
@@ -138,6 +180,9 @@ public final class Amounts {
             // One is also what a result has that nobody sets.
             boolean isKnown = isSuccessful || count != 1 || text(Access.MESSAGE, result).startsWith("1 ");
             add(label, "messages", isKnown ? count : 0);
+        } else if (kind == Kind.OTHER && current.sentCount + current.receivedCount > 0) {
+            add(label, "messages", current.receivedCount);
+            add(label, "messages sent", current.sentCount);
         } else if (kind == Kind.READS) {
             add(label, "messages", isSuccessful && (long) Access.BYTES.invoke(result) > 0 ? 1 : 0);
             isClosed = !isSuccessful && text(Access.MESSAGE, result).contains("Close frame");
@@ -189,7 +234,12 @@ public final class Amounts {
     }
 
     private static void add(String label, String kind, long count) {
-        String key = GroupCounts.nowMs() / MS_PER_S * MS_PER_S + "," + quoted(label) + ',' + kind;
+        add(label, kind, count, 0);
+    }
+
+    private static void add(String label, String kind, long count, long durationUs) {
+        long second = GroupCounts.nowMs() / MS_PER_S * MS_PER_S;
+        String key = second + "," + quoted(label) + ',' + kind + '\n' + durationUs / STEP_US * STEP_US;
         synchronized (COUNTS) {
             COUNTS.merge(key, count, Long::sum);
         }
@@ -204,7 +254,10 @@ public final class Amounts {
         StringBuilder lines = new StringBuilder();
         synchronized (COUNTS) {
             lines.append(SESSIONS);
-            COUNTS.forEach((key, count) -> lines.append(key).append(',').append(count).append(",0\n"));
+            COUNTS.forEach((key, count) -> {
+                int end = key.lastIndexOf('\n');
+                lines.append(key, 0, end).append(',').append(count).append(',').append(key, end + 1, key.length()).append('\n');
+            });
             SESSIONS.setLength(0);
             COUNTS.clear();
         }

@@ -40,7 +40,6 @@ def check_jars(jars: Sequence[Path], java: str) -> None:
 
     Because of one such jar JMeter 5.6.3 finds none of its functions, and starts no thread.
     """
-    ours = int(match[0]) if (match := re.match(r"\d+", java)) else None
     for path in jars:
         if not zipfile.is_zipfile(path):
             raise UsageError(f"{path.name} is no jar", "get it again")
@@ -51,10 +50,16 @@ def check_jars(jars: Sequence[Path], java: str) -> None:
                 )
             first = next((name for name in jar.namelist() if _is_plain_class(name)), None)
             with_head = jar.open(first).read(8) if first else b""
-        needed = struct.unpack(">H", with_head[6:8])[0] - _FIRST_JAVA if len(with_head) == 8 else 0
-        if ours and needed > ours:
-            todo = f"install Java {needed} or newer, or take a jar that is built for Java {ours}"
-            raise UsageError(f"{path.name} is built for Java {needed}, and JMeter runs with Java {ours}", todo)
+        _check_java(path.name, with_head, java)
+
+
+def _check_java(name: str, data: bytes, java: str) -> None:
+    """Raise a UsageError for a jar one of whose classes is for a newer Java."""
+    ours = int(match[0]) if (match := re.match(r"\d+", java)) else None
+    needed = struct.unpack(">H", data[6:8])[0] - _FIRST_JAVA if data[:4] == _MAGIC and len(data) >= 8 else 0
+    if ours and needed > ours:
+        todo = f"install Java {needed} or newer, or take a jar that is built for Java {ours}"
+        raise UsageError(f"{name} is built for Java {needed}, and JMeter runs with Java {ours}", todo)
 
 
 def _is_plain_class(name: str) -> bool:
@@ -64,7 +69,8 @@ def _is_plain_class(name: str) -> bool:
 class Jars:
     """The classes in the jars of plugins, which are read, and in those of JMeter, which are only looked up."""
 
-    def __init__(self, of_user: Sequence[Path], of_jmeter: Sequence[Path]) -> None:
+    def __init__(self, of_user: Sequence[Path], of_jmeter: Sequence[Path], java: str = "") -> None:
+        self._java = java
         self._of_user = [zipfile.ZipFile(path) for path in of_user if zipfile.is_zipfile(path)]
         self._of_jmeter, self._names = of_jmeter, set[str]()
 
@@ -76,7 +82,10 @@ class Jars:
             jar.close()
 
     def lacking(self, name: str) -> Lacking | None:
-        """Return a class in no jar that the class `name` of a plugin uses, or one there that it extends."""
+        """Return a class in no jar that the class `name` of a plugin uses, or one there that it extends.
+
+        UsageError where one of these classes is torn, or for a newer Java: a jar may have others of an older one.
+        """
         seen: set[str] = set()
         waiting = [name.replace(".", "/")]
         while waiting:
@@ -85,11 +94,13 @@ class Jars:
             if jar is None or at in seen:
                 continue
             seen.add(at)
-            content = read_class(jar.read(f"{at}.class"))
+            data, file = jar.read(f"{at}.class"), Path(jar.filename or "").name
+            _check_java(file, data, self._java)
+            content = read_class(data)
             if content is None:
-                continue
+                raise UsageError(f"{at.replace('/', '.')}, in {file}, is no class file, or torn", "build the jar again")
             if absent := next((one for one in content.uses if not self._has(one)), None):
-                return Lacking(absent.replace("/", "."), at.replace("/", "."), Path(jar.filename or "").name)
+                return Lacking(absent.replace("/", "."), at.replace("/", "."), file)
             waiting += [*content.above, *(one for one in content.uses if one.startswith(f"{at}$"))]
         return None
 

@@ -40,7 +40,7 @@ def check_classes(jmx: Path, home: Path, plugins: Path | None = None, class_path
         _refuse(where, {name: node for name, node in needed.items() if name in absent})
     if not of_user:
         return
-    with Jars(of_user, of_jmeter) as jars:
+    with Jars(of_user, of_jmeter, java) as jars:
         for name, node in needed.items():
             if lacking := jars.lacking(name):
                 at = f"{where}{f':{node.line}' if node.line else ''}: {node.path}"

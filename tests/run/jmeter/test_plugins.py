@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import zipfile
 from collections.abc import Callable
@@ -27,12 +28,19 @@ FtpSampler=org.apache.jmeter.protocol.ftp.sampler.FTPSampler
 CORE = ("testelement.TestPlan", "threads.ThreadGroup", "protocol.java.sampler.JavaSampler")
 
 
+def class_file(version: int = 52) -> bytes:
+    """A class that extends Object, for Java 8 by default."""
+    texts = [b"\x01" + struct.pack(">H", len(text)) + text for text in (b"java/lang/Void", b"java/lang/Object")]
+    constants = b"\x07\0\x02" + texts[0] + b"\x07\0\x04" + texts[1]
+    return struct.pack(">IHHH", 0xCAFEBABE, 0, version, 5) + constants + struct.pack(">HHHHHHH", 1, 1, 3, 0, 0, 0, 0)
+
+
 def jar(path: Path, *names: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
         for name in names:
-            archive.writestr(f"{name.replace('.', '/')}.class", b"")
+            archive.writestr(f"{name.replace('.', '/')}.class", class_file())
 
 
 @pytest.fixture
@@ -226,12 +234,28 @@ def test_a_jar_for_another_java_is_refused(checked: Callable[..., str], tmp_path
     jar(tmp_path / "plugins" / "own.jar")
     with zipfile.ZipFile(tmp_path / "plugins" / "own.jar", "a") as archive:
         archive.writestr("META-INF/versions/99/com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x63")
-        archive.writestr("com/acme/Buy.class", b"\xca\xfe\xba\xbe\0\0\0\x41" + b"\0" * 8)
+        archive.writestr("com/acme/Buy.class", class_file(65))
     assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="17.0.15") == (
         "own.jar is built for Java 21, and JMeter runs with Java 17; install Java 21 or newer, or take a jar that is "
         "built for Java 17"
     )
     assert checked(java_request("com.acme.Buy"), plugins=tmp_path / "plugins", java="21.0.2") == ""
+
+
+def test_a_class_of_the_plan_for_another_java_or_torn_is_refused_whatever_comes_first_in_its_jar(
+    checked: Callable[..., str], tmp_path: Path
+) -> None:
+    own = tmp_path / "plugins" / "own.jar"
+    for content, said in (
+        (class_file(69), "own.jar is built for Java 25, and JMeter runs with Java 17; install Java 25 or newer"),
+        (class_file()[:20], "com.acme.Buy, in own.jar, is no class file, or torn; build the jar again"),
+        (b"<html>not found</html>", "com.acme.Buy, in own.jar, is no class file, or torn; build the jar again"),
+    ):
+        jar(own, "com.acme.A")
+        with zipfile.ZipFile(own, "a") as archive:
+            archive.writestr("com/acme/Buy.class", content)
+        assert checked(java_request("com.acme.Buy"), plugins=own.parent, java="17.0.15").startswith(said)
+        assert checked(java_request("com.acme.A"), plugins=own.parent, java="17.0.15") == ""
 
 
 def test_a_jar_without_a_manifest_is_refused(checked: Callable[..., str], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import org.eclipse.paho.client.mqttv3.MqttClient;
 import org.eclipse.paho.client.mqttv3.MqttException;
 import org.eclipse.paho.client.mqttv3.persist.MemoryPersistence;
 
-/** Publishes one message with acknowledgement after `wait_ms`; each user has a connection of its own. */
+/** Publishes one message of a `qos` of 1 or 2, until it is acknowledged, after `wait_ms`; each user has a connection of its own. */
 public class MqttSampler extends AbstractJavaSamplerClient {
     private MqttClient client;
 
@@ -16,6 +16,7 @@ public class MqttSampler extends AbstractJavaSamplerClient {
         Arguments arguments = new Arguments();
         arguments.addArgument("url", "");
         arguments.addArgument("wait_ms", "0");
+        arguments.addArgument("qos", "1");
         return arguments;
     }
 
@@ -32,7 +33,7 @@ public class MqttSampler extends AbstractJavaSamplerClient {
                 client = new MqttClient(context.getParameter("url"), MqttClient.generateClientId(), new MemoryPersistence());
                 client.connect();
             }
-            client.publish("sale", new byte[] {1, 2, 3}, 1, false);
+            client.publish("sale", new byte[] {1, 2, 3}, context.getIntParameter("qos", 1), false);
             result.setSuccessful(true);
             result.setResponseCode("OK");
         } catch (MqttException error) {

@@ -29,7 +29,6 @@ import org.apache.http.impl.conn.ConnectionShutdownException;
 import org.apache.http.impl.execchain.RequestAbortedException;
 import org.apache.http.protocol.HttpContext;
 import org.apache.http.protocol.HttpRequestExecutor;
-import org.apache.jmeter.protocol.http.sampler.hc.LazyLayeredConnectionSocketFactory;
 import org.apache.jmeter.samplers.SampleResult;
 
 /**
@@ -58,10 +57,11 @@ final class Exchange implements EofSensorWatcher {
     /** DefaultHttpClientConnectionOperator.SOCKET_FACTORY_REGISTRY. */
     private static final String REGISTRY = "http.socket-factory-registry";
     private static final Registry<ConnectionSocketFactory> SOCKETS = RegistryBuilder.<ConnectionSocketFactory>create()
-            .register("https", new LazyLayeredConnectionSocketFactory())
+            .register("https", new ConnectTimes.Secure())
             .register("http", new PlainConnectionSocketFactory() {
                 @Override
                 public Socket createSocket(HttpContext context) {
+                    ConnectTimes.lookedUp(context);
                     return new TimedSocket();
                 }
             })
@@ -137,8 +137,10 @@ final class Exchange implements EofSensorWatcher {
     private void connect(SampleResult result, int connectMs, HttpClientContext context) throws IOException {
         context.setAttribute(RESULT, result);
         context.setAttribute(REGISTRY, SOCKETS);
+        ConnectTimes times = ConnectTimes.begin(context);
         try {
             pool.connect(connection, encoded.route(), connectMs, context);
+            times.record(result.getSampleLabel());
             pool.routeComplete(connection, encoded.route(), context);
             Internals.shrinkLine(connection);
         } finally {
