@@ -52,8 +52,9 @@ def rows_of_json(summary):
             **{
                 key: value
                 for key, value in row.items()
-                if key not in ("counts", "batches") and "percentiles" not in key
+                if key not in ("counts", "batches", "beside") and "percentiles" not in key
             },
+            **{key: row["beside"].get(key) for key in ("waiting_ms", "receiving_ms")},
             **{f"p{text}_ms": value for text, value in row["percentiles_ms"].items()},
             **{
                 f"first_byte_p{text}_ms": row["first_byte_percentiles_ms"].get(text)
