@@ -16,7 +16,8 @@ from statistics import fmean
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.judge.tail_matching import GENERATOR, UNKNOWN, Divided, Matching, TailRequest
+from harness.judge.tail_matching import GENERATOR, UNKNOWN, WITHOUT_THREAD, Divided, Matching
+from harness.judge.tail_pools import TailRequest
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
@@ -105,7 +106,7 @@ class TailAccount:
     @property
     def is_told(self) -> bool:
         """Whether enough of it is explained to name causes."""
-        return bool(self.causes) and self.unexplained_ms <= CANNOT_TELL_RATIO * self.excess_ms
+        return bool(self.causes) and abs(self.unexplained_ms) <= CANNOT_TELL_RATIO * self.excess_ms
 
 
 def tails_of(
@@ -178,14 +179,26 @@ def _account(
     typical, slow = (_nearest(requests, at_ms, excess_ms) for at_ms in percentiles_ms)
     slowest = sorted(requests, key=lambda request: (-request.length_ms, request.from_ms))[:SLOWEST_MOST]
     chosen = list(dict.fromkeys((*slow, *slowest, *typical)))
-    divided = dict(zip(chosen, matching.divide(chosen, len(requests)), strict=True))
+    slow_count = len(dict.fromkeys((*slow, *slowest)))
+    divided = dict(zip(chosen, matching.divide(chosen, len(requests), slow_count), strict=True))
     slow_parts, typical_parts = ([divided[request] for request in group] for group in (slow, typical))
+    slow_known, typical_known = ([one for one in of if one.thread_is_known] for of in (slow_parts, typical_parts))
+    # Of a request whose thread is not known, nothing is known, rather than that its thread never waited.
+    known_ratio = len(slow_known) / len(slow_parts)
+    if p50_ms > UNKNOWN_RATIO * excess_ms:
+        known_ratio = min(known_ratio, len(typical_known) / len(typical_parts))
     causes, smaller_ms = [], 0.0
     for cause in sorted({cause for one in (*slow_parts, *typical_parts) for cause in one.parts}):
         if cause.kind == UNKNOWN:
             continue
-        slow_ms = [one.sure.get(cause, 0.0) for one in slow_parts]
-        typical_ms = [one.parts.get(cause, 0.0) for one in typical_parts]
+        slow_ms, typical_ms = (
+            ([one.sure.get(cause, 0.0) for one in slow_parts], [one.parts.get(cause, 0.0) for one in typical_parts])
+            if cause.kind in WITHOUT_THREAD
+            else (
+                [known_ratio * one.sure.get(cause, 0.0) for one in slow_known] or [0.0],
+                [known_ratio * one.parts.get(cause, 0.0) for one in typical_known] or [0.0],
+            )
+        )
         ms = fmean(slow_ms) - fmean(typical_ms)
         if ms >= SHARE_LEAST * excess_ms and (found := _with_interval(cause, ms, slow_ms, typical_ms)).low_ms > 0:
             causes.append(found)

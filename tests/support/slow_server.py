@@ -17,7 +17,8 @@ import pytest
 
 from harness.base.install.toolchain import ensure_flame_graphs
 from harness.judge.tail import TailAccount, tail_accounts
-from harness.judge.tail_matching import Matching, TailRequest
+from harness.judge.tail_matching import Matching
+from harness.judge.tail_pools import TailRequest
 from harness.system.agent import agent_library
 from harness.system.profile_files import Profiler
 from harness.system.thread_times import read_thread_times
