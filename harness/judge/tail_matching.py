@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil, inf
 from typing import NamedTuple
 
 from harness.judge.tail_pools import OVERLAP_LEAST, TOLERANCE_MS, Pool, ServingSpans, TailRequest
-from harness.system.thread_times import CPU, QUEUE, STOP, BusySpan, Period, ThreadTimes, TimeCause
+from harness.system.thread_times import CPU, QUEUE, STOP, VIRTUAL, BusySpan, Period, ThreadTimes, TimeCause
 
 _CANDIDATES_MOST = 12
 # A pool whose threads fit fewer requests best serves a system behind, for a part of their time.
@@ -24,6 +25,8 @@ _BEST_LEAST = 0.25
 _NEAR_MS, _NEAR_RATIO, _NEAR_MOST_MS = TOLERANCE_MS, 0.03, 20.0
 # A thread that goes from one request to the next at once has one time for both, or for more: so many are looked at.
 _CHAIN_MOST, _CHAIN_STEPS_MOST = 6, 60
+# Of a virtual thread without dumps, recorded waits tell so much of its time.
+_SEEN_LEAST = 0.5
 # Two steps of the clock, at the start and the end, do not tell which of two threads fits better.
 _EQUAL_MS = 2.0
 # A request has several threads when it was redirected; shorter gaps are not looked at.
@@ -46,7 +49,10 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Divided:
-    """The time of a request by cause, ms; together they make its length. `thread_is_known` is whether one fitted.
+    """The time of a request by cause, ms; together they make its length.
+
+    `thread_is_known` is whether a thread fitted, and something is known of it. `vague_ms` is by how much a cause may be
+    longer or shorter on average, as dumps do not tell when it began and ended.
 
     `sure` is the same with what all threads that fit equally well have in common; the rest is unexplained.
     """
@@ -55,6 +61,7 @@ class Divided:
     parts: Mapping[TimeCause, float]
     sure: Mapping[TimeCause, float]
     thread_is_known: bool
+    vague_ms: Mapping[TimeCause, float] = field(default_factory=dict)
 
 
 class _Chains(NamedTuple):
@@ -223,7 +230,33 @@ class Matching:
         least = {cause: min((ms, *(one.get(cause, 0.0) for one in rivals))) for cause, ms in parts.items()}
         sure = {cause: ms for cause, ms in least.items() if cause.kind != UNKNOWN and ms}
         sure[TimeCause(UNKNOWN, "")] = request.length_ms - sum(sure.values())
-        return Divided(request, parts, sure if rivals else parts, bool(fits))
+        return Divided(request, parts, sure if rivals else parts, any(map(self._is_seen, fits)), self._vague_ms(fits))
+
+    def _vague_ms(self, fits: Sequence[Fit]) -> Mapping[TimeCause, float]:
+        """Return how far on average what dumps have is from the truth.
+
+        This is a quarter of their distance where the cause changes, and of what is before the first and after the last.
+        """
+        vague = defaultdict[TimeCause, float](float)
+        for fit in fits:
+            of = self._times[fit.process]
+            dumped = list(of.dumped_within(fit.span.thread, fit.from_ms, fit.to_ms))
+            for before, after in pairwise(dumped):
+                if before.cause != after.cause:
+                    for cause in (before.cause, after.cause):
+                        vague[cause] += of.dumps_apart_ms(after.from_ms) / 4
+            if dumped and (at_ms := of.dumps_within(fit.from_ms, fit.to_ms)):
+                vague[dumped[0].cause] += (at_ms[0] - fit.from_ms) / 4
+                vague[dumped[-1].cause] += (fit.to_ms - at_ms[-1]) / 4
+        return vague
+
+    def _is_seen(self, fit: Fit) -> bool:
+        """Return whether it is known what a thread did: a virtual one may have ended between two dumps."""
+        of = self._times[fit.process]
+        if of.pools.get(fit.span.thread) != VIRTUAL or any(of.dumped_within(fit.span.thread, fit.from_ms, fit.to_ms)):
+            return True
+        waits = list(of.waits_within(fit.span.thread, fit.from_ms, fit.to_ms))
+        return _length_ms(_within(waits, fit.from_ms, fit.to_ms)) >= _SEEN_LEAST * (fit.to_ms - fit.from_ms)
 
     def _parts(self, request: TailRequest, fits: Sequence[Fit]) -> dict[TimeCause, float]:
         parts = defaultdict[TimeCause, float](float)

@@ -107,7 +107,7 @@ class _Edges:
 
     def _chance(self, request: TailRequest) -> float:
         """Return the probability that threads that do not serve a request fit it as well: the share of times before
-        and after it that they do; of both edges, or of the better request.
+        and after it that they do; of both edges, or of the nearer one.
         """
         fits = self._distances_ms(request.from_ms, request.to_ms)
         least_ms = max(_SHIFTED_LEAST_MS, request.length_ms)

@@ -223,7 +223,7 @@ def test_of_a_slow_request_whose_thread_is_not_known_nothing_is_taken_off():
     times.spans = [span for span in times.spans if abs(span.from_ms - lost.from_ms) > 5]
     found = account_of(requests, times)
     assert (found.slow_count, found.found_count) == (5, 4)
-    assert found.causes == (TailCause(*LOCK, 240.0, 240.0, 240.0),)
+    assert found.causes == (TailCause(*LOCK, 240.0, 240.0, 300.0),)  # and the fifth may have waited, too
     assert found.unexplained_ms == pytest.approx(60, abs=1)
 
 
