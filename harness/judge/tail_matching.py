@@ -253,7 +253,8 @@ class Matching:
     def _is_seen(self, fit: Fit) -> bool:
         """Return whether it is known what a thread did: a virtual one may have ended between two dumps."""
         of = self._times[fit.process]
-        if of.pools.get(fit.span.thread) != VIRTUAL or any(of.dumped_within(fit.span.thread, fit.from_ms, fit.to_ms)):
+        is_dumped = of.pools.get(fit.span.thread) == VIRTUAL and of.dump_times_ms
+        if not is_dumped or of.dumps_within(fit.from_ms, fit.to_ms):
             return True
         waits = list(of.waits_within(fit.span.thread, fit.from_ms, fit.to_ms))
         return _length_ms(_within(waits, fit.from_ms, fit.to_ms)) >= _SEEN_LEAST * (fit.to_ms - fit.from_ms)
