@@ -16,7 +16,8 @@ from statistics import fmean
 
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
-from harness.judge.tail_matching import GENERATOR, UNKNOWN, Divided, Matching, TailRequest
+from harness.judge.tail_matching import GENERATOR, UNKNOWN, WITHOUT_THREAD, Divided, Matching
+from harness.judge.tail_pools import TailRequest
 from harness.metrics.figures import LOAD, group_of
 from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
@@ -105,7 +106,7 @@ class TailAccount:
     @property
     def is_told(self) -> bool:
         """Whether enough of it is explained to name causes."""
-        return bool(self.causes) and self.unexplained_ms <= CANNOT_TELL_RATIO * self.excess_ms
+        return bool(self.causes) and abs(self.unexplained_ms) <= CANNOT_TELL_RATIO * self.excess_ms
 
 
 def tails_of(
@@ -178,17 +179,30 @@ def _account(
     typical, slow = (_nearest(requests, at_ms, excess_ms) for at_ms in percentiles_ms)
     slowest = sorted(requests, key=lambda request: (-request.length_ms, request.from_ms))[:SLOWEST_MOST]
     chosen = list(dict.fromkeys((*slow, *slowest, *typical)))
-    divided = dict(zip(chosen, matching.divide(chosen, len(requests)), strict=True))
+    slow_count = len(dict.fromkeys((*slow, *slowest)))
+    divided = dict(zip(chosen, matching.divide(chosen, len(requests), slow_count), strict=True))
     slow_parts, typical_parts = ([divided[request] for request in group] for group in (slow, typical))
+    slow_known, typical_known = ([one for one in of if one.thread_is_known] for of in (slow_parts, typical_parts))
+    # Of a request whose thread is not known, nothing is known, rather than that its thread never waited.
+    known_ratio = len(slow_known) / len(slow_parts)
+    if p50_ms > UNKNOWN_RATIO * excess_ms:
+        known_ratio = min(known_ratio, len(typical_known) / len(typical_parts))
     causes, smaller_ms = [], 0.0
     for cause in sorted({cause for one in (*slow_parts, *typical_parts) for cause in one.parts}):
         if cause.kind == UNKNOWN:
             continue
-        slow_ms = [one.sure.get(cause, 0.0) for one in slow_parts]
-        typical_ms = [one.parts.get(cause, 0.0) for one in typical_parts]
-        ms = fmean(slow_ms) - fmean(typical_ms)
-        if ms >= SHARE_LEAST * excess_ms and (found := _with_interval(cause, ms, slow_ms, typical_ms)).low_ms > 0:
-            causes.append(found)
+        ratio, slow_of, typical_of = known_ratio, slow_known, typical_known
+        if cause.kind in WITHOUT_THREAD:
+            ratio, slow_of, typical_of = 1.0, slow_parts, typical_parts
+        slow_ms = [one.sure.get(cause, 0.0) for one in slow_of] or [0.0]
+        typical_ms = [one.parts.get(cause, 0.0) for one in typical_of] or [0.0]
+        ms = ratio * (fmean(slow_ms) - fmean(typical_ms))
+        interval = _with_interval(cause, ratio, slow_ms, typical_ms)
+        vague_ms = fmean([one.vague_ms.get(cause, 0.0) for one in slow_of] or [0.0])
+        low_ms, high_ms = interval.low_ms - ratio * vague_ms, interval.high_ms + vague_ms
+        interval = replace(interval, low_ms=round(low_ms, 1), high_ms=round(high_ms, 1))
+        if ms >= SHARE_LEAST * excess_ms and interval.low_ms > 0:
+            causes.append(interval)
         else:
             smaller_ms += ms
     causes.sort(key=lambda part: (-part.ms, part.kind, part.name))
@@ -213,16 +227,20 @@ def _nearest(requests: Sequence[TailRequest], at_ms: int, excess_ms: int) -> lis
     return ordered[: max(_NEAREST_LEAST, min(near, _NEAREST_MOST))]
 
 
-def _with_interval(cause: TimeCause, ms: float, slow_ms: Sequence[float], typical_ms: Sequence[float]) -> TailCause:
-    """Return a cause with the interval of a bootstrap."""
+def _with_interval(cause: TimeCause, ratio: float, slow_ms: Sequence[float], typical_ms: Sequence[float]) -> TailCause:
+    """Return a cause with the interval of a bootstrap; the values are of this ratio of the requests.
+
+    The others may have nothing of the cause, as its time supposes, or as much of it as these.
+    """
     generator = random.Random(0)  # the same samples give the same report
 
     def means(group: Sequence[float]) -> list[float]:
         return [fmean(generator.choices(group, k=len(group))) for _ in range(_RESAMPLES)]
 
     differences = sorted(after - before for after, before in zip(means(slow_ms), means(typical_ms), strict=True))
-    low, high = differences[int(_TAIL * _RESAMPLES)], differences[int((1 - _TAIL) * _RESAMPLES)]
-    return TailCause(cause.kind, cause.name, *(round(value, 1) for value in (ms, low, high)))
+    low_ms, high_ms = differences[int(_TAIL * _RESAMPLES)], differences[int((1 - _TAIL) * _RESAMPLES)]
+    ms = ratio * (fmean(slow_ms) - fmean(typical_ms))
+    return TailCause(cause.kind, cause.name, round(ms, 1), round(ratio * low_ms, 1), round(high_ms, 1))
 
 
 def _sample(divided: Divided, origin_ms: int) -> TailSample:

@@ -1,55 +1,40 @@
 """Finds which thread of the system served a sample, and divides the sample's time by what this thread did.
 
 Nothing in a sample names the thread. But a thread that served it had work only within the sample, and nearly as long:
-of the times in which threads had work, the one that fits a sample best is its own. A pool whose threads fit as well at
-other times serves no sample; what is not common to all threads that fit one equally well is not claimed.
+of the times in which threads had work, the one that fits a sample best is its own, or that of samples one after another
+of which it is one. What is not common to all threads that fit one equally well is not claimed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from math import ceil, sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil, inf
 from typing import NamedTuple
 
-from harness.system.thread_times import CPU, QUEUE, STOP, BusySpan, Period, ThreadTimes, TimeCause
+from harness.judge.tail_pools import OVERLAP_LEAST, TOLERANCE_MS, Pool, ServingSpans, TailRequest
+from harness.system.thread_times import CPU, QUEUE, STOP, VIRTUAL, BusySpan, Period, ThreadTimes, TimeCause
 
-# Clocks have steps of a millisecond, and a wait for work shorter than 0.2 ms is not recorded.
-_TOLERANCE_MS = 3.0
-# A thread that had work for less of a sample is not the one that served it.
-_OVERLAP_LEAST = 0.5
-# A pool of threads that had work less often, per sample of the label, does not serve it.
-_SPANS_PER_SAMPLE_LEAST = 0.1
 _CANDIDATES_MOST = 12
-# Nor does a pool whose threads fit fewer requests best: it serves a system behind, for a part of their time.
+# A pool whose threads fit fewer requests best serves a system behind, for a part of their time.
 _BEST_LEAST = 0.25
-# A thread that serves a request begins or ends with it: within the tolerance, or this share of a long request.
-_EDGE_RATIO = 0.05
-# A pool's threads begin or end with so many requests, and more often than with times this many lengths of a request
-# earlier or later, by so many standard deviations.
-_EDGES_LEAST, _DEVIATIONS_LEAST = 3, 4.0
-_SHIFTS = tuple(sign * (0.6 + 9 * (0.618 * number % 1)) for number in range(12) for sign in (-1, 1))
+# The edges of a thread's time and of its request's are this near, or this share of a long request, at most.
+_NEAR_MS, _NEAR_RATIO, _NEAR_MOST_MS = TOLERANCE_MS, 0.03, 20.0
+# A thread that goes from one request to the next at once has one time for both, or for more: so many are looked at.
+_CHAIN_MOST, _CHAIN_STEPS_MOST = 6, 60
+# Of a virtual thread without dumps, recorded waits tell so much of its time.
+_SEEN_LEAST = 0.5
 # Two steps of the clock, at the start and the end, do not tell which of two threads fits better.
 _EQUAL_MS = 2.0
 # A request has several threads when it was redirected; shorter gaps are not looked at.
 _THREADS_MOST, _GAP_LEAST, _GAP_LEAST_MS = 3, 0.1, 10.0
 GENERATOR, NETWORK, UNKNOWN = "generator", "network", "unexplained"
+# The kinds of causes that are known of a request whose thread is not.
+WITHOUT_THREAD = frozenset({STOP, GENERATOR, NETWORK})
 _COLLECTORS = ("Collect", "GC", "G1", "ZMark", "ZReloc", "ZYoung", "ZOld", "Shenandoah", "XMark", "XReloc", "Parallel")
-
-
-class TailRequest(NamedTuple):
-    """A sample: its times in ms since 1970, and how long it connected."""
-
-    from_ms: int
-    to_ms: int
-    connect_ms: int = 0
-
-    @property
-    def length_ms(self) -> int:
-        """Return the response time."""
-        return self.to_ms - self.from_ms
 
 
 class Fit(NamedTuple):
@@ -64,7 +49,10 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True)
 class Divided:
-    """The time of a request by cause, ms; together they make its length. `thread_is_known` is whether one fitted.
+    """The time of a request by cause, ms; together they make its length.
+
+    `thread_is_known` is whether a thread fitted, and something is known of it. `vague_ms` is by how much a cause may be
+    longer or shorter on average, as dumps do not tell when it began and ended.
 
     `sure` is the same with what all threads that fit equally well have in common; the rest is unexplained.
     """
@@ -73,6 +61,14 @@ class Divided:
     parts: Mapping[TimeCause, float]
     sure: Mapping[TimeCause, float]
     thread_is_known: bool
+    vague_ms: Mapping[TimeCause, float] = field(default_factory=dict)
+
+
+class _Chains(NamedTuple):
+    """How far the edges of requests one after another are from those of a span: with a request, without it; or None."""
+
+    with_ms: float | None
+    without_ms: float | None
 
 
 class Matching:
@@ -90,13 +86,17 @@ class Matching:
         self._requests, self._times, self._generator_stops = requests, times, generator_stops
         self._starts = [request.from_ms for request in requests]
 
-    def divide(self, chosen: Sequence[TailRequest], label_count: int) -> list[Divided]:
+    def divide(self, chosen: Sequence[TailRequest], label_count: int, slow_count: int | None = None) -> list[Divided]:
         """Return the time of each request by cause; `label_count` is the number of requests of its label.
 
+        The first `slow_count` are slow ones, else all: the threads of the others may not be theirs.
         A request that was redirected has several threads one after another: what one leaves is looked for again.
         """
-        serving = {name: _Serving.of(times, label_count) for name, times in self._times.items()}
-        serving = {name: of.only(self._times[name].pools, of.pools_serving(chosen)) for name, of in serving.items()}
+        serving = {name: ServingSpans.of(times, label_count) for name, times in self._times.items()}
+        serving = {
+            name: of.only(self._times[name].pools, of.pools_serving(chosen[:slow_count], chosen))
+            for name, of in serving.items()
+        }
         front = self._front(chosen, serving)
         serving = {name: of.only(self._times[name].pools, front[name]) for name, of in serving.items() if front[name]}
         taken: defaultdict[tuple[str, int], list[Fit]] = defaultdict(list)
@@ -107,13 +107,13 @@ class Matching:
             given = set()
             for fit, number, gap in sorted(fits, key=lambda one: (one[0].cost_ms, one[1])):
                 same = taken[fit.process, fit.span.thread]
-                if (number, gap) not in given and all(_overlap(fit, other) <= _TOLERANCE_MS for other in same):
+                if (number, gap) not in given and all(_overlap(fit, other) <= TOLERANCE_MS for other in same):
                     given.add((number, gap))
                     fits_of[number].append(fit)
                     same.append(fit)
         return [self._divided(one, fits, self._fits(one, serving)) for one, fits in zip(chosen, fits_of, strict=True)]
 
-    def _front(self, chosen: Sequence[TailRequest], serving: Mapping[str, _Serving]) -> Mapping[str, set[str]]:
+    def _front(self, chosen: Sequence[TailRequest], serving: Mapping[str, ServingSpans]) -> Mapping[str, set[str]]:
         """Return the pools of each process whose threads fit most requests best; those of a system behind fit some."""
         best = [min(fits, key=lambda fit: fit.cost_ms) for one in chosen if (fits := self._fits(one, serving))]
         counts = Counter(map(self._pool, best))
@@ -123,10 +123,10 @@ class Matching:
                 front[pool.process].add(pool.name)
         return front
 
-    def _pool(self, fit: Fit) -> _Pool:
-        return _Pool(fit.process, self._times[fit.process].pools.get(fit.span.thread, ""))
+    def _pool(self, fit: Fit) -> Pool:
+        return Pool(fit.process, self._times[fit.process].pools.get(fit.span.thread, ""))
 
-    def _fits(self, request: TailRequest, serving: Mapping[str, _Serving]) -> list[Fit]:
+    def _fits(self, request: TailRequest, serving: Mapping[str, ServingSpans]) -> list[Fit]:
         """Return the spans that may be that of a request, the best one first."""
         spans = []
         for process, of in serving.items():
@@ -134,24 +134,86 @@ class Matching:
             last = bisect_right(of.spans, (request.to_ms,))
             for span in of.spans[first:last]:
                 from_ms, to_ms = max(span.from_ms, request.from_ms), min(span.to_ms, request.to_ms)
-                if to_ms - from_ms < _OVERLAP_LEAST * request.length_ms:
+                if to_ms - from_ms < OVERLAP_LEAST * request.length_ms:
                     continue
                 if not _is_of_another(self._times[process], span, request):
                     missing_ms = request.length_ms - (to_ms - from_ms)
                     beyond_ms = (span.to_ms - span.from_ms) - (to_ms - from_ms)
                     spans.append(Fit(missing_ms + beyond_ms, process, span, from_ms, to_ms))
         spans.sort(key=lambda fit: fit.cost_ms)
-        return [fit for fit in spans[:_CANDIDATES_MOST] if not self._has_closer(fit, request)]
+        found = (self._judged(fit, request, serving[fit.process]) for fit in spans[:_CANDIDATES_MOST])
+        return sorted((fit for fit in found if fit), key=lambda fit: fit.cost_ms)
 
-    def _has_closer(self, fit: Fit, request: TailRequest) -> bool:
-        """Return whether another request fits the span much better, so that the span is not that of this one."""
-        span = fit.span
-        first = bisect_left(self._starts, span.to_ms - request.length_ms - _TOLERANCE_MS)
-        last = bisect_right(self._starts, span.from_ms + _TOLERANCE_MS)
+    def _judged(self, fit: Fit, request: TailRequest, of: ServingSpans) -> Fit | None:
+        """Return a fit with the cost that it has beside other requests; None when the span is that of others."""
+        if self._has_closer(fit, request, of):
+            return None
+        near_ms = self._near_ms(request)
+        if fit.cost_ms > 2 * near_ms:
+            chains = self._chains(fit.span, request, of)
+            if chains.with_ms is not None:
+                return fit._replace(cost_ms=min(chains.with_ms, fit.cost_ms))
+            edges_ms = (abs(fit.span.from_ms - request.from_ms), abs(fit.span.to_ms - request.to_ms))
+            if chains.without_ms is not None or min(edges_ms) > near_ms:
+                return None
+        return fit
+
+    def _chains(self, span: BusySpan, request: TailRequest, of: ServingSpans) -> _Chains:
+        """Return how well requests that follow one another at once fit a span; not those with a span of their own."""
+        best: dict[bool, float] = {}
+        steps = _CHAIN_STEPS_MOST
+
+        def follow(last: TailRequest, cost_ms: float, length: int, has_request: bool) -> None:
+            nonlocal steps
+            steps -= 1
+            if steps < 0:
+                return
+            end_ms = abs(span.to_ms - last.to_ms)
+            if length > 1 and end_ms <= self._near_ms(last):
+                best[has_request] = min(best.get(has_request, inf), cost_ms + end_ms)
+            elif length < _CHAIN_MOST and last.to_ms < span.to_ms:
+                for after in self._starting(last.to_ms - 1, last.to_ms + _NEAR_MS):
+                    if after.from_ms >= last.from_ms and after != last and not self._has_own(after, of):
+                        gap_ms = abs(after.from_ms - last.to_ms)
+                        follow(after, cost_ms + gap_ms, length + 1, has_request or after == request)
+
+        for one in self._starting(span.from_ms - self._near_ms(request), span.from_ms + _NEAR_MS):
+            if abs(one.from_ms - span.from_ms) <= self._near_ms(one) and not self._has_own(one, of):
+                follow(one, abs(one.from_ms - span.from_ms), 1, one == request)
+        return _Chains(None, None) if steps < 0 else _Chains(best.get(True), best.get(False))
+
+    def _starting(self, from_ms: float, to_ms: float) -> Sequence[TailRequest]:
+        return self._requests[bisect_left(self._starts, from_ms) : bisect_right(self._starts, to_ms)]
+
+    def _has_own(self, request: TailRequest, of: ServingSpans) -> bool:
+        """Return whether a span begins and ends with a request."""
         return any(
-            other.to_ms >= span.to_ms - _TOLERANCE_MS
-            and abs(other.from_ms - span.from_ms) + abs(other.to_ms - span.to_ms) + _TOLERANCE_MS < fit.cost_ms
-            for other in self._requests[first:last]
+            abs(span.to_ms - request.to_ms) <= _NEAR_MS
+            for span in of.starting(request.from_ms - _NEAR_MS, request.from_ms + _NEAR_MS)
+        )
+
+    def _near_ms(self, request: TailRequest) -> float:
+        """Return how far the edges of a request may be from those of its thread's time."""
+        frozen_ms = _length_ms(_within(self._generator_stops, request.from_ms, request.to_ms))
+        return frozen_ms + min(max(_NEAR_MS, _NEAR_RATIO * request.length_ms), _NEAR_MOST_MS)
+
+    def _has_closer(self, fit: Fit, request: TailRequest, of: ServingSpans) -> bool:
+        """Return whether another request fits the span much better, and no other span as well."""
+        span = fit.span
+        first = bisect_left(self._starts, span.to_ms - request.length_ms - TOLERANCE_MS)
+        last = bisect_right(self._starts, span.from_ms + TOLERANCE_MS)
+        for other in self._requests[first:last]:
+            if other.to_ms >= span.to_ms - TOLERANCE_MS:
+                apart_ms = _apart_ms(span, other)
+                if apart_ms + TOLERANCE_MS < fit.cost_ms and not self._has_better(other, apart_ms, span, of):
+                    return True
+        return False
+
+    def _has_better(self, request: TailRequest, apart_ms: float, than: BusySpan, of: ServingSpans) -> bool:
+        """Return whether a request fits another span of the same pool at least as well."""
+        return any(
+            span != than and of.is_same_pool(span, than) and _apart_ms(span, request) <= apart_ms
+            for span in of.starting(request.from_ms - apart_ms, request.from_ms + apart_ms)
         )
 
     def _divided(self, request: TailRequest, fits: Sequence[Fit], candidates: Sequence[Fit]) -> Divided:
@@ -168,7 +230,34 @@ class Matching:
         least = {cause: min((ms, *(one.get(cause, 0.0) for one in rivals))) for cause, ms in parts.items()}
         sure = {cause: ms for cause, ms in least.items() if cause.kind != UNKNOWN and ms}
         sure[TimeCause(UNKNOWN, "")] = request.length_ms - sum(sure.values())
-        return Divided(request, parts, sure if rivals else parts, bool(fits))
+        return Divided(request, parts, sure if rivals else parts, any(map(self._is_seen, fits)), self._vague_ms(fits))
+
+    def _vague_ms(self, fits: Sequence[Fit]) -> Mapping[TimeCause, float]:
+        """Return how far on average what dumps have is from the truth.
+
+        This is a quarter of their distance where the cause changes, and of what is before the first and after the last.
+        """
+        vague = defaultdict[TimeCause, float](float)
+        for fit in fits:
+            of = self._times[fit.process]
+            dumped = list(of.dumped_within(fit.span.thread, fit.from_ms, fit.to_ms))
+            for before, after in pairwise(dumped):
+                if before.cause != after.cause:
+                    for cause in (before.cause, after.cause):
+                        vague[cause] += of.dumps_apart_ms(after.from_ms) / 4
+            if dumped and (at_ms := of.dumps_within(fit.from_ms, fit.to_ms)):
+                vague[dumped[0].cause] += (at_ms[0] - fit.from_ms) / 4
+                vague[dumped[-1].cause] += (fit.to_ms - at_ms[-1]) / 4
+        return vague
+
+    def _is_seen(self, fit: Fit) -> bool:
+        """Return whether it is known what a thread did: a virtual one may have ended between two dumps."""
+        of = self._times[fit.process]
+        is_dumped = of.pools.get(fit.span.thread) == VIRTUAL and of.dump_times_ms
+        if not is_dumped or of.dumps_within(fit.from_ms, fit.to_ms):
+            return True
+        waits = list(of.waits_within(fit.span.thread, fit.from_ms, fit.to_ms))
+        return _length_ms(_within(waits, fit.from_ms, fit.to_ms)) >= _SEEN_LEAST * (fit.to_ms - fit.from_ms)
 
     def _parts(self, request: TailRequest, fits: Sequence[Fit]) -> dict[TimeCause, float]:
         parts = defaultdict[TimeCause, float](float)
@@ -194,82 +283,6 @@ class Matching:
         return {cause: ms for cause, ms in parts.items() if ms}
 
 
-class _Pool(NamedTuple):
-    """A pool of threads of a process."""
-
-    process: str
-    name: str
-
-
-class _Serving(NamedTuple):
-    """The spans of the pools whose threads may serve a label, in order, and the longest of them."""
-
-    spans: Sequence[BusySpan]
-    longest_ms: float
-    pool_of: Mapping[int, str]
-
-    @classmethod
-    def of(cls, times: ThreadTimes, label_count: int) -> _Serving:
-        """Return the spans of pools whose threads had work often enough."""
-        counts = Counter(times.pools.get(span.thread, "") for span in times.spans)
-        pools = {pool for pool, count in counts.items() if count >= _SPANS_PER_SAMPLE_LEAST * label_count}
-        return cls(times.spans, 0.0, times.pools).only(times.pools, pools)
-
-    def pools_serving(self, chosen: Sequence[TailRequest]) -> set[str]:
-        """Return the pools whose threads begin or end with the requests, more often than at other times."""
-        spans_of: defaultdict[str, list[BusySpan]] = defaultdict(list)
-        for span in self.spans:
-            spans_of[self.pool_of.get(span.thread, "")].append(span)
-        return {pool for pool, spans in spans_of.items() if _Edges(spans).are_of(chosen)}
-
-    def only(self, pool_of: Mapping[int, str], pools: Collection[str]) -> _Serving:
-        """Return the spans of some pools."""
-        spans = [span for span in self.spans if pool_of.get(span.thread, "") in pools]
-        return _Serving(spans, max((span.to_ms - span.from_ms for span in spans), default=0.0), pool_of)
-
-
-class _Edges:
-    """The beginnings and ends of the times in which the threads of a pool had work."""
-
-    def __init__(self, spans: Sequence[BusySpan]) -> None:
-        self._by_start = spans
-        self._by_end = sorted((span.to_ms, span.from_ms) for span in spans)
-
-    def are_of(self, chosen: Sequence[TailRequest]) -> bool:
-        """Return whether more of the requests begin or end with them than by chance.
-
-        A request's chance is the share of times before and after it, as long as it, that do; the sum of such trials has
-        a Poisson binomial distribution.
-        """
-        hits, expected, variance = 0, 0.0, 0.0
-        for one in chosen:
-            hits += self._has_edge(one.from_ms, one.to_ms)
-            by_chance = sum(self._has_edge(one.from_ms + by_ms, one.to_ms + by_ms) for by_ms in _shifts_ms(one))
-            chance = (by_chance + 0.5) / (len(_SHIFTS) + 1)
-            expected += chance
-            variance += chance * (1 - chance)
-        least = min(_EDGES_LEAST, len(chosen))
-        return hits >= least and hits - expected >= _DEVIATIONS_LEAST * sqrt(variance)
-
-    def _has_edge(self, from_ms: float, to_ms: float) -> bool:
-        """Return whether a thread begins or ends with a time, and had work for enough of it."""
-        edge_ms, least_ms = max(_TOLERANCE_MS, _EDGE_RATIO * (to_ms - from_ms)), _OVERLAP_LEAST * (to_ms - from_ms)
-        starts = self._by_start[
-            bisect_left(self._by_start, (from_ms - edge_ms,)) : bisect_right(self._by_start, (from_ms + edge_ms,))
-        ]
-        if any(min(span.to_ms, to_ms) - max(span.from_ms, from_ms) >= least_ms for span in starts):
-            return True
-        ends = self._by_end[
-            bisect_left(self._by_end, (to_ms - edge_ms,)) : bisect_right(self._by_end, (to_ms + edge_ms,))
-        ]
-        return any(min(end_ms, to_ms) - max(start_ms, from_ms) >= least_ms for end_ms, start_ms in ends)
-
-
-def _shifts_ms(request: TailRequest) -> list[float]:
-    """Return what brings a request to times before and after it, ms."""
-    return [shift * max(1, request.length_ms) for shift in _SHIFTS]
-
-
 def _gaps(request: TailRequest, fits: Sequence[Fit]) -> list[TailRequest]:
     """Return the parts of a request that no thread explains so far, but for short ones: at first all of it."""
     if not fits:
@@ -282,6 +295,10 @@ def _gaps(request: TailRequest, fits: Sequence[Fit]) -> list[TailRequest]:
     ]
     pairs = zip(ends[::2], ends[1::2], strict=True)
     return [TailRequest(ceil(from_ms), int(to_ms)) for from_ms, to_ms in pairs if to_ms - from_ms >= least_ms]
+
+
+def _apart_ms(span: BusySpan, request: TailRequest) -> float:
+    return abs(span.from_ms - request.from_ms) + abs(span.to_ms - request.to_ms)
 
 
 def _start(fit: Fit) -> float:
@@ -320,7 +337,7 @@ def _is_of_another(of: ThreadTimes, span: BusySpan, request: TailRequest) -> boo
     """Return whether a wait goes far beyond the request: then the thread served another one at that time."""
     for at_ms in (request.from_ms, request.to_ms):
         for wait in of.waits_within(span.thread, at_ms, at_ms + 1):
-            goes_beyond = wait.from_ms < at_ms - 2 * _TOLERANCE_MS and wait.to_ms > at_ms + 2 * _TOLERANCE_MS
+            goes_beyond = wait.from_ms < at_ms - 2 * TOLERANCE_MS and wait.to_ms > at_ms + 2 * TOLERANCE_MS
             if goes_beyond and span.from_ms <= wait.from_ms and wait.to_ms <= span.to_ms:
                 return True
     return False

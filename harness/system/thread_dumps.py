@@ -39,6 +39,7 @@ class DumpedThreads:
 
     def add(self, text: str, at_us: int) -> Iterator[str]:
         """Yield the lines that are known with the dump of an instant (µs)."""
+        yield f"A\t{at_us}\n"
         between_us = (self._last_us + at_us) // 2 if self._last_us else at_us
         before, self._staying = self._staying, {}
         for block in text.split("\n\n"):

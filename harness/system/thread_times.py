@@ -54,7 +54,8 @@ class Delay(NamedTuple):
 class ThreadTimes:
     """The waits of each thread in order of time, the samples of CPU time, the spans in order, and each thread's pool.
 
-    Waits are recorded ones; `dumped` are those of virtual threads that only thread dumps have, and their running.
+    Waits are recorded ones; `dumped` are those of virtual threads that only thread dumps have, and their running. The
+    dumps were at `dump_times_ms`, in order.
     `delays` are how long a thread waited for a CPU between two instants; with `has_delays` they were recorded. `stops`
     are times in which the JVM stopped all threads.
     """
@@ -63,6 +64,7 @@ class ThreadTimes:
     dumped: dict[int, list[Period]] = field(default_factory=lambda: defaultdict(list))
     samples: dict[int, list[tuple[float, TimeCause]]] = field(default_factory=lambda: defaultdict(list))
     delays: dict[int, list[Delay]] = field(default_factory=lambda: defaultdict(list))
+    dump_times_ms: list[float] = field(default_factory=list)
     stops: list[Period] = field(default_factory=list)
     spans: list[BusySpan] = field(default_factory=list)
     pools: dict[int, str] = field(default_factory=dict)
@@ -76,6 +78,15 @@ class ThreadTimes:
     def dumped_within(self, thread: int, from_ms: float, to_ms: float) -> Iterator[Period]:
         """Yield what dumps have of a virtual thread in a time."""
         return _overlapping(self.dumped.get(thread, []), from_ms, to_ms)
+
+    def dumps_apart_ms(self, at_ms: float) -> float:
+        """Return the time between the dumps before and after an instant; 0 when it is not known."""
+        after = bisect_left(self.dump_times_ms, at_ms)
+        return self.dump_times_ms[after] - self.dump_times_ms[after - 1] if 0 < after < len(self.dump_times_ms) else 0.0
+
+    def dumps_within(self, from_ms: float, to_ms: float) -> Sequence[float]:
+        """Return when there were dumps in a time, ms since 1970."""
+        return self.dump_times_ms[bisect_left(self.dump_times_ms, from_ms) : bisect_left(self.dump_times_ms, to_ms)]
 
     def queued_ms(self, thread: int, from_ms: float, to_ms: float) -> float:
         """Return how long a thread waited for a CPU in a time in which it had work.
@@ -113,7 +124,7 @@ def read_thread_times(lines: Iterable[str]) -> Mapping[str, ThreadTimes]:
     by_process: dict[str, ThreadTimes] = {}
     of, causes, lives = ThreadTimes(), dict[str, TimeCause](), dict[int, list[tuple[float, float]]]()
     for line in lines:
-        if line[0] not in "PNWDCLHTQ":
+        if line[0] not in "PNWDCLHTQA":
             continue
         kind, *texts = line.rstrip("\n").split("\t")
         if kind == "P":
@@ -138,6 +149,8 @@ def read_thread_times(lines: Iterable[str]) -> Mapping[str, ThreadTimes]:
             of.has_delays = True
             if to_ms > from_ms:
                 of.delays[thread].append(Delay(from_ms, to_ms, delay_ms, to_ms - from_ms))
+        elif kind == "A" and len(texts) == 1:
+            of.dump_times_ms.append(int(texts[0]) / _US_PER_MS)
         elif kind == "H" and len(texts) == 2:
             of.pools[int(texts[0])] = texts[1]
         elif kind == "T" and len(texts) == 2 and texts[1].endswith(" ms"):

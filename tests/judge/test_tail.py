@@ -6,7 +6,8 @@ import pytest
 
 from harness.jtl.sample import Sample
 from harness.judge.tail import TailCause, generator_stops, tail_accounts, tails_of
-from harness.judge.tail_matching import Matching, TailRequest
+from harness.judge.tail_matching import Matching
+from harness.judge.tail_pools import TailRequest
 from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
 from harness.report.tail_text import slowest_bars, tail_sentence, tail_text
@@ -209,6 +210,21 @@ def test_the_thread_of_a_request_is_found_among_those_of_many_users(users):
     found = account_of(sorted(requests), times)
     (cause,) = found.causes
     assert (cause.kind, cause.ms) == ("lock", pytest.approx(300, rel=0.02))
+
+
+def test_of_a_slow_request_whose_thread_is_not_known_nothing_is_taken_off():
+    """It is unexplained, rather than a request that did not wait at all: it takes a fifth of each cause."""
+    requests, times = served(slow_ms=300)
+    requests = [one._replace(to_ms=one.to_ms + 290) for one in requests]
+    times.spans = [span._replace(to_ms=span.to_ms + 290) for span in times.spans]
+    for request in requests:
+        wait(times, request, 4, 580.0 if request.length_ms > 400 else 280.0, LOCK)
+    (lost, *_) = slow_of([one for one in requests if one.length_ms > 400])
+    times.spans = [span for span in times.spans if abs(span.from_ms - lost.from_ms) > 5]
+    found = account_of(requests, times)
+    assert (found.slow_count, found.found_count) == (5, 4)
+    assert found.causes == (TailCause(*LOCK, 240.0, 240.0, 300.0),)  # and the fifth may have waited, too
+    assert found.unexplained_ms == pytest.approx(60, abs=1)
 
 
 @pytest.mark.parametrize("apart_ms", [0, 2, 20])

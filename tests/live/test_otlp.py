@@ -14,7 +14,7 @@ from harness.base.errors import UsageError
 from harness.base.interrupts import Interrupts
 from harness.base.records import build, to_plain
 from harness.live.otlp.messages import bucket_index
-from harness.live.otlp.receiver import HEADERS_VARIABLE, NotDeliveredError, receiver_at
+from harness.live.otlp.receiver import HEADERS_VARIABLE, HISTOGRAM_VARIABLE, NotDeliveredError, receiver_at
 from harness.live.otlp.watcher import SPANS_PER_S, OtlpRuns
 from harness.live.watchers import watcher_options
 from harness.report.setup import setup_lines
@@ -259,6 +259,15 @@ def test_headers_of_the_environment_are_sent_and_never_printed(followed, monkeyp
     with receiving(code=403) as receiver:
         more, _ = followed(receiver.url, (0.0, [sample()]))
     assert SECRET not in repr([*lines, *more, receiver_at("http://127.0.0.1:4318")])
+
+
+def test_the_kind_of_histograms_is_that_of_the_environment(monkeypatch):
+    assert not receiver_at("http://127.0.0.1:4318").takes_explicit
+    monkeypatch.setenv(HISTOGRAM_VARIABLE, "explicit_bucket_histogram")
+    assert receiver_at("http://127.0.0.1:4318").takes_explicit
+    monkeypatch.setenv(HISTOGRAM_VARIABLE, "exponential")
+    with pytest.raises(UsageError, match=HISTOGRAM_VARIABLE):
+        receiver_at("http://127.0.0.1:4318")
 
 
 @pytest.mark.parametrize("text", [SECRET, f"Bearer {SECRET}", f"a b={SECRET}", f"api-key={SECRET}%0Ax", f"=,{SECRET}"])

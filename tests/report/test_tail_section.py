@@ -13,11 +13,13 @@ from harness.metrics.interval import IntervalMs
 from harness.metrics.wake_delays import Stall
 from harness.report.files import write_report
 from harness.report.tail_text import tail_sentence, tail_texts
+from harness.system.flight_recording import COLUMNS
+from harness.system.flight_recording import FILE_NAME as RECORDED
 from harness.system.profile import Collections, ProcessProfile
 from harness.system.profile_events import VirtualThreads
 from harness.system.profile_files import NO_JVM
 from harness.system.thread_times import ThreadTimes
-from tests.support.full_run import START_MS, run_directory, samples_of_100_s
+from tests.support.full_run import START_MS, full_record, run_directory, samples_of_100_s
 
 SLOW_SECONDS = range(60, 66)
 # Nothing in a report is Markdown of the system's own.
@@ -106,6 +108,20 @@ def test_a_profiled_run_without_an_account_says_why(labels, said):
 def test_what_no_account_can_have_is_said_with_the_reason(tails, profiles, unknown, said):
     texts = tail_texts(tails, [], profiles, unknown)
     assert texts[len(tails) :] == ([said] if said else [])
+
+
+def test_of_a_system_elsewhere_an_attached_recording_has_pauses_but_no_account(tmp_path):
+    """Neither is claimed to be why requests are slow, with the reason; 100 collections of 120 ms would be one."""
+    directory = run_directory(tmp_path, replace(full_record(), unknown={"profile": (("system", NO_JVM),)}))
+    rows = [f"{START_MS + 1_000 * second},shop,gc,,120,120,," for second in range(100)]
+    (directory.path / RECORDED).write_text("\n".join((",".join(COLUMNS), *rows, "")), encoding="utf-8")
+    write_report(directory)
+    markdown = directory.report.read_text(encoding="utf-8")
+    (pauses,) = (line for line in markdown.splitlines() if line.startswith("| shop |") and " 120 |" in line)
+    assert "| 89 | 10680 | 120 | 12.14 |" in pauses
+    assert "Why slow requests are slow is not known of them: waits of threads are read of JVMs that" in markdown
+    assert "### Why the tail is slow\n\nNot known: system (the system has no JVM that the harness started)." in markdown
+    assert "above p50" not in markdown
 
 
 def test_a_server_whose_threads_are_unknown_has_an_account_of_what_is_known_without_them():

@@ -8,7 +8,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,9 @@ from typing import NamedTuple
 import pytest
 
 from harness.base.install.toolchain import ensure_flame_graphs
-from harness.judge.tail import TailAccount, tail_accounts
-from harness.judge.tail_matching import Matching, TailRequest
+from harness.judge.tail import TailAccount, TailCause, tail_accounts
+from harness.judge.tail_matching import Matching
+from harness.judge.tail_pools import TailRequest
 from harness.system.agent import agent_library
 from harness.system.profile_files import Profiler
 from harness.system.thread_times import read_thread_times
@@ -243,6 +244,10 @@ USERS, PAUSE_S, SLOW_EACH = 5, 0.04, 2
 EDGE_MS = 500
 
 
+# The environment variable with the table to which each account is appended: case, difference, cause, ms, from, to.
+RESULTS = "HARNESS_SLOW_SERVER_RESULTS"
+
+
 class Load(NamedTuple):
     """The threads of a server (platform, or virtual of a Java that has them), and its live objects for collections.
 
@@ -291,7 +296,19 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
         times = read_thread_times(lines)
     inside = [one for one in requests if from_ms + EDGE_MS < one.from_ms and one.to_ms < to_ms - EDGE_MS]
     found = tail_accounts(Matching(requests, times), {"home": inside}, from_ms)
+    if results := os.environ.get(RESULTS):
+        _append(Path(results), f"{name} {load.threads} {path}", found)
     return found[0] if found else None
+
+
+def _append(results: Path, case: str, found: Sequence[TailAccount]) -> None:
+    """Append a line for each cause to a table, so that repeated runs of the tests can be summed up."""
+    with results.open("a", encoding="utf-8") as file:
+        for account in found:
+            rest = TailCause("unexplained", "", account.unexplained_ms, account.unexplained_ms, account.unexplained_ms)
+            for cause in (*account.causes, rest):
+                parts = (case, account.excess_ms, f"{cause.kind} {cause.name}", cause.ms, cause.low_ms, cause.high_ms)
+                print(*parts, sep="\t", file=file)
 
 
 @contextmanager

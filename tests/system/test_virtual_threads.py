@@ -119,12 +119,14 @@ DUMP_25 = """\
 def test_a_thread_was_at_its_place_from_halfway_to_the_dump_before_to_halfway_to_the_dump_after():
     threads = DumpedThreads()
     lines = [line for at_us in (1_000, 2_000, 3_000) for line in threads.add(DUMP_21, at_us)]
-    assert lines == ["S\t0\tjava.base/java.lang.VirtualThread.park(VirtualThread.java:582);Shop.enter(Shop.java:40)\n"]
+    stack = "S\t0\tjava.base/java.lang.VirtualThread.park(VirtualThread.java:582);Shop.enter(Shop.java:40)\n"
+    assert lines == ["A\t1000\n", stack, "A\t2000\n", "A\t3000\n"]
     assert list(threads.add(DUMP_25.replace("245090f2", "1"), 5_000)) == [
+        "A\t5000\n",
         "S\t1\tShop.pay(Shop.java:39);- waiting to lock <Shop$Till@>\n",
         "T\t31\t\t\t0\t1000\t4000\n",
     ]
-    assert list(threads.add(DUMP_25, 6_000)) == []
+    assert list(threads.add(DUMP_25, 6_000)) == ["A\t6000\n"]
     assert list(threads.end()) == ["T\t31\tbuyer 7\tBLOCKED\t1\t4000\t6000\n"]
     assert (threads.most, threads.count) == (1, 5)
 

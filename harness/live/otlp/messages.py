@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -77,13 +78,14 @@ class Export:
 class Messages:
     """Makes the messages of one run: `attributes` are those of its resource, `hidden` its secrets.
 
-    `version` is that of the harness.
+    `version` is that of the harness. With `is_explicit` histograms have the bounds of buckets.
     """
 
     attributes: Mapping[str, str]
     start_ns: int
     version: str
     hidden: tuple[str, ...] = ()
+    is_explicit: bool = False
 
     @property
     def run(self) -> str:
@@ -100,7 +102,7 @@ class Messages:
         memory = [((use.process,), use.rss_bytes) for use in export.uses if use.process.partition(" ")[0] != STOLEN]
         info = tuple(self.attributes.get(name, "")[:most] for name, most in _OF_INFO)
         metrics = [
-            self._times(rows, export.time_ns),
+            (self._explicit_times if self.is_explicit else self._times)(rows, export.time_ns),
             self._sum(instruments.REQUESTS, [(row, counts.histogram.count) for row, counts in rows], export.time_ns),
             self._sum(instruments.ERRORS, [(row, counts.error_count) for row, counts in rows], export.time_ns),
             self._sum(instruments.RECEIVED, _known((row, one.received_bytes) for row, one in rows), export.time_ns),
@@ -112,7 +114,9 @@ class Messages:
             self._gauge(_INFO, [(info, 1)], export.time_ns),
         ]
         known = [
-            one for one in metrics if any(kind.data_points for kind in (one.exponential_histogram, one.sum, one.gauge))
+            one
+            for one in metrics
+            if any(kind.data_points for kind in (one.histogram, one.exponential_histogram, one.sum, one.gauge))
         ]
         scoped = ScopeMetrics(scope=self._scope(), metrics=known)
         resource = ResourceMetrics(resource=self._resource(), scope_metrics=[scoped])
@@ -146,6 +150,24 @@ class Messages:
                 positive=ExponentialHistogramDataPoint.Buckets(offset=buckets.offset, bucket_counts=buckets.counts),
                 min=(histogram.min_ms or 0) / MS_PER_S,
                 max=(histogram.max_ms or 0) / MS_PER_S,
+            )
+        return metric
+
+    def _explicit_times(self, rows: Iterable[tuple[Sequence[str], LabelCounts]], time_ns: int) -> Metric:
+        metric = _metric(instruments.RESPONSE_TIME)
+        metric.histogram.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
+        for values, counts in rows:
+            up_to = instruments.cumulative_counts(counts.histogram)
+            metric.histogram.data_points.add(
+                attributes=_labels(instruments.RESPONSE_TIME, (self.run, *values)),
+                start_time_unix_nano=self.start_ns,
+                time_unix_nano=time_ns,
+                count=counts.histogram.count,
+                sum=counts.elapsed_sum_ms / MS_PER_S,
+                explicit_bounds=[bound_ms / MS_PER_S for bound_ms in instruments.BOUNDS_MS],
+                bucket_counts=[after - before for before, after in pairwise((0, *up_to))],
+                min=(counts.histogram.min_ms or 0) / MS_PER_S,
+                max=(counts.histogram.max_ms or 0) / MS_PER_S,
             )
         return metric
 

@@ -18,6 +18,9 @@ from harness.plan.spec import Target, parse_target
 
 # https://opentelemetry.io/docs/specs/otel/protocol/exporter/#specifying-headers-via-environment-variables
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
+# https://opentelemetry.io/docs/specs/otel/metrics/sdk_exporters/otlp/#additional-environment-variable-configuration
+HISTOGRAM_VARIABLE = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
+_EXPLICIT, _EXPONENTIAL = "explicit_bucket_histogram", "base2_exponential_bucket_histogram"
 PROTOBUF = "application/x-protobuf"
 TIMEOUT_S = 2.0
 _ANSWER_MOST_BYTES = 65_536
@@ -33,10 +36,14 @@ class NotDeliveredError(Exception):
 
 @dataclass(frozen=True)
 class Receiver:
-    """Where OTLP/HTTP goes: the address without the path of a signal, and the headers of each request."""
+    """Where OTLP/HTTP goes: the address without the path of a signal, and the headers of each request.
+
+    With `takes_explicit` its histograms have the bounds of buckets, else they are exponential.
+    """
 
     address: Target
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    takes_explicit: bool = False
 
     def post(self, path: str, body: bytes) -> bytes:
         """Send a request; return the protobuf that answers it, empty for an answer of another type.
@@ -68,7 +75,14 @@ class Receiver:
 def receiver_at(address: str) -> Receiver:
     """Return the receiver at an address, with the headers of the environment. UsageError when one of both is wrong."""
     target = parse_target(address, "--otlp", "http://127.0.0.1:4318")
-    return Receiver(target, _headers(os.environ.get(HEADERS_VARIABLE, "")))
+    return Receiver(target, _headers(os.environ.get(HEADERS_VARIABLE, "")), _takes_explicit())
+
+
+def _takes_explicit() -> bool:
+    kind = os.environ.get(HISTOGRAM_VARIABLE, "") or _EXPONENTIAL
+    if kind not in (_EXPLICIT, _EXPONENTIAL):
+        raise UsageError(f"{HISTOGRAM_VARIABLE}: unknown kind of histogram", f"use {_EXPONENTIAL} or {_EXPLICIT}")
+    return kind == _EXPLICIT
 
 
 def _headers(text: str) -> dict[str, str]:

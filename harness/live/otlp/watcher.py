@@ -63,7 +63,9 @@ class OtlpRuns(Watcher):
         self._telemetry = TelemetryTail(directory.path)
         self._spans = SpanPicker()
         self._sent_s: float | None = None
-        messages = Messages(_resource(directory, spec), time.time_ns(), __version__, spec.hidden)
+        messages = Messages(
+            _resource(directory, spec), time.time_ns(), __version__, spec.hidden, self._receiver.takes_explicit
+        )
         self._sender = Sender(self._receiver, messages, self._log)
         what = "metrics, and spans of slow and failed requests" if spec.is_traced else "metrics"
         line = f"OTLP: {what} go to {self._receiver.address.origin} every {units.number_text(PERIOD_S)} s"

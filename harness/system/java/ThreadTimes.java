@@ -15,7 +15,7 @@ import jdk.jfr.consumer.RecordedThread;
  * Prints what single threads did and when: {@code N id kind name}, {@code W thread id start_us length_us}, a wait;
  * {@code D …}, the same from thread dumps, which also have threads that run;
  * {@code C thread id at_us}, a sample of CPU time; {@code L thread start_us end_us}, the life of a virtual thread;
- * {@code H thread pool}; {@code Q}, its waits for a CPU. Thread -1 is all threads, which the JVM stopped.
+ * {@code A at_us}, a dump; {@code H thread pool}; {@code Q}, its waits for a CPU. Thread -1 is all threads, which the JVM stopped.
  */
 final class ThreadTimes {
     static final long ALL_THREADS = -1;
@@ -54,6 +54,10 @@ final class ThreadTimes {
         }
         print("D", thread, pool, kind, name, startUs, lengthUs);
         return true;
+    }
+
+    void dumped(long atUs) {
+        out.println("A\t" + atUs);
     }
 
     void cpu(long thread, List<String> methods, long atUs) {

@@ -50,6 +50,7 @@ final class VirtualThreads {
                 switch (parts[0]) {
                     case "S" -> stacks.put(parts[1], stack(parts[2].split(";")));
                     case "T" -> thread(parts);
+                    case "A" -> times.dumped(Long.parseLong(parts[1]));
                     case "V" -> header = line.substring(2);
                     default -> { }
                 }
