@@ -22,7 +22,7 @@ from harness.base.project import SHIPPED
 from harness.plan.load.memory import user_kb
 from harness.plan.plan import load_plan
 from harness.report.tables import table
-from harness.run.jmeter.command import PLAN_NAME
+from harness.run.directory import PLAN_NAME
 from harness.system.histograms import printed_classes
 
 _log = stderr_log("bench: ")

@@ -28,7 +28,7 @@ from harness.base.records import to_plain
 from harness.base.units import parse_whole_number, percent_text
 from harness.jtl.inputs import resolve
 from harness.metrics.metric import AVERAGE, compared_metrics, metric_of
-from harness.report.files import STEADY_WINDOW
+from harness.metrics.window import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.tables import table
 

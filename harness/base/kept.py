@@ -79,16 +79,16 @@ class KeptData:
                 path.unlink()
 
 
-def stamps(paths: Iterable[Path]) -> list[Stamp] | None:
+def stamps(paths: Iterable[Path | str]) -> list[Stamp] | None:
     """Return the stamp of each file; None when one is so young that it may change again without another stamp."""
     found = [_stamp(path) for path in paths]
     latest = max((max(one[1], one[2]) for one in found if one), default=0)
     return found if latest < time.time_ns() - _YOUNG_NS else None
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path | str) -> Stamp:
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - many paths are texts, of which to make others takes longer
     except OSError:
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from harness.base.config import TYPE_NAMES, did_you_mean, type_text
 from harness.base.errors import UsageError
@@ -52,7 +53,7 @@ def build(kind: type[T], data: object, where: str = "") -> T:
     `where` is the path of the data in their file. A key may be missing where its field has a default; no key may be
     unknown, but for those in the class attribute `not_read`, and for a class with `reads_part`. A class with
     `of_earlier(data)` gets data of earlier versions from it as they are written today. A class with
-    `from_plain(data, where)` builds itself.
+    `from_plain(data, where)` builds itself. A part that is a dataclass already stays as it is.
     """
     hint: Any = kind
     built: T = _builder(hint)(data, where)
@@ -163,11 +164,47 @@ def plain_types(hint: Any) -> frozenset[type]:
 def types_of(kind: type) -> dict[str, Any]:
     """Return the types of the fields of a dataclass.
 
-    A module that does not import some of them, because that takes longer than it needs otherwise, has a function
-    `late_types` that returns these by their names.
+    A module that does not import some of them, because that takes longer than it needs otherwise, has their modules by
+    their names in `LATE_TYPES`.
     """
-    late: dict[str, type] = getattr(sys.modules[kind.__module__], "late_types", dict)()
-    return typing.get_type_hints(kind, localns=late)
+    return typing.get_type_hints(kind, localns=_Late(kind))
+
+
+class _Late(dict[str, Any]):
+    """The types that the module of a class does not import, by name; each is imported when it is asked for."""
+
+    def __init__(self, kind: type) -> None:
+        super().__init__()
+        self._modules: Mapping[str, str] = getattr(sys.modules[kind.__module__], "LATE_TYPES", {})
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self._modules[name]), name)
+
+
+class _Field(NamedTuple):
+    """How a value of a key is read: the name of its field, the types of a plain value, and the builder of another."""
+
+    name: str
+    plain: frozenset[type]
+    build: _Builder
+
+
+class _Fields(dict[str, _Field]):
+    """The fields of a dataclass by their keys; the type of one is looked up when data have it for the first time."""
+
+    def __init__(self, kind: type) -> None:
+        super().__init__()
+        self._kind = kind
+        self.names = {key_of(kind, field.name): field.name for field in dataclasses.fields(cast(Any, kind))}
+
+    def __missing__(self, key: str) -> _Field:
+        name = self.names[key]
+        owner = next(base for base in self._kind.__mro__ if name in vars(base).get("__annotations__", ()))
+        one: Any = types.SimpleNamespace(__annotations__={name: owner.__annotations__[name]})
+        hint = typing.get_type_hints(one, vars(sys.modules[owner.__module__]), _Late(owner))[name]
+        # Most values are texts and numbers, which need no builder.
+        self[key] = field = _Field(name, plain_types(hint), _builder(hint))
+        return field
 
 
 def _shown(key: object) -> str:
@@ -209,7 +246,7 @@ def _repeated(hint: Any) -> _Builder:
             raise _wrong(value, where, "a list")
         if plain and plain.issuperset(map(type, value)):  # most values are in such lists
             return tuple(value)
-        return tuple(inner(item, f"{where}[{index}]") for index, item in enumerate(value))
+        return tuple([inner(item, f"{where}[{index}]") for index, item in enumerate(value)])
 
     return build_repeated
 
@@ -242,42 +279,72 @@ def _object(kind: type) -> _Builder:
     The class attribute `spread` names a field, a mapping, whose entries are keys of the object itself in JSON: those in
     the class attribute `spread_keys`. The class attribute `json_keys` has the keys of fields with another name in JSON.
     """
-    hints = types_of(kind)
-    names = {key_of(kind, field.name): field.name for field in dataclasses.fields(kind)}
-    # Most values are texts and numbers, which need no builder.
-    fields = {key: (name, plain_types(hints[name]), _builder(hints[name])) for key, name in names.items()}
+    fields = _Fields(kind)
+    names = fields.names
     reads_part = getattr(kind, "reads_part", False)
     not_read: Collection[str] = getattr(kind, "not_read", ())
     spread: str = getattr(kind, "spread", "")
     spread_keys: frozenset[str] = getattr(kind, "spread_keys", frozenset())
     of_earlier = getattr(kind, "of_earlier", None)
-    required = [
+    required = {
         key_of(kind, field.name)
         for field in dataclasses.fields(kind)
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    ]
+    }
+
+    made = _maker(kind)
 
     def build_object(value: Any, where: str) -> Any:
-        if not isinstance(value, Mapping):
-            raise _wrong(value, where, "an object")
+        if type(value) is not dict:
+            if type(value) is kind:
+                return value
+            if not isinstance(value, Mapping):
+                raise _wrong(value, where, "an object")
         if of_earlier:
             value = of_earlier(value)
         prefix = f"{where}." if where else ""
         if spread:
             entries = {key: value[key] for key in value if key in spread_keys}
             value = {spread: entries, **{key: item for key, item in value.items() if key not in entries}}
-        for key in () if reads_part or fields.keys() >= value.keys() else value:
-            if key not in fields and key not in not_read:
-                near = did_you_mean(_shown(key), fields).rstrip()
+        for key in () if reads_part or names.keys() >= value.keys() else value:
+            if key not in names and key not in not_read:
+                near = did_you_mean(_shown(key), names).rstrip()
                 raise ValueError(f"{prefix}{_shown(key)} is unknown{near and f'; {near}'}")
-        for key in required:
-            if key not in value:
-                raise ValueError(f"{prefix}{key} is missing")
+        if not required <= value.keys():
+            raise ValueError(f"{prefix}{next(key for key in names if key in required - value.keys())} is missing")
         given = {}
         for key, item in value.items():
-            if key in fields:
+            if key in names:
                 name, plain, inner = fields[key]
                 given[name] = item if type(item) in plain else inner(item, where if key == spread else prefix + key)
-        return kind(**given)
+        return made(given)
 
     return build_object
+
+
+def _maker(kind: type) -> Callable[[dict[str, Any]], Any]:
+    """Return the function that makes a dataclass of its fields by name.
+
+    The generated `__init__` of a frozen dataclass takes half of the time of reading a run: it sets each field, also
+    those that have their default, by a call. So the fields of a simple one are set as a whole.
+    """
+    every = dataclasses.fields(kind)
+    setup: Any = kind.__dict__["__dataclass_params__"]
+    if not setup.init or not kind.__dictoffset__ or not all(one.init for one in every):
+        return lambda given: kind(**given)
+    names = [one.name for one in every]
+    defaults = dict.fromkeys(names) | {one.name: one.default for one in every if one.default is not dataclasses.MISSING}
+    factories = [(one.name, one.default_factory) for one in every if one.default_factory is not dataclasses.MISSING]
+    check: Callable[[Any], None] | None = getattr(kind, "__post_init__", None)
+
+    def make(given: dict[str, Any]) -> Any:
+        value: Any = object.__new__(kind)
+        for name, factory in factories:
+            if name not in given:
+                given[name] = factory()
+        object.__setattr__(value, "__dict__", defaults | given)
+        if check:
+            check(value)
+        return value
+
+    return make

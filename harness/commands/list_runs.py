@@ -17,7 +17,7 @@ from harness.base.plain_text import one_line
 from harness.base.units import parse_whole_number
 from harness.cli.options import take, take_argument
 from harness.history.catalogue import Entry
-from harness.history.files import read_entry
+from harness.history.files import entries_at
 from harness.judge.result import Tone
 from harness.judge.verdict import DOUBTFUL, VALID
 from harness.metrics.metric import ERRORS, P95, THROUGHPUT
@@ -25,7 +25,6 @@ from harness.report.export import json_text
 from harness.report.first_screen import SHAPES
 from harness.report.screen import TONE_STYLES
 from harness.report.setup import users_text
-from harness.run.directory import RunDirectory
 from harness.run.jmeter.progress_line import sparkline
 from harness.run.kinds import short_name
 from harness.run.newest_files import newest_runs
@@ -65,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             f"{options.plan}: no run of this plan",
             f"{did_you_mean(options.plan, plans)}there are runs of: {', '.join(plans) or 'no plan'}",
         )
-    entries = [read_entry(RunDirectory(path)) for path in paths[:most]]
+    entries = entries_at(options.reports, paths[:most])
     if options.json:
         left_out = len(paths) - len(entries)
         emit(json_text({"format_version": 1, "runs": [_plain(one) for one in entries], "left_out_count": left_out}))

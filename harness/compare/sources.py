@@ -15,7 +15,7 @@ from harness.base.regular import regular
 from harness.jtl.inputs import Input, opened, resolve
 from harness.jtl.tools.summary import NoSamplesError, ToolSummary
 from harness.judge.summary import FORMAT_VERSION, RunSummary
-from harness.report.files import STEADY_WINDOW, summary_of_run
+from harness.metrics.window import STEADY_WINDOW
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.markdown_report import is_generated, metric_tables, own_table, parse_report
 from harness.report.run_result import JTL, SUMMARY, LabelResult, RunResult
@@ -107,6 +107,8 @@ def _summary_of(directory: RunDirectory) -> RunSummary | None:
             raise UsageError(what, "wait until it ends")
     if directory.report.is_file() and (data is None or not directory.samples.is_file()):
         return None
+    from harness.report.files import summary_of_run  # imported late: most runs have a report
+
     return summary_of_run(directory)
 
 

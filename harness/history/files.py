@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,61 +18,98 @@ from harness.report.stored_results import read_stored, text_of
 from harness.run import kinds
 from harness.run.directory import RunDirectory
 from harness.run.kinds import RUN_NAME
+from harness.run.record import RunRecord
+
+# To read so many runs takes longer than to look into what is kept of all.
+_MANY = 50
 
 
 def read_catalogue(reports_dir: Path) -> Catalogue:
     """Return all runs and all reports about several runs in `reports_dir`; UsageError without such a folder.
 
-    Of kinds with a folder only the reports are in the catalogue; their runs are in that of their own folder.
+    Of kinds with a folder only the reports are in the catalogue; their runs are in that of their own folder. Results in
+    the catalogue have neither account nor key figures nor next steps, which `read_entry` reads.
     """
     if not reports_dir.is_dir():
         raise UsageError(f"{reports_dir}: no such folder", "start a run first: lth run")
-    paths = sorted(reports_dir.glob("*/*"))
+    names = {folder: _listed(f"{reports_dir}/{folder}") for folder in _listed(str(reports_dir))}
     documents = []
-    for path in paths:
-        is_report = path.suffix == ".md" and not RUN_NAME.fullmatch(path.stem)
-        if is_report and (key := document_kind(path.parent.name, path.stem)):
-            documents.append(Document(path.parent.name, path.stem, key, stated_result(path)))
+    for folder, listed in names.items():
+        for name in listed:
+            stem, dot, suffix = name.rpartition(".")
+            if dot and suffix == "md" and not RUN_NAME.fullmatch(stem) and (key := document_kind(folder, stem)):
+                documents.append(Document(folder, stem, key, stated_result(reports_dir / folder / name)))
     for kind in kinds.KINDS:
         for path in sorted(reports_dir.glob(f"{kind.folder}/*/{kind.named('*')}.md")) if kind.folder else ():
             folder = path.parent.relative_to(reports_dir).as_posix()
             documents.append(Document(folder, path.stem, kind.key, stated_result(path)))
     kept = KeptData("runs", reports_dir)
-    entries = tuple(_kept_entry(path, kept) for path in _run_folders(paths))
+    found = [f"{folder}/{run}" for folder, listed in names.items() for run in _runs(reports_dir / folder, listed)]
+    entries = tuple(_kept_entry(reports_dir, run, kept) for run in found)
     kept.write()
     return Catalogue(entries, tuple(documents))
 
 
 def entries_of(plan: Path, most: int | None = None) -> tuple[Entry, ...]:
     """Return the runs in the folder of a plan, or only the latest ones by name."""
-    folders = _run_folders(sorted(plan.iterdir()) if plan.is_dir() else ())
-    latest = sorted(folders, key=lambda path: natural(path.name))[-most:] if most else folders
-    return tuple(read_entry(RunDirectory(path)) for path in latest)
+    runs = _runs(plan, _listed(str(plan)))
+    latest = sorted(runs, key=natural)[-most:] if most else runs
+    return tuple(read_entry(RunDirectory(plan / run)) for run in latest)
 
 
-def _run_folders(paths: Iterable[Path]) -> list[Path]:
-    folders: dict[Path, None] = {}
-    for path in paths:
-        if RUN_NAME.fullmatch(path.stem) and (path.suffix in (".json", ".md") or (path / "run.json").is_file()):
-            folders[path.with_suffix("") if path.suffix in (".json", ".md") else path] = None
-    return list(folders)
+def entries_at(reports_dir: Path, runs: Sequence[Path]) -> list[Entry]:
+    """Return the entries of runs in the reports folder, in their order."""
+    if len(runs) < _MANY:
+        return [read_entry(RunDirectory(path)) for path in runs]
+    known = {f"{entry.plan}/{entry.name}": entry for entry in read_catalogue(reports_dir).entries}
+    directories = map(RunDirectory, runs)
+    return [known.get(f"{one.plan}/{one.name}") or read_entry(one) for one in directories]
 
 
-def _kept_entry(path: Path, kept: KeptData) -> Entry:
-    """Return the entry of a run, which is read again only when one of its files changed."""
-    directory = RunDirectory(path)
-    name = f"{directory.plan}/{directory.name}"
-    made_of = stamps((directory.run_json, directory.summary_json, directory.report))
-    if made_of and (data := kept.get(name, made_of)):
+def _listed(folder: str) -> list[str]:
+    """Return the sorted names in a folder; none of one that cannot be read."""
+    with suppress(OSError):
+        return sorted(os.listdir(folder))  # noqa: PTH208 - a path for each of thousands takes longer than the rest
+    return []
+
+
+def _runs(folder: Path, names: Collection[str]) -> list[str]:
+    """Return which runs the names in a folder are of: a run has its own folder, or files beside it."""
+    there: dict[str, None] = {}
+    for name in names:
+        run, dot, suffix = name.partition(".")
+        if RUN_NAME.fullmatch(run) and (
+            suffix in ("json", "md") or (not dot and (folder / run / "run.json").is_file())
+        ):
+            there[run] = None
+    return list(there)
+
+
+def _kept_entry(reports_dir: Path, run: str, kept: KeptData) -> Entry:
+    """Return the brief entry of a run, which is read again only when one of its files changed."""
+    path = f"{reports_dir}/{run}"
+    made_of = stamps((f"{path}/run.json", f"{path}.json", f"{path}.md"))
+    if made_of and isinstance(data := kept.get(run, made_of), dict):
         with suppress(ValueError):
-            entry = build(Entry, data)
-            return replace(entry, result=entry.result and replace(entry.result, run=entry.run))
-    entry = read_entry(directory)
+            record, result = data.get("run"), data.get("result")
+            if record:
+                record = build(RunRecord, record)
+            if isinstance(result, dict):  # the record of the run is in both: it is built once
+                result = {**result, "run": record}
+            return build(Entry, {**data, "run": record, "result": result})
+    entry = _brief(read_entry(RunDirectory(Path(path))))
     if made_of and (entry.result is None or entry.result.run == entry.run):
-        # The record of the run is in both.
         once = replace(entry, result=entry.result and replace(entry.result, run=None))
-        kept.put(name, made_of, to_plain(once, is_short=True))
+        kept.put(run, made_of, to_plain(once, is_short=True))
     return entry
+
+
+def _brief(entry: Entry) -> Entry:
+    """Return an entry without what only the page of its run shows."""
+    if entry.result is None:
+        return entry
+    stated = entry.result.result and replace(entry.result.result, key_figures=(), next_steps=())
+    return replace(entry, result=replace(entry.result, result=stated, account=()))
 
 
 def read_entry(directory: RunDirectory) -> Entry:

@@ -11,30 +11,32 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.base import units
-from harness.jtl.sample import Dropped
 from harness.judge.goals import MOSTLY_ERRORS_RATIO
-from harness.judge.jobs import FoundJob
-from harness.judge.loads import LoadFigures
-from harness.judge.lost_cpu import LostCpu
-from harness.metrics.figures import CodeCount, Group, LabelFigures
-from harness.metrics.gaps import Gap
-from harness.metrics.generators import GeneratorFigures
 from harness.metrics.histogram import Histogram
-from harness.metrics.littles_law import LittlesLaw
 from harness.metrics.load_seconds import spells_of
-from harness.metrics.resource_growth import Growth
-from harness.metrics.throttle import Throttle
-from harness.metrics.timeline import SecondFigures
-from harness.metrics.wake_delays import GeneratorDelay
-from harness.metrics.window import LEAST_SAMPLES, Window
+from harness.metrics.window import LEAST_SAMPLES
 from harness.plan.goal import Goal
 from harness.plan.load.model import OPEN
-from harness.run.record import RunRecord
-from harness.run.telemetry.clock_steps import ClockStep, watches_clock
-from harness.run.telemetry.table import ProcessStop, Usage
+from harness.run.telemetry.clock_steps import watches_clock
 
 if TYPE_CHECKING:  # it loads slowly, and most JTLs have none
     from harness.cloudwatch.points import CloudMetrics
+    from harness.jtl.sample import Dropped
+    from harness.judge.jobs import FoundJob
+    from harness.judge.loads import LoadFigures
+    from harness.judge.lost_cpu import LostCpu
+    from harness.metrics.figures import CodeCount, Group, LabelFigures
+    from harness.metrics.gaps import Gap
+    from harness.metrics.generators import GeneratorFigures
+    from harness.metrics.littles_law import LittlesLaw
+    from harness.metrics.resource_growth import Growth
+    from harness.metrics.throttle import Throttle
+    from harness.metrics.timeline import SecondFigures
+    from harness.metrics.wake_delays import GeneratorDelay
+    from harness.metrics.window import Window
+    from harness.run.record import RunRecord
+    from harness.run.telemetry.clock_steps import ClockStep
+    from harness.run.telemetry.table import ProcessStop, Usage
     from harness.system.profile import ProcessProfile
 
 # A closed load that stalled for so long, or for this share of the window, has too few slow samples.

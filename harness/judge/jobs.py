@@ -16,8 +16,7 @@ from harness.metrics.figures import LOAD, Group, LabelFigures, group_of
 from harness.metrics.histogram import Histogram
 from harness.metrics.interval import IntervalMs
 from harness.metrics.metric import AVERAGE, P95
-from harness.plan.jmx.job_threads import START, STATE
-from harness.plan.job import DONE, FAILED, LIMIT, UNANSWERED, UNFINISHED, JobRecord
+from harness.plan.job import DONE, FAILED, LIMIT, START, STATE, UNANSWERED, UNFINISHED, JobRecord
 from harness.plan.load.groups import GroupLoad
 from harness.run.record import RunRecord
 

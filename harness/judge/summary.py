@@ -24,7 +24,7 @@ from harness.metrics.window import Window
 from harness.run.record import RunRecord
 from harness.run.telemetry.table import MachineFigure, ProcessStop, Usage, UsageSeries
 
-if TYPE_CHECKING:  # imported late, see `late_types`
+if TYPE_CHECKING:  # imported late, see `LATE_TYPES`
     from harness.cloudwatch.points import CloudMetrics
     from harness.cloudwatch.services import Services
     from harness.judge.slowest import SlowSample
@@ -42,31 +42,25 @@ if TYPE_CHECKING:  # imported late, see `late_types`
     from harness.system.statements import DatabaseUse
 
 FORMAT_VERSION = 3
-
-
-def late_types() -> dict[str, type]:
-    """Return the types of fields that only reading JSON needs: to import them takes longer than a small table."""
-    from harness.cloudwatch.points import CloudMetrics
-    from harness.cloudwatch.services import Services
-    from harness.judge.slowest import SlowSample
-    from harness.judge.stored_comparisons import ComparedRun
-    from harness.judge.tail import TailAccount
-    from harness.metrics.amounts import AmountUse
-    from harness.metrics.event_streams import StreamUse
-    from harness.metrics.resource_growth import Growth
-    from harness.system.exceptions import ExceptionCount
-    from harness.system.flight_recording import RecordedUse
-    from harness.system.heap import HeapSeries, HeapUse
-    from harness.system.histograms import LiveHeap
-    from harness.system.own_metrics import OwnMetrics
-    from harness.system.profile import ProcessProfile
-    from harness.system.statements import DatabaseUse
-
-    types = (
-        CloudMetrics, Growth, ComparedRun, SlowSample, ExceptionCount, HeapSeries, HeapUse, LiveHeap, ProcessProfile,
-        RecordedUse, DatabaseUse, OwnMetrics, Services, StreamUse, AmountUse, TailAccount,
-    )  # fmt: skip
-    return {kind.__name__: kind for kind in types}
+# The types of fields that only reading JSON needs: to import them takes longer than a small table.
+LATE_TYPES = {
+    "CloudMetrics": "harness.cloudwatch.points",
+    "Services": "harness.cloudwatch.services",
+    "SlowSample": "harness.judge.slowest",
+    "ComparedRun": "harness.judge.stored_comparisons",
+    "TailAccount": "harness.judge.tail",
+    "AmountUse": "harness.metrics.amounts",
+    "StreamUse": "harness.metrics.event_streams",
+    "Growth": "harness.metrics.resource_growth",
+    "ExceptionCount": "harness.system.exceptions",
+    "RecordedUse": "harness.system.flight_recording",
+    "HeapSeries": "harness.system.heap",
+    "HeapUse": "harness.system.heap",
+    "LiveHeap": "harness.system.histograms",
+    "OwnMetrics": "harness.system.own_metrics",
+    "ProcessProfile": "harness.system.profile",
+    "DatabaseUse": "harness.system.statements",
+}
 
 
 @dataclass(frozen=True)

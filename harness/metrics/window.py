@@ -110,6 +110,9 @@ class _Cut(NamedTuple):
     reason: str
 
 
+STEADY_WINDOW = WindowSpec(STEADY)
+
+
 def parse_window(text: str) -> WindowSpec:
     """Return the window of `all`, `steady` or `FROM..TO` (30s..2m, ..90, 10..). UsageError for anything else."""
     requested = text.strip().lower()

@@ -19,6 +19,7 @@ EVERY_LABEL = ".*"
 DEFAULT_ERROR_RATIO = 0.01
 
 
+@cache
 def limit_keys() -> tuple[str, ...]:
     """Return the keys of a goal's limits: p50_ms to p99.9_ms, first_byte_p95_ms, error_ratio, average_ms and others."""
     percentiles = (metric.key for metric in all_metrics() if metric.is_percentile)
@@ -33,6 +34,11 @@ def goal_options() -> tuple[str, ...]:
 def option_metrics() -> tuple[Metric, ...]:
     """Return the metrics that have an option of their own, percentiles first: the order on the command line."""
     return tuple(sorted(goal_metrics(), key=lambda metric: metric.percentile is None))
+
+
+@cache
+def _metric_keys() -> frozenset[str]:
+    return frozenset(metric.key for metric in all_metrics())
 
 
 @cache
@@ -57,7 +63,7 @@ class GoalRule:
     min: float | None = None
 
     def __post_init__(self) -> None:
-        if self.metric not in {metric.key for metric in all_metrics()}:
+        if self.metric not in _metric_keys():
             raise ValueError(f"there is no metric {self.metric!r}")
         if (self.max is None) == (self.min is None):
             raise ValueError(f"a goal for {self.metric} needs either max or min")

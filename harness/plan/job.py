@@ -20,6 +20,8 @@ from harness.plan.load.model import DURATION_MAX_S
 DONE, FAILED, LIMIT, UNANSWERED, UNFINISHED = "done", "failed", "limit", "unanswered", "unfinished"
 # What the texts of a job may contain: the id in the answer to its start, and its number of records.
 ID, RECORDS = "{id}", "{records}"
+# How the labels of its rows in the JTL end.
+START, POLL, STATE = ": start", ": poll", ": state"
 LIMIT_S, PERIOD_S = 3600.0, 5.0
 # JMeter notices that it should end after a pause; after 35 s the harness would end it.
 _PERIOD_LEAST_S, _PERIOD_MOST_S = 0.1, 30

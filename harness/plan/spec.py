@@ -16,6 +16,7 @@ from harness.base.errors import UsageError
 from harness.base.project import SHIPPED
 from harness.base.tables import read_table, toml_key
 from harness.plan.checks.jvm_options import check_jvm_options
+from harness.plan.http_sampler import LEAN, parse_sampler
 from harness.plan.jmx.addresses import PORTS
 from harness.plan.load.model import DURATION_MAX_S, Load, Part
 from harness.plan.plan import Plan
@@ -25,8 +26,6 @@ DISK_MAX_MB = 1_000_000_000
 # The time that JMeter may take beyond its duration: its start, its last samples and tearDown.
 OVERRUN_S = 120.0
 PACK_MB = 64
-# What sends HTTP requests: the sampler in harness/run/java/sampler, or the one that JMeter has.
-LEAN, JMETERS = "lean", "jmeter"
 HTTP = ("http", "https")
 # How a database's address begins for Java: jdbc:postgresql://…, jdbc:h2:tcp://…, jdbc:oracle:thin:@//…
 _JDBC = re.compile(r"jdbc:(\w+):(?:\w+:)*@?//([^;]*).*")
@@ -132,13 +131,6 @@ class RunSpec:
     def is_long(self) -> bool:
         """Whether the size of its samples matters."""
         return self.is_soak or (self.load.duration_s or 0) >= _LONG_S
-
-
-def parse_sampler(text: str, name: str = "--sampler") -> str:
-    """Return the name of an HTTP sampler; UsageError for another text."""
-    if text not in (LEAN, JMETERS):
-        raise UsageError(f"{name}={text}: no HTTP sampler", f"give {LEAN} or {JMETERS}")
-    return text
 
 
 def parse_system(text: str) -> Target:

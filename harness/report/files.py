@@ -25,7 +25,7 @@ from harness.metrics.files import each_sample, read_samples
 from harness.metrics.interval import IntervalMs
 from harness.metrics.resource_growth import growths
 from harness.metrics.tally import SampleTally
-from harness.metrics.window import Window, parse_window
+from harness.metrics.window import STEADY_WINDOW, Window
 from harness.report.charts.chart import write_charts
 from harness.report.charts.run_charts import file_names, run_charts
 from harness.report.exchanges import failures_page, stored_failures
@@ -42,8 +42,6 @@ from harness.run.recorders import read_all
 from harness.system.profile_events import FILE_NAME as PROFILE
 from harness.system.recorder import Reading
 from harness.system.thread_times import read_thread_times
-
-STEADY_WINDOW = parse_window("steady")
 
 
 @shared_counter()

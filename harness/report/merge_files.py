@@ -18,8 +18,9 @@ from harness.jtl.inputs import Input, opened
 from harness.jtl.sample import samples_name
 from harness.judge.summary import RunSummary
 from harness.metrics.generators import short_names
+from harness.metrics.window import STEADY_WINDOW
 from harness.plan.goal import Goal
-from harness.report.files import STEADY_WINDOW, stored_exchanges, write_report, write_summary
+from harness.report.files import stored_exchanges, write_report, write_summary
 from harness.report.jtls import Counting, summary_of_jtls
 from harness.report.merge import MergedPart, check_parts, merged_record
 from harness.run.directory import RunDirectory, reserve

@@ -5,32 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
+from typing import TYPE_CHECKING
 
-from harness.cloudwatch.points import CloudMetrics
-from harness.cloudwatch.services import Services
-from harness.jtl.tools.summary import SummaryRow
-from harness.judge.account import AccountLine
-from harness.judge.jobs import JobRun, durations_of
 from harness.judge.result import Result
-from harness.judge.summary import RunSummary
-from harness.judge.tail import TailAccount
 from harness.judge.verdict import DOUBTFUL, INVALID, VALID, Verdict
 from harness.judge.warnings import RunWarning
-from harness.metrics.batches import Batches
 from harness.metrics.figures import JOBS, LOAD, TOTAL, ErrorKind, LabelFigures
-from harness.metrics.histogram import Histogram
 from harness.metrics.metric import AVERAGE, FIRST_BYTE, RECEIVING, WAITING, Metric
-from harness.metrics.resource_growth import Growth
 from harness.metrics.window import Window
 from harness.report.key_figures import FIRST_CHART, run_result
 from harness.run.record import RunRecord
-from harness.run.telemetry.table import Usage
-from harness.system.flight_recording import RecordedUse
-from harness.system.heap import HeapUse
-from harness.system.profile import ProcessProfile
-from harness.system.statements import DatabaseUse
+
+if TYPE_CHECKING:  # imported late, see `LATE_TYPES`
+    from harness.cloudwatch.points import CloudMetrics
+    from harness.cloudwatch.services import Services
+    from harness.jtl.tools.summary import SummaryRow
+    from harness.judge.account import AccountLine
+    from harness.judge.jobs import JobRun
+    from harness.judge.summary import RunSummary
+    from harness.judge.tail import TailAccount
+    from harness.metrics.batches import Batches
+    from harness.metrics.histogram import Histogram
+    from harness.metrics.resource_growth import Growth
+    from harness.run.telemetry.table import Usage
+    from harness.system.flight_recording import RecordedUse
+    from harness.system.heap import HeapUse
+    from harness.system.profile import ProcessProfile
+    from harness.system.statements import DatabaseUse
 
 RUN, JTL, MARKDOWN, SUMMARY = "run", "JTL", "Markdown", "summary"
+# The types of fields that a list of runs does not need.
+LATE_TYPES = {
+    "CloudMetrics": "harness.cloudwatch.points",
+    "Services": "harness.cloudwatch.services",
+    "AccountLine": "harness.judge.account",
+    "JobRun": "harness.judge.jobs",
+    "TailAccount": "harness.judge.tail",
+    "Batches": "harness.metrics.batches",
+    "Histogram": "harness.metrics.histogram",
+    "Growth": "harness.metrics.resource_growth",
+    "Usage": "harness.run.telemetry.table",
+    "RecordedUse": "harness.system.flight_recording",
+    "HeapUse": "harness.system.heap",
+    "ProcessProfile": "harness.system.profile",
+    "DatabaseUse": "harness.system.statements",
+}
 
 
 @dataclass(frozen=True)
@@ -177,6 +196,8 @@ class RunResult:
     @classmethod
     def of(cls, summary: RunSummary, kind: str = RUN) -> RunResult:
         """Return the result of a summary."""
+        from harness.judge.jobs import durations_of
+
         load, observed = summary.group(LOAD), summary.observed
         figures = [LabelResult.of(label) for label in load.labels] if load else []
         figures += [

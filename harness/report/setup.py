@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.base import units
+from harness.plan.http_sampler import JMETERS, LEAN
 from harness.plan.load.groups import length_text
 from harness.plan.load.model import CLOSED, MIXED, OPEN, LoadRecord
-from harness.plan.spec import JMETERS, LEAN
-from harness.run.jmeter.process import SAMPLER
 from harness.run.record import (
+    SAMPLER,
     AutoEndRecord,
     DeliveryRecord,
     GeneratorRecord,

@@ -32,7 +32,8 @@ from harness.base.ports import check_port
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
 from harness.plan.checks.jvm_options import check_jvm_options
-from harness.plan.spec import HTTP, LEAN, RunSpec, Target
+from harness.plan.http_sampler import LEAN
+from harness.plan.spec import HTTP, RunSpec, Target
 from harness.run.directory import RunDirectory, check_space
 from harness.run.jmeter.connections import agent_option
 from harness.run.jmeter.interim import ShowInterim

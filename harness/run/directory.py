@@ -28,6 +28,8 @@ from harness.run.record import RunRecord
 
 R = TypeVar("R", bound=Record)
 
+# The JMX that JMeter runs.
+PLAN_NAME = "effective.jmx"
 # The id of new names, for reproducible ones; empty for names without an id.
 ID_VARIABLE = "HARNESS_RUN_ID"
 _ATTEMPTS = 1000
@@ -81,8 +83,6 @@ class RunDirectory:
     @property
     def effective_plan(self) -> Path:
         """The JMX that JMeter runs."""
-        from harness.run.jmeter.command import PLAN_NAME  # deferred: a table needs neither plan nor JMeter
-
         return self.path / PLAN_NAME
 
     def add_plan(self, jmx: bytes, jmx_path: Path, own_files: Iterable[str] = ()) -> None:

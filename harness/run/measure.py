@@ -18,10 +18,11 @@ from harness.base.interrupts import held
 from harness.base.log import Log
 from harness.base.secrecy import masked
 from harness.base.secrets import mask_secrets
+from harness.plan.http_sampler import JMETERS, LEAN
 from harness.plan.job import latest_end_s
 from harness.plan.load.model import OpenLoad
 from harness.plan.plan import Dump
-from harness.plan.spec import JMETERS, LEAN, RunSpec
+from harness.plan.spec import RunSpec
 from harness.run.context import RunContext, start, system_of, warn_of
 from harness.run.directory import RunDirectory
 from harness.run.jmeter import exchanges

@@ -7,28 +7,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.metrics.wake_delays import WakeDelays
 from harness.plan.goal import Goal
-from harness.plan.jmx.steps import PlanStep
-from harness.plan.job import JobRecord
 from harness.plan.load.model import LoadRecord
-from harness.run.group_counts import GroupCounts
 from harness.run.kinds import check_names
 
-if TYPE_CHECKING:  # imported late, see `late_types`
+if TYPE_CHECKING:  # imported late, see `LATE_TYPES`
     from harness.cloudwatch.queries import CloudWatchSpec
+    from harness.metrics.wake_delays import WakeDelays
+    from harness.plan.jmx.steps import PlanStep
+    from harness.plan.job import JobRecord
+    from harness.run.group_counts import GroupCounts
 
 FORMAT_VERSION = 1
 # By recorder, of which all is known if it is absent: pairs of a process and why what it did is not known.
 Unknown = Mapping[str, tuple[tuple[str, str], ...]]
 RUNNING, FINISHED = "running", "finished"
-
-
-def late_types() -> dict[str, type]:
-    """Return the types of fields that only reading JSON needs."""
-    from harness.cloudwatch.queries import CloudWatchSpec
-
-    return {"CloudWatchSpec": CloudWatchSpec}
+# The key of the HTTP sampler in `versions`.
+SAMPLER = "HTTP sampler"
+# The types of fields that few records have.
+LATE_TYPES = {
+    "CloudWatchSpec": "harness.cloudwatch.queries",
+    "GroupCounts": "harness.run.group_counts",
+    "JobRecord": "harness.plan.job",
+    "PlanStep": "harness.plan.jmx.steps",
+    "WakeDelays": "harness.metrics.wake_delays",
+}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import HarnessError
 from harness.base.log import Log
@@ -18,14 +18,16 @@ from harness.cloudwatch.points import fetched_metrics
 from harness.cloudwatch.services import FILE_NAME as SERVICES
 from harness.cloudwatch.services import Services, StoredServices
 from harness.metrics import amounts, event_streams
-from harness.run.context import RunContext
 from harness.run.directory import load_record
-from harness.run.prepare import PreparedRun
 from harness.run.record import RunRecord, Unknown
 from harness.run.telemetry import writer as telemetry_writer
 from harness.system import exceptions, histogram_files, jfr, own_metrics_files, profile_files
 from harness.system.jcmd import Paths, Pids, Problems
 from harness.system.recorder import Reading, Recorder, Recording, Started
+
+if TYPE_CHECKING:  # imported late
+    from harness.run.context import RunContext
+    from harness.run.prepare import PreparedRun
 
 # In the order of their starts.
 RECORDERS = (

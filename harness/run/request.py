@@ -21,6 +21,7 @@ from harness.plan import spec as specs
 from harness.plan.allowed_targets import check_allowed, check_hosts, check_reach
 from harness.plan.goal import Goal
 from harness.plan.goal_input import parse_goal
+from harness.plan.http_sampler import LEAN, parse_sampler
 from harness.plan.jmx.addresses import scheme_of
 from harness.plan.jmx.headers import checked_headers, merged, parse_headers, secrets_of_headers, variables_in
 from harness.plan.jmx.tree import enabled_nodes, plan_tree
@@ -60,7 +61,7 @@ class Request:
     is_profiled: bool = False
     set_values: SetValues = field(default_factory=SetValues)
     is_traced: bool = False
-    sampler: str = specs.LEAN
+    sampler: str = LEAN
     # The command of one run with these options; its level, set by an experiment, is not in it.
     command: Command = field(default_factory=lambda: Command("run"))
 
@@ -139,7 +140,7 @@ def resolve_request(options: argparse.Namespace) -> Request:
         is_profiled=bool(names.profile) or (profile.is_profiled and target is None),
         set_values=given,
         is_traced=bool(names.trace) or profile.is_traced,
-        sampler=specs.parse_sampler(names.sampler) if names.sampler else profile.sampler,
+        sampler=parse_sampler(names.sampler) if names.sampler else profile.sampler,
     )
     check_consent(_subject(request, names))
     return replace(request, command=run_command_of(options, request.hidden, request.properties))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from glob import escape
@@ -25,19 +26,18 @@ from harness.compare.comparison import BETTER, OK, REGRESSED, LabelComparison
 from harness.compare.decision import compare
 from harness.compare.sources import read_result
 from harness.history.catalogue import Catalogue, Entry, runs_of
-from harness.history.files import read_catalogue
+from harness.history.files import read_catalogue, read_entry
 from harness.history.summary_files import summary_notes
 from harness.judge.result import Result
 from harness.judge.summary import FORMAT_VERSION, RunSummary
 from harness.plan.thresholds import Thresholds
 from harness.report.charts.run_charts import plotted, run_charts
 from harness.report.charts.run_data import ChartData, ChartSource
-from harness.report.markdown import report
 from harness.report.results import stated_result
 from harness.report.run_result import RunResult
 from harness.run.directory import RunDirectory, read_object, write_whole
 from harness.site.body import chart_script, report_body
-from harness.site.kept_pages import KeptPages
+from harness.site.kept_pages import KeptPages, made_of_text
 from harness.site.pages import ASSETS, Neighbours, Page, Site, page_path, run_data
 from harness.site.single import LIMIT_BYTES, embedded, single_page, smaller
 from harness.site.trend import WholeOf, trends
@@ -46,6 +46,8 @@ from harness.system.profile_files import FLAME_GRAPHS
 # Marks a folder as a site, which a newer site may replace.
 _MARK = ".load-test-site"
 _IMAGE_SUFFIXES = (".svg", ".png")
+# reports/<plan>/<run>
+_DEPTH_OF_RUNS = 2
 # How many earlier runs a run is compared with: comparing all pairs grows with the square of the runs.
 RUNS_BEFORE = 5
 
@@ -88,11 +90,7 @@ def write_site(
 
 def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable[[str], Thresholds]) -> None:
     reports_dir = pages.reports_dir
-    images = frozenset(
-        path.relative_to(reports_dir).as_posix()
-        for suffix in _IMAGE_SUFFIXES
-        for path in (*reports_dir.glob(f"*/*{suffix}"), *reports_dir.glob(f"*/*/*{suffix}"))
-    )
+    images = frozenset(_images(str(reports_dir)))
     flame_graphs = frozenset(
         path.relative_to(reports_dir).as_posix() for path in reports_dir.glob(f"*/*/{FLAME_GRAPHS}")
     )
@@ -108,7 +106,7 @@ def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable
     for document in catalogue.documents:
         path = reports_dir / document.path
         identity = page_path(f"{document.folder}/{document.name}")
-        made_of = [stamp, to_plain(document)] if (stamp := stamps([path])) else None
+        made_of = made_of_text(stamp, to_plain(document)) if (stamp := stamps([path])) else ""
         if not pages.reuse(identity, made_of, site):
             text = path.read_text(encoding="utf-8", errors="replace")
             pages.add(site.document(document, text), made_of)
@@ -116,17 +114,28 @@ def _write_pages(catalogue: Catalogue, pages: KeptPages, thresholds_of: Callable
         _write_runs(site, runs_of(catalogue.entries, plan), pages, thresholds_of(plan), whole_of)
 
 
+def _images(reports_dir: str) -> Iterator[str]:
+    """Yield the paths of images in the folders of plans and of runs."""
+    for path, folders, names in os.walk(reports_dir, followlinks=True):
+        depth = path.count(os.sep) - reports_dir.count(os.sep)
+        if depth == _DEPTH_OF_RUNS:
+            folders.clear()
+        if depth:
+            yield from (f"{path[len(reports_dir) + 1 :]}/{name}" for name in names if name.endswith(_IMAGE_SUFFIXES))
+
+
 def _write_runs(site: Site, runs: Sequence[Entry], pages: KeptPages, thresholds: Thresholds, whole_of: WholeOf) -> None:
     """Write the pages and the data of the runs of a plan, oldest first."""
     names = ["", *(entry.id for entry in runs), ""]
+    limits = to_plain(thresholds)
     before: deque[Entry] = deque(maxlen=RUNS_BEFORE)
     for index, entry in enumerate(runs):
         neighbours = Neighbours(names[index], names[index + 2], before[-1].id if before else "")
-        stamp_of = {one.id: pages.stamp_of(one) for one in (entry, *before)}
-        made_of = [stamp_of, neighbours, to_plain(thresholds)] if all(stamp_of.values()) else None
+        parts = [(one.id, pages.stamp_of(one)) for one in (entry, *before)]
+        made_of = made_of_text(parts, neighbours, limits) if all(stamp for _, stamp in parts) else ""
         if not pages.reuse(page_path(entry.id), made_of, site):
             against = _against(before, entry, thresholds, whole_of)
-            pages.add(_run_page(site, entry, neighbours, against, pages.reports_dir), made_of)
+            pages.add(_run_page(site, entry.id, neighbours, against, pages.reports_dir), made_of)
         if entry.result:
             before.append(entry)
 
@@ -161,13 +170,14 @@ def _against(
 
 def _run_page(
     site: Site,
-    entry: Entry,
+    identity: str,
     neighbours: Neighbours,
     against: dict[str, list[dict[str, Any]]],
     reports_dir: Path,
 ) -> Page:
     """Return the page of a run with its data, which are empty without a result."""
-    directory = RunDirectory(reports_dir / entry.plan / entry.name)
+    directory = RunDirectory(reports_dir / identity)
+    entry = read_entry(directory)
     data = _data(directory) if entry.result and directory.summary_json.is_file() else None
     charts = _charts(data) if data is not None else ()
     page = site.run(entry, _markdown(directory, data), charts, neighbours)
@@ -195,6 +205,8 @@ def _markdown(directory: RunDirectory, data: dict[str, Any] | None) -> str:
         summary = read_record(RunSummary, data, str(directory.summary_json))
     except HarnessError:
         return heading
+    from harness.report.markdown import report  # imported late: most runs have their report
+
     return report(summary, run_charts(summary), summary.run.note if summary.run else "", directory.name)
 
 

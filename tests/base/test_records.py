@@ -5,13 +5,16 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.base.records import build, fields_to_plain, read_record, to_plain
+
+if TYPE_CHECKING:
+    from tests.base.no_such_module import Owner
 
 
 class Colour(enum.Enum):
@@ -34,6 +37,20 @@ class Car:
     is_fast: bool = False
     what: ClassVar = "a car"
     not_read: ClassVar = ("worth",)
+
+
+@dataclass(frozen=True)
+class Garage:
+    cars: tuple[Car, ...] = ()
+    owner: Owner | None = None
+    places: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(self.cars) > 1:
+            raise ValueError("it has one place")
+
+
+LATE_TYPES = {"Owner": "tests.base.no_such_module"}
 
 
 @dataclass(frozen=True)
@@ -160,3 +177,26 @@ def test_short_data_leave_out_what_has_its_default():
     assert plain == {"name": "a", "wheels": [{"size": 1}, {"size": 2.5, "colour": "red"}], "is_fast": True}
     assert build(Car, plain) == car
     assert to_plain(Car("a", is_fast=0), is_short=True) == {"name": "a", "is_fast": 0}  # 0 is not the default, False
+
+
+def test_a_type_that_is_imported_late_is_imported_when_data_have_it():
+    assert build(Garage, {"cars": []}) == Garage()
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        build(Garage, {"owner": {}})
+
+
+def test_what_is_built_is_as_what_its_class_makes():
+    built, made = build(Garage, {"cars": [{"name": "a"}]}), Garage((Car("a"),))
+    assert (built, repr(built), hash(built.cars), vars(built)) == (made, repr(made), hash(made.cars), vars(made))
+    assert list(vars(built)) == list(vars(made))
+    assert replace(built, cars=()) == Garage()
+    assert build(Garage, {}).places is not build(Garage, {}).places
+    with pytest.raises(ValueError, match="one place"):
+        build(Garage, {"cars": [{"name": "a"}, {"name": "b"}]})
+
+
+def test_a_part_that_was_built_before_stays():
+    car = Car("a")
+    assert build(Garage, {"cars": [car]}).cars[0] is car
+    with pytest.raises(ValueError, match=r"cars\[0\] is Wheel, not an object"):
+        build(Garage, {"cars": [Wheel(1.0)]})

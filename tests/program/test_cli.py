@@ -16,6 +16,7 @@ from harness.cli import verbs as cli
 from harness.cli.options import OPTIONS
 from harness.cli.spelling import spelled_for
 from tests.support.paths import ROOT
+from tests.support.report_folder import add_run
 
 
 @pytest.mark.parametrize("name", [*cli.VERBS, *cli.DEVELOPMENT])
@@ -98,6 +99,26 @@ def test_a_table_imports_no_package_that_it_does_not_need(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, samples], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = set(done.stderr.splitlines()[-1].split())
     assert loaded & {"harness", "pandas", "numpy", "scipy", "boto3", "jinja2", "rich", "markdown_it"} == {"harness"}
+
+
+@pytest.mark.real
+def test_a_list_of_runs_imports_nothing_that_only_a_report_or_a_start_needs(tmp_path):
+    add_run(tmp_path, "tiny/run-01_1")
+    code = "import sys; from harness.cli.verbs import main; main(['list', '--reports', sys.argv[1]])\n"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert "run-01_1" in done.stdout
+    loaded = set(done.stderr.splitlines()[-1].split())
+    slow = {
+        "system.system",
+        "system.heap",
+        "cloudwatch.points",
+        "plan.plan",
+        "plan.spec",
+        "report.files",
+        "run.context",
+    }
+    assert not {"pandas", "numpy", "scipy", "boto3", "psutil", *(f"harness.{name}" for name in slow)} & loaded
 
 
 @pytest.mark.real

@@ -97,6 +97,28 @@ def change_numbers(reports):
     path.write_text(path.read_text().replace('"average_ms":', '"average_ms": 1', 1))
 
 
+def rename_one(reports):
+    for path in sorted((reports / "shop").glob("run-01_2*")):
+        path.rename(path.with_name(path.name.replace("run-01_2", "run-02_1")))
+
+
+def change_kept(reports):
+    """The cache is of another version, cut short, or has no sense; no run changed."""
+    for number, path in enumerate(sorted((reports.parent / "cache/kept").iterdir())):
+        text = path.read_text()
+        path.write_text(text[: len(text) // 2] if number else text.replace('"result":{', '"result":[{}],"other":{'))
+
+
+def remove_kept(reports):
+    shutil.rmtree(reports.parent / "cache")
+
+
+def link_plan(reports):
+    (reports / "shop").rename(reports.parent / "elsewhere")
+    (reports / "shop").symlink_to(reports.parent / "elsewhere")
+    add_image(reports)
+
+
 def damage(reports):
     (reports / "shop/run-01_5.json").write_text("{")
 
@@ -117,7 +139,8 @@ def add_image(reports):
 
 
 CHANGES = (
-    add_newest, add_first, remove_one, change_notes, change_numbers, damage, add_metrics, change_document, add_image
+    add_newest, add_first, remove_one, rename_one, change_notes, change_numbers, damage, add_metrics, change_document,
+    add_image, link_plan, change_kept, remove_kept,
 )  # fmt: skip
 
 
@@ -175,6 +198,19 @@ def test_one_new_run_among_many_costs_its_page_and_that_of_its_neighbour(reports
     written(reports, tmp_path)
     assert sorted(rendered) == ["shop/run-01_5", "shop/run-01_8"]
     assert read == ["run-01_8"]
+
+
+def test_a_copy_of_a_run_under_another_name_is_no_run(reports):
+    shutil.copytree(reports / "shop/run-01_2", reports / "shop/run-01_2.old")
+    assert len(read_catalogue(reports).entries) == 6
+
+
+def test_many_runs_are_listed_as_few_are(reports, monkeypatch):
+    paths = [reports / "shop" / f"run-01_{number}" for number in (3, 5, 1)]
+    few = files.entries_at(reports, paths)
+    monkeypatch.setattr(files, "_MANY", 2)
+    for _ in range(2):
+        assert files.entries_at(reports, paths) == [files._brief(entry) for entry in few]
 
 
 def test_runs_that_are_kept_are_those_that_are_read(reports):

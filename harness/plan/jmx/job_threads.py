@@ -39,10 +39,9 @@ from harness.plan.jmx_writer import (
     variable,
     xml_element,
 )
-from harness.plan.job import FAILED, ID, LIMIT, UNANSWERED, Job
+from harness.plan.job import FAILED, ID, LIMIT, POLL, START, STATE, UNANSWERED, Job
 from harness.plan.load.model import DURATION_MAX_S
 
-START, POLL, STATE = ": start", ": poll", ": state"
 # A job ends as unanswered after so many polls in a row without a state.
 POLLS_MOST = 3
 # The variables of a job's thread.

@@ -15,10 +15,10 @@ from harness.plan.load.groups import SeveralLoads
 from harness.plan.load.memory import Heap
 from harness.plan.load.model import Load, OpenLoad
 from harness.plan.spec import Profile
+from harness.run.directory import PLAN_NAME
 
 LOG_NAME = "jmeter.log"
 CONSOLE_NAME = "jmeter.out"
-PLAN_NAME = "effective.jmx"
 # Beside the list of connections: the settings of JMeter's home, with the paths of further ones.
 SETTINGS_NAME = "jmeter.properties"
 # What JMeter obeys on its UDP port: it finishes its running samples, or breaks them off, which makes them fail.

@@ -20,13 +20,13 @@ from harness.base.ports import LOOPBACK
 from harness.base.units import MS_PER_S
 from harness.jtl.sample import Sample
 from harness.metrics.figures import LOAD, TEARDOWN, group_of
-from harness.plan.spec import JMETERS, LEAN
+from harness.plan.http_sampler import JMETERS, LEAN
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME, JMeterCommand
 from harness.run.jmeter.connections import ACTIVE_USERS_NAME, START_NAME
 from harness.run.network.watch import RUN_VARIABLE, Watch
+from harness.run.record import SAMPLER
 
 # In the versions of a run: which HTTP sampler JMeter used.
-SAMPLER = "HTTP sampler"
 _ASK_AGAIN_S = 0.5
 # The kernel reports at once that nothing listens at a port of the loopback interface.
 _REFUSAL_S = 0.05

@@ -10,7 +10,8 @@ import pytest
 
 from harness.base.install.toolchain import ensure_jmeter
 from harness.base.project import SHIPPED
-from harness.run.jmeter.command import PLAN_NAME, jmeter_arguments, settings_options
+from harness.run.directory import PLAN_NAME
+from harness.run.jmeter.command import jmeter_arguments, settings_options
 from harness.run.jmeter.process import free_udp_port
 from tests.support.off_host import element, jmx
 from tests.support.processes import QUICK_JAVA
