@@ -22,7 +22,6 @@ def test_a_drifting_machine_is_mistaken_for_a_change_in_blocks_and_not_in_altern
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_change_of_20_percent_is_found_within_six_pairs(seed):
     found = simulated(Scene(0.20, alike=0.8), 200, seed)
@@ -32,7 +31,6 @@ def test_a_change_of_20_percent_is_found_within_six_pairs(seed):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("wave", [Wave(4, 0.08, False), Wave(2, 0.20, True), Wave(8 / 3, 0.12, True)])
 def test_a_disturbance_that_repeats_is_no_regression(wave):
     found = simulated(Scene(0.0, drift=0.0, wave=wave), 400, seed=1)

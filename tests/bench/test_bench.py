@@ -322,7 +322,6 @@ BENCH = [ROOT / "scripts" / "bench", "aggregate", "--repeat", "1", "--rows"]
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
     done = subprocess.run(
         [*BENCH, "20000", "--without", "polars,polars-figures,duckdb,jmeter-g"],

@@ -71,14 +71,12 @@ def test_counting_with_numpy_is_counting_row_by_row(load):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_an_open_queue_takes_as_long_as_theory_says():
     # M/M/1 with 40 requests served per second: 1 / (40 - 20) s.
     assert mean_s(Load(exponential(0.025), rate_per_s=20, server_count=1)) == pytest.approx(0.05, rel=0.05)
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_two_servers_take_as_long_as_theory_says():
     # M/M/2 at 80 %: service ÷ (1 - 0.8²).
     assert mean_s(Load(exponential(0.05), rate_per_s=32, server_count=2)) == pytest.approx(0.05 / 0.36, rel=0.08)
@@ -92,7 +90,6 @@ def test_a_saturated_system_takes_as_long_as_users_divided_by_throughput(is_shar
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_shared_processor_takes_as_long_as_theory_says():
     # M/G/1 with shared processor: the same mean as M/M/1, whatever the distribution of the work.
     load = Load(constant(0.025), 2000, 99.95, is_shared=True, ramp_s=100.0)
@@ -107,7 +104,6 @@ def test_nothing_is_answered_during_a_pause():
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_good_loads_of_all_shapes_are_valid():
     """At most 1 % are not: 3 of 144 would be 2 %."""
     states = [one.state for name, case in GOOD.items() for one in outcomes(name, case, RUNS)]

@@ -12,7 +12,6 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "repeat"),
     [
@@ -37,6 +36,5 @@ def test_a_page_on_which_nothing_changed_is_hardly_ever_regressed(name, repeat):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_change_of_15_percent_is_found_on_nearly_every_page():
     assert rates(np.random.default_rng(2000), BY_NAME["unequal cells"], 3, 15, 0.15).regressed >= 0.9

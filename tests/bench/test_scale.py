@@ -95,7 +95,6 @@ SMALL = ["--rows", "20000", "--times", "2", "--files", "2", "--labels", "300", "
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_the_bench_measures_every_part_and_removes_its_files():
     command = [ROOT / "scripts" / "bench", "scale", *SMALL, "--parts", "sizes,files,labels"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)

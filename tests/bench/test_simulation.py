@@ -34,7 +34,6 @@ def test_response_times_are_those_of_the_queue():
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_the_test_over_requests_is_that_of_scipy():
     from scipy.stats import mannwhitneyu
 
@@ -62,7 +61,6 @@ def test_batches_of_single_runs_rarely_call_a_queue_different_from_itself(utilis
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("runs", [5, 8, 10])
 def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
     rates = queue_rates(np.random.default_rng(5), 0.8, 0.03, runs, 60)
@@ -73,7 +71,6 @@ def test_groups_of_runs_call_no_more_than_one_in_twenty_different(runs):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize(
     ("noise_cv", "shift_ratio", "runs", "power"),
     [(0.03, 0.05, 5, 0.52), (0.03, 0.05, 10, 0.91), (0.05, 0.10, 5, 0.69), (0.05, 0.10, 8, 0.95)],

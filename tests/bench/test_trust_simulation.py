@@ -14,7 +14,6 @@ def test_the_intervals_contain_the_true_parts():
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("scene", SCENES, ids=str)
 def test_the_intervals_contain_the_true_parts_in_90_percent(scene):
     found = covered(scene, 200, seed=2)
@@ -22,7 +21,6 @@ def test_the_intervals_contain_the_true_parts_in_90_percent(scene):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("pairs", DEVIATIONS_FOUND)
 @pytest.mark.parametrize("alike", [0.0, 0.8])
 def test_changes_of_exactly_the_stated_size_are_found_in_80_percent(pairs, alike):

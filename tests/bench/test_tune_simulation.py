@@ -6,7 +6,6 @@ from bench.statistics.tune import Scene, simulated
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("drift", [0.0, 0.02])
 def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
     found = simulated(Scene((2, 2, 2), drift=drift), 200, seed=1)
@@ -15,7 +14,6 @@ def test_of_experiments_without_an_effect_one_in_twenty_reports_one(drift):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("sizes", [(2,), (3,), (2, 2), (3, 2), (2, 2, 2)])
 def test_a_value_that_scatters_four_times_as_much_is_no_effect(sizes):
     found = simulated(Scene(sizes, uneven=4.0, repeat=3), 300, seed=1)

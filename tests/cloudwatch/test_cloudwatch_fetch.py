@@ -232,6 +232,7 @@ def watch(home: Path, url: str) -> None:
             publish(client, "RDS", "CPUUtilization", at, 9.0)
 
 
+@pytest.mark.counterpart
 def test_a_sweep_fetches_at_its_end_and_lists_its_loads_side_by_side(home, tmp_path, moto):
     watch(home, moto)
     arguments = ["--plan", "tiny", "--home", home, "--reports", tmp_path / "reports", "--build", tmp_path / "build"]

@@ -223,7 +223,6 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @KINDS
 def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
     assert interrupted(start, kind, tmp_path, 3) == 130

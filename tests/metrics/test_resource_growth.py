@@ -152,7 +152,6 @@ def doubled(share, noise):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize(
     ("shape", "rate_mb", "dated_least"),
     [

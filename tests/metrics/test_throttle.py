@@ -295,7 +295,7 @@ RECORDED = {"run-02_3": 440, "run-06_5": 700, "run-09_4": 3010, "run-10_3": 955,
 CUT = {"run-09_4": (-300, 0), "run-10_3": (0, 0), "run-10_5": (-300, 0)}
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 @pytest.mark.parametrize("minutes", [45, *(pytest.param(one, marks=pytest.mark.counterpart) for one in (20, 90))])
 @pytest.mark.parametrize("name", CUT)
 def test_the_fall_of_a_recorded_run_is_found_when_the_run_is_cut_short(name, minutes):

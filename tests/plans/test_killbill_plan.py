@@ -255,6 +255,7 @@ def test_without_a_tenant_the_test_stops_before_the_load(killbill: FakeKillBill,
     assert "setUp failed" in run.log
 
 
+@pytest.mark.counterpart
 def test_the_open_model_starts_the_users_of_its_rate_once_each(drive: Drive, tmp_path: Path) -> None:
     jmx = tmp_path / "effective.jmx"
     jmx.write_bytes(effective_jmx(SHAPE, OpenLoad(rate_per_s=5.0, ramp_s=2.0, duration_s=4.0)))

@@ -124,7 +124,6 @@ def test_wrong_use_has_the_code_of_the_tool_and_no_report(act: Act) -> None:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_run_with_a_real_jmeter(act: Act, service: Path) -> None:
     (service / "plans" / "shop.jmx").write_text(DUMMY_JMX)
     plan = service / "plans" / "shop.toml"

@@ -113,7 +113,7 @@ def why_not(words, project, monkeypatch):
     return done.stderr.strip() or f"exit code {done.returncode}" if done.returncode else ""
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_every_command_that_sends_a_load_gets_as_far_as_jmeter(projects, ports, monkeypatch):
     """The few that need what these projects have not are counted: see the printed line."""
     monkeypatch.setattr(before_setup, "_is_ahead", True)

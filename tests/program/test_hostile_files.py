@@ -161,7 +161,7 @@ def mutations(text: str, count: int, seed: int) -> Iterator[tuple[tuple[Any, ...
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(one, marks=pytest.mark.counterpart) for one in (1, 2))])
 @pytest.mark.parametrize("name", ["run-01_1.json", "run-01_1/run.json"])
 def test_a_value_of_another_type_is_never_an_internal_error(reports, tmp_path, capsys, name, seed):
     path = reports / "tiny" / name

@@ -192,7 +192,6 @@ def poisoned_openapi(node: Any, poisoner: Poisoner, key: str = "") -> Any:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_requests_of_an_openapi_file_and_of_a_curl_command_arrive_with_the_very_texts(tmp_path, trap):
     marker, found = trap
     bomb = "|".join(found.values())

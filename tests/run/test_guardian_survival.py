@@ -38,7 +38,7 @@ def test_a_guardian_that_dies_is_replaced_and_the_run_continues(start_run, tmp_p
     assert processes_of(tmp_path) == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_replaced_guardian_knows_everything_registered_before(start_run, home, tmp_path):
     plan = home / "plans" / "tiny.toml"
     plan.write_text(plan.read_text().replace("[load]", 'secrets = ["SHOP_PASSWORD"]\n[load]'))
@@ -87,7 +87,7 @@ def test_a_harness_killed_while_it_replaces_its_guardian_leaves_nothing(tmp_path
     wait_for(lambda: not folder.exists(), 40)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_sweep_whose_guardian_dies_measures_all_its_levels(command, environment, tmp_path):
     process = subprocess.Popen(
         command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

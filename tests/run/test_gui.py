@@ -159,7 +159,6 @@ def display() -> Iterator[str]:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_the_window_comes_up_with_the_tree_of_the_plan(display: str, tmp_path: Path) -> None:
     environment = {**os.environ, "DISPLAY": display, "JMETER_HOME": str(jmeter_home()), "TMPDIR": str(tmp_path)}
     arguments = [sys.executable, str(ROOT / "scripts" / "gui"), "--plan", "folio-workflow"]

@@ -155,7 +155,6 @@ def driven(home: Path, tmp_path: Path, run: Run) -> Driven:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_jdbc_on_h2_counts_what_plain_jmeter_and_the_database_count(driven: Driven, tmp_path: Path) -> None:
     with serving_java("H2Server", tmp_path, jars_of(tmp_path, H2)) as server:
         url = "jdbc:h2:tcp://${__P(host,127.0.0.1)}:${__P(port,9092)}/mem:shop"

@@ -168,6 +168,7 @@ def test_a_user_that_has_no_memory_for_an_answer_makes_the_run_invalid(tmp_path,
 _WAVE = "${__jexl3(${__time()} - ${TESTSTART.MS} > 3000 && ${__time()} - ${TESTSTART.MS} < 3500 ? 5000 : 30)}"
 
 
+@pytest.mark.counterpart
 def test_a_load_that_pauses_and_transactions_with_pauses_are_no_missing_rows_and_no_step_of_the_clock(tmp_path):
     inner = request(name="a", below=pause(_WAVE)) + request(name="b", below=pause(_WAVE))
     whole = element("TransactionController", "whole", flag("TransactionController.parent"), below=inner)

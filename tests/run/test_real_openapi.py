@@ -74,6 +74,7 @@ def test_all_requests_of_the_plan_are_valid_and_use_the_ids_of_lists(tmp_path, v
         assert f"\n{label} " in done.stdout
 
 
+@pytest.mark.counterpart
 def test_an_undocumented_code_fails(tmp_path):
     """The server answers 202, which the file does not list."""
     (tmp_path / "api.yaml").write_text(

@@ -81,7 +81,7 @@ def test_after_kill_9_no_secret_is_left_in_the_runs_files(start_run, home, targe
     assert [path for path in directory.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()] == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_consecutive_runs_continue_the_given_series_and_do_not_see_each_other(run, target, tmp_path, monkeypatch):
     monkeypatch.setenv(RUNS_VARIABLE, str(tmp_path / "runs"))
     done = [run("--target", target, "--duration", "1", *arguments) for arguments in (("--series", "7"), ())]
@@ -221,7 +221,10 @@ def test_a_jmeter_that_hangs_is_stopped_and_the_run_is_invalid(run, home, target
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.counterpart) for one in (signal.SIGTERM, signal.SIGHUP))],
+)
 def test_an_interrupt_keeps_the_samples_and_marks_the_report(start_run, target, tmp_path, number):
     process = start_run("--target", target, "--duration", "60")
     samples_under_way(tmp_path)

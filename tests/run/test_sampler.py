@@ -110,7 +110,6 @@ def assert_streams(folder):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_each_request_has_the_credentials_that_jmeter_sends_where_a_thread_has_several(tmp_path):
     """HttpClient keeps those of earlier requests to an address, and may prefer them."""
     one, other, realm = credentials_of("one"), credentials_of("other", "x"), credentials_of("third", realm="a")

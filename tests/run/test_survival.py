@@ -105,8 +105,8 @@ def test_closing_the_terminal_stops_the_run_and_the_report_is_written(in_termina
     assert processes_of(tmp_path) == []
 
 
-@pytest.mark.real
-@pytest.mark.parametrize("ignores", [False, pytest.param(True, marks=pytest.mark.counterpart)], ids=["", "nohup"])
+@pytest.mark.counterpart
+@pytest.mark.parametrize("ignores", [False, True], ids=["", "nohup"])
 def test_closing_the_terminal_of_make_stops_the_run_too(in_terminal, command, target, tmp_path, ignores):
     # As with `ssh -t host make run`: the kernel signals make alone, which waits for its child and passes nothing on.
     recipe = shlex.join(command("run", "--target", target, "--duration", "6" if ignores else "60"))
@@ -320,7 +320,6 @@ def test_a_removed_run_folder_is_reported(start_run, target, tmp_path):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_sweep_in_which_a_run_folder_is_removed_writes_its_report(command, environment, tmp_path):
     process = subprocess.Popen(
         command("sweep", *SWEEP), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -365,7 +364,7 @@ def test_a_build_folder_that_cannot_be_written_is_one_line_and_code_2(home, refu
     )
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp_path):
     assert run("--target", target, "--duration", "1").returncode == 0
     directory = tmp_path / "reports" / "tiny" / "run-01_1"
@@ -379,7 +378,6 @@ def test_a_report_into_an_unwritable_folder_is_a_one_line_error(run, target, tmp
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_real_run_survives_its_reader_and_its_terminal(in_terminal, command, apart, home, target):
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
     jmeter = str(toolchain.ensure_jmeter())

@@ -122,7 +122,6 @@ def test_a_warm_up_leaves_no_counter_seed_file_cookie_property_or_line_of_the_lo
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_the_pass_of_a_check_is_not_warmed(tmp_path):
     options = {"lean": f"{lean_option()} {_WARM} -Dharness.exchanges=all"}
     (side,) = sides_of(tmp_path, plan_of(group_of("all", sampler_of(Request("one", "/simple")))), options)
@@ -132,7 +131,6 @@ def test_the_pass_of_a_check_is_not_warmed(tmp_path):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_plan_without_http_requests_is_not_warmed(tmp_path):
     options = {"cold": lean_option(), "lean": f"{lean_option()} {_WARM}"}
     cold, warm = sides_of(tmp_path, plan_of(group_of("all", _script("JSR223Sampler"))), options)
@@ -142,7 +140,7 @@ def test_a_plan_without_http_requests_is_not_warmed(tmp_path):
     assert done == {"problem": "the plan has no HTTP requests"}
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_warm_up_that_cannot_be_made_leaves_jmeter_cold_and_says_so(tmp_path):
     """Its requests would go through the proxy that the whole JVM uses."""
     proxy = "-Dhttp.proxyHost=192.0.2.1 -Dhttp.proxyPort=1"

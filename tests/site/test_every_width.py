@@ -13,6 +13,8 @@ from tests.support.processes import becomes
 from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real
+EVERY = {"run", "index", "site", *COMMANDS, *EXPERIMENTS}
+OFTEN = ("run", "index", "site", "compare", "release", "history", "ab", "sweep")
 WIDTHS = (400, 1000, 1600)
 # What is wider than the window and cannot be scrolled by itself.
 OVERFLOWING = """() => {
@@ -46,7 +48,9 @@ def opened(browser):
         page.context.close()
 
 
-@pytest.mark.parametrize("kind", ["run", "index", "site", *COMMANDS, *EXPERIMENTS])
+@pytest.mark.parametrize(
+    "kind", [*OFTEN, *(pytest.param(one, marks=pytest.mark.counterpart) for one in sorted(EVERY - {*OFTEN}))]
+)
 def test_a_page_fits_every_width_and_can_be_read_by_everybody(kind, pages, opened):
     wrong = []
     for scheme, page in opened.items():

@@ -168,7 +168,6 @@ def test_a_page_has_a_title_that_is_escaped():
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_run_of_3000_labels_has_a_page_below_the_limit_that_names_what_it_leaves_out(tmp_path, charts):
     run = run_folder(tmp_path, "tiny/run-07_1")
     rows = [

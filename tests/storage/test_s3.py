@@ -132,7 +132,9 @@ def test_a_corrupted_small_file_is_an_error_and_is_sent_again(storage, proxy, tm
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, EXIT_INTERRUPTED)], ids=["kill", "Ctrl-C"]
+    ("number", "code"),
+    [pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.counterpart), (signal.SIGINT, EXIT_INTERRUPTED)],
+    ids=["kill", "Ctrl-C"],
 )
 def test_an_interrupted_push_resumes_with_the_missing_files(storage, proxy, tmp_path, number, code):
     run = large_run(tmp_path)

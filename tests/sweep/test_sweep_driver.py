@@ -50,7 +50,6 @@ def nothing_is_left(tmp_path: Path) -> bool:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_sweep_stopped_in_its_second_level_resumes_there(finished, home, tmp_path):
     """The rest is measured with the real JMeter."""
     (home / "plans" / "tiny.jmx").write_text(DUMMY_JMX)
@@ -122,7 +121,7 @@ def test_goal_stop_conditions_and_headers_of_the_command_line_are_those_of_each_
     assert nothing_is_left(tmp_path)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, home, tmp_path):
     (home / "plans" / "tiny.jmx").write_text(several_jmx(group("Browse", ""), group("Buy", "")))
     (home / "plans" / "tiny.toml").write_text(TWO_LOADS + 'goal = "p90<500"\n')
@@ -142,7 +141,7 @@ def test_the_levels_of_a_plan_with_several_loads_scale_all_of_them(finished, hom
     assert nothing_is_left(tmp_path)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_system_that_dies_is_restarted_and_the_sweep_continues(finished, tmp_path):
     def kill():
         under_way(tmp_path, "run-01_2")

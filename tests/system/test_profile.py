@@ -329,7 +329,7 @@ def refused_and_dead(tmp_path_factory):
     return (refused, paths[0]), (dead, paths[1])
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_the_reason_is_reported(refused_and_dead):
     (profiler, path), _ = refused_and_dead
     assert profiler.unknown == []

@@ -159,6 +159,7 @@ def test_an_answer_has_fifteen_quotes(nginx: Behind) -> None:
     assert quotes[0].attrib == {"name": "LT000", "last": "010.00", "diff": "-0.52", "vol": "00100"}
 
 
+@pytest.mark.counterpart
 def test_without_a_balancer_the_first_back_end_answers_with_the_delay_size_and_status_of_the_settings(
     tmp_path: Path,
 ) -> None:

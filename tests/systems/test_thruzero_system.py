@@ -129,6 +129,7 @@ def browser(site: Supervisor) -> Browser:
     return Browser(site.target_url)
 
 
+@pytest.mark.counterpart
 def test_every_page_of_the_plan_exists_with_its_own_text(browser: Browser) -> None:
     answers = browser.visit(PAGES)
     assert len(answers) == 22
@@ -140,11 +141,13 @@ def test_every_page_of_the_plan_exists_with_its_own_text(browser: Browser) -> No
         assert f" nodes of {page['page']}</footer>" in answers[page["page"]].text
 
 
+@pytest.mark.counterpart
 def test_a_form_without_its_view_state_does_not_show_the_next_page(browser: Browser) -> None:
     answer = browser.open("/apps/demo/crudList.jsf", "f=f&f:create=New+viewer")
     assert "Name of the new viewer" not in answer.text
 
 
+@pytest.mark.counterpart
 def test_secured_pages_ask_for_a_login(browser: Browser) -> None:
     answer = browser.open("/apps/demo/secure/secure2.jsf")
     assert (answer.status, answer.headers["Location"]) == (302, "/auth/login.jsf")
@@ -156,6 +159,7 @@ def test_secured_pages_ask_for_a_login(browser: Browser) -> None:
     assert browser.open("/apps/demo/secure/secure2.jsf").status == 200
 
 
+@pytest.mark.counterpart
 def test_bootstrap_is_served_from_its_webjar(browser: Browser) -> None:
     href = re.search(r'href="([^"]*bootstrap[^"]*)"', browser.open("/home.jsf").text)
     assert href
@@ -164,11 +168,13 @@ def test_bootstrap_is_served_from_its_webjar(browser: Browser) -> None:
     assert "Bootstrap  v5.3.8" in style.text
 
 
+@pytest.mark.counterpart
 def test_the_template_is_not_served(browser: Browser) -> None:
     assert browser.open("/WEB-INF/site.xhtml").status == 404
     assert browser.open("/apps/demo/none.jsf").status == 404
 
 
+@pytest.mark.counterpart
 def test_a_feed_slower_than_the_timeout_delays_nobody(browser: Browser) -> None:
     home = browser.open("/home.jsf")
     assert home.took_s < 3  # the slowest feed takes 4 s
@@ -324,6 +330,7 @@ def test_the_profile_names_the_reader_of_the_feeds_where_users_wait_for_them(slo
     assert not any("StandardServer" in wait.method for wait in slow_feeds.profile.waits)
 
 
+@pytest.mark.counterpart
 def test_a_stopped_site_has_recorded_its_heap_and_leaves_no_process(faulty: Faulty, tmp_path: Path) -> None:
     assert not any(psutil.pid_exists(pid) for pid in faulty.processes)
     assert faulty.recordings == {"site": faulty.logs / "site.jfr"}

@@ -152,6 +152,7 @@ def test_a_load_is_started_only_if_allowed_and_within_the_budget(project):
     assert "../shop: no plan of this project" in unknown
 
 
+@pytest.mark.counterpart
 def test_a_load_within_the_budget_is_run_and_answered_with_its_verdict(tmp_path, monkeypatch):
     monkeypatch.setenv("JMETER_HOME", str(FAKE_JMETER))
     monkeypatch.setenv("FAKE_JMETER", "works")

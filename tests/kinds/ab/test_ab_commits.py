@@ -91,7 +91,7 @@ def test_a_budget_that_is_too_short_is_refused_before_a_commit_is_checked_out(gu
     assert worktrees(repository) == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_repository_knows_worktrees_only_during_a_test(guarded, repository, tmp_path, monkeypatch):
     ab = guarded
     hook = repository / ".git" / "hooks" / "post-checkout"
@@ -177,7 +177,7 @@ def test_commits_with_different_plans_are_refused(ab, repository, tmp_path):
     assert calls(tmp_path) == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_commits_with_different_test_data_are_refused(ab, repository, tmp_path):
     jmx = repository / "plans" / "tiny.jmx"
     element = (

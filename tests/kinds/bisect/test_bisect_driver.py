@@ -130,7 +130,7 @@ def test_a_slow_commit_is_found_and_commits_that_do_not_build_are_skipped(bisect
         assert int(number) == run["candidate"] + 1
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_an_end_that_does_not_build_or_hangs_is_refused(bisect, repository, tmp_path, monkeypatch):
     message = refused(bisect, "--good=c4")
     assert re.match(r"--good=\w{7} does not build: .*sh ended with code 1", message)

@@ -167,7 +167,6 @@ def test_an_invalid_suite_is_refused_in_one_line_before_anything_runs(home, tmp_
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_a_nightly_run_continues_after_a_run_that_a_stop_condition_ended(finished, tmp_path):
     suite = SUITE.replace("duration = 2", 'duration = 60\nstop = "errors>50% for 1s"\ngoal = "p99<5ms"\nrepeats = 2')
     code, out = finished(suite=suite, mode="all-failed")
@@ -218,7 +217,6 @@ def test_a_nightly_run_continues_after_failed_runs_and_reports_all(finished, hom
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_kill_9_of_a_nightly_run_leaves_no_process_and_loses_nothing(start, finished, tmp_path):
     suite = SHORT.replace("duration = 1", "duration = 1\nrepeats = 2")
     process = start(suite=suite)

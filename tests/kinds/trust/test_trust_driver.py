@@ -109,11 +109,13 @@ def test_bad_input_is_refused_in_one_line(run, tmp_path, arguments, message):
     assert not (tmp_path / "reports" / "trust").exists()
 
 
+@pytest.mark.counterpart
 def test_a_budget_decides_how_many_starts_there_are(run, tmp_path):
     assert run("trust", "--users=2", "--max=24h") == 0
     assert record_of(tmp_path)["repeat"] == 12
 
 
+@pytest.mark.counterpart
 def test_an_ab_test_gets_the_length_that_was_found(run, tmp_path, capsys):
     sides = ("--a=delay_ms=0", "--b=delay_ms=4", "--users=2")
     with pytest.raises(UsageError, match="--pairs auto: no trust test of tiny sees a change with this load"):
@@ -163,6 +165,7 @@ def test_a_test_of_an_open_load_has_runs_at_its_rate(run, home, tmp_path):
         run("trust", "--rate=2", "--users=2")
 
 
+@pytest.mark.counterpart
 def test_the_page_over_all_plans_names_the_noisy_ones_and_since_when(home, tmp_path, capsys):
     reports = tmp_path / "reports"
     reports.mkdir()

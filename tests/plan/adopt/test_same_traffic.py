@@ -111,7 +111,6 @@ def test_a_generated_plan_sends_what_it_sent_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize("seed", range(2, 26))
 def test_other_generated_plans_send_what_they_sent_before(tmp_path: Path, seed: int) -> None:
     compare(GeneratedPlan.of(seed, GROUPS[seed % len(GROUPS)]), tmp_path)
@@ -122,7 +121,6 @@ ROWS = f'<collectionProp name="Schedule">{collection("row", "5", "5", "4")}</col
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 @pytest.mark.parametrize(
     ("kind", "schedule"),
     [

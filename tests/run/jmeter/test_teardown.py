@@ -93,7 +93,6 @@ def test_after_ctrl_c_the_whole_teardown_runs(ended, tmp_path):
 
 
 @pytest.mark.counterpart
-@pytest.mark.real
 def test_ctrl_c_within_teardown_does_not_cut_it_short(ended, tmp_path):
     def interrupt() -> None:
         log = tmp_path / "reports" / "tiny" / "run-01_1" / "jmeter.log"
