@@ -13,8 +13,8 @@ from tests.support.processes import becomes
 from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real
-EVERY = {"run", "index", "site", *COMMANDS, *EXPERIMENTS}
 OFTEN = ("run", "index", "site", "compare", "release", "history", "ab", "sweep")
+SELDOM = sorted({*COMMANDS, *EXPERIMENTS} - {*OFTEN})
 WIDTHS = (400, 1000, 1600)
 # What is wider than the window and cannot be scrolled by itself.
 OVERFLOWING = """() => {
