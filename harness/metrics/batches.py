@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import ClassVar
 
 from harness.metrics.histogram import Histogram
 from harness.metrics.metric import FIRST_BYTE, RECEIVING, compared_metrics
@@ -85,7 +84,6 @@ class Batches:
     slower_count: Mapping[str, tuple[int, ...]]
     received_bytes: tuple[int | None, ...] = ()
     beside: Mapping[str, BatchSums] = field(default_factory=dict)
-    optional: ClassVar = ("beside",)
 
     @classmethod
     def of(cls, batches: Mapping[int, BatchCounts], count: int, length_s: float) -> Batches | None:

@@ -11,7 +11,7 @@ import json
 import tomllib
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,8 +121,7 @@ class _Schema:
             else:
                 key = key_of(kind, name)
                 properties[key] = self._property(kind.__name__, key, hints[name])
-        may_lack = {key_of(kind, name) for name in getattr(kind, "optional", ())}
-        schema = _object_schema(about["about"], properties, may_lack)
+        schema = _object_schema(about["about"], properties)
         if "$ref" not in about:
             return schema
         self.definitions[about["$ref"]] = schema
@@ -141,9 +140,9 @@ def _about(about: Mapping[str, Any] | str) -> Mapping[str, Any]:
     return {"description": about} if isinstance(about, str) else about
 
 
-def _object_schema(about: str, properties: dict[str, Any], may_lack: Collection[str] = ()) -> dict[str, Any]:
+def _object_schema(about: str, properties: dict[str, Any]) -> dict[str, Any]:
     schema = {"description": about, "type": "object", "additionalProperties": False}
-    return {**schema, "required": [key for key in properties if key not in may_lack], "properties": properties}
+    return {**schema, "required": list(properties), "properties": properties}
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
