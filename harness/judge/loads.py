@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.base import units
@@ -134,8 +134,13 @@ def mean_pause_s(run: RunRecord | None, load: Group | None, figures: Sequence[Lo
     return sum(count * think_s for count, think_s in pauses) / sample_count if sample_count else 0.0
 
 
-def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad]) -> list[str]:
-    """Return why loads were not the requested ones: no samples, or another peak number of users."""
+def unlike_the_request(
+    figures: Sequence[LoadFigures], loads: Sequence[GroupLoad], done: Mapping[str, int]
+) -> list[str]:
+    """Return why loads were not the requested ones: no samples, or another peak number of users.
+
+    `done` has how many users of each load with loops came and ended: they need not have been there at once.
+    """
     reasons = []
     by_name = {one.name: one for one in figures}
     for load in loads:
@@ -147,6 +152,8 @@ def unlike_the_request(figures: Sequence[LoadFigures], loads: Sequence[GroupLoad
         if requested is None or peak is None or peak == requested:
             continue
         if peak < requested and load.is_staged and load.longest_peak_s < _PEAK_LEAST_S:
+            continue
+        if peak < requested == done.get(load.group):
             continue
         what = f"{units.plural(peak, 'user')} of {load.group} at the peak, not the requested {requested}"
         reasons.append(what)

@@ -92,6 +92,14 @@ def ended_before_loops(groups: Iterable[GroupCounts]) -> int:
     return sum(end.count for group in groups for end in group.ended_early if end.cause != DONE)
 
 
+def ended_count(groups: Iterable[GroupCounts]) -> int:
+    """Return how many users ended by themselves.
+
+    All users of a load that only its loops end do: the first may have done theirs before the last one begins.
+    """
+    return sum(end.count for group in groups for end in group.ended_early)
+
+
 def before_loops_text(ended: int, asked: int, loops: int) -> str:
     who = "All" if ended >= asked else f"{ended} of"
     return f"{who} {units.plural(asked, 'user')} ended before their {units.plural(loops, 'loop')}"

@@ -62,6 +62,18 @@ def test_users_who_leave_a_load_that_loops_requests_or_precision_end_are_missing
     assert (found.balance, found.text) == (balance, text)
 
 
+@pytest.mark.parametrize(
+    ("came", "balance", "text"),
+    [(20, Balance.BALANCED, ""), (15, Balance.INVALID, "10 users at the peak, not the requested 20")],
+)
+def test_users_who_had_done_their_loops_before_others_began_are_not_missing(came, balance, text):
+    alive = [10] * LENGTH_S
+    samples = users_of(left=lambda user, second: (user < 10) == (second >= 150))
+    groups = (counted(alive, 16_000, (EarlyEnd(DONE, "", came, 0),)),)
+    found = line(a_run(samples, LOOPS, groups=groups), "asked-offered")
+    assert (found.balance, found.text) == (balance, text)
+
+
 def test_nobody_knows_who_left_a_load_with_loops_that_the_agent_did_not_count():
     assert line(a_run(users_of(), LOOPS), "asked-offered").balance is Balance.NOT_KNOWN
 

@@ -27,6 +27,7 @@ from harness.judge.users_asked import (
     Until,
     before_loops_text,
     ended_before_loops,
+    ended_count,
     left_text,
     request_count,
     stayed,
@@ -81,12 +82,15 @@ def _of_users(evidence: Evidence) -> Sides:
     left, right = units.plural(asked, "user"), units.plural(peak, "user")
     if evidence.was_ended:
         return Sides(left, right, 0.0, Balance.BALANCED)
-    if peak != asked:
+    loops = 0 if duration_s else run.load.loops or 0
+    if loops and peak < asked and ended_count(groups_of(run)) == asked:
+        right = f"{left}, {units.plural(peak, 'user')} at once"
+    elif peak != asked:
         brief = f"{units.plural(peak, 'user')} at the peak, not the requested {asked}"
         why = "The plan starts threads that --users does not set. Look at its thread groups." if peak > asked else _LOOK
         return Sides(left, right, abs(peak - asked) / asked, Balance.INVALID, brief, why)
-    if run.load.loops and not duration_s:
-        return _of_loops(evidence, Sides(f"{left}, {units.plural(run.load.loops, 'loop')} each", right), asked)
+    if loops:
+        return _of_loops(evidence, Sides(f"{left}, {units.plural(loops, 'loop')} each", right), asked)
     until = until_of(evidence)
     if until is None:
         return Sides(left, right, None, Balance.NOT_KNOWN)
@@ -213,7 +217,8 @@ def _of_loads(evidence: Evidence) -> Sides:
     left = ", ".join(f"{one.group}: {one.text()}" for one in loads)
     if evidence.was_ended:
         return Sides(left, "until it was stopped", None, Balance.BALANCED)
-    if reasons := unlike_the_request(evidence.loads, loads):
+    done = {load.group: ended_count(groups_of(run, load.group)) for load in loads if load.loops}
+    if reasons := unlike_the_request(evidence.loads, loads, done):
         return Sides(left, "", None, Balance.INVALID, "; ".join(reasons), _LOOK)
     if run.left_out_arrivals:
         return _left_out(evidence, left, "fewer arrivals", _asked_arrivals(loads))
