@@ -25,7 +25,7 @@ def test_the_missing_programs_are_counted_and_one_command_installs_them():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("more", [pytest.param((), marks=pytest.mark.counterpart), ("-n", "2")])
+@pytest.mark.parametrize("more", [(), pytest.param(("-n", "2"), marks=pytest.mark.counterpart)])
 def test_the_lines_are_the_last_of_a_real_pytest(tmp_path, more):
     """A conftest of its own uses the hook of ours, as `make test` does with several workers."""
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary\n")

@@ -120,6 +120,7 @@ def test_init_writes_the_schedule_of_each_group(used):
     ]  # fmt: skip
 
 
+@pytest.mark.counterpart
 def test_check_runs_each_group_once(used):
     checked = used[2]
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -143,7 +143,7 @@ def test_waits_that_are_not_known_are_not_called_none():
     assert "Locks: no thread waited 1 ms or longer for one." in profile_text(other, "run-01_1")
 
 
-@pytest.fixture(scope="module", params=[pytest.param("platform", marks=pytest.mark.counterpart), "virtual"])
+@pytest.fixture(scope="module", params=["platform", "virtual"])
 def shop(request, tmp_path_factory):
     """The profile of the same waits on platform and on virtual threads."""
     java = java_of(21)
@@ -172,6 +172,7 @@ def shop(request, tmp_path_factory):
     return found
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_the_same_lock_is_named_on_platform_and_on_virtual_threads(shop):
     locks = {lock.method: lock for lock in shop.locks}
@@ -185,6 +186,7 @@ def test_the_same_lock_is_named_on_platform_and_on_virtual_threads(shop):
         assert locks[method].total_ms / 1000 / shop.length_s == pytest.approx(19, rel=EDGES)
 
 
+@pytest.mark.counterpart
 @pytest.mark.real
 def test_semaphores_latches_pools_and_statements_are_no_locks(shop):
     waits = {(wait.kind, wait.method): wait.total_ms / 1000 / shop.length_s for wait in shop.other_waits}
