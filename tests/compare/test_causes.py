@@ -244,7 +244,7 @@ public class Shop {
 """
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_planted_allocation_and_exception_of_a_real_jvm_are_the_only_ones_named(tmp_path):
     """One recording of a JVM, first without and then with what is planted: read as that of a profiled run is."""
     command = java_command("Shop", SHOP, "-Xmx64m", "-XX:+UseSerialGC")

@@ -170,6 +170,7 @@ def measured(directory, summary):
     return [row for end_s, row in ends_s if first <= end_s <= last]
 
 
+@pytest.mark.counterpart
 def test_every_request_carries_a_wellformed_header_with_a_fresh_id(traced_run):
     _, seen = traced_run
     assert len(seen) == 3 * 5

@@ -74,7 +74,7 @@ def file_over(span_s: int, path: Path) -> Path:
     return path
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 @pytest.mark.parametrize(("window", "most"), [pytest.param("all", 4.0, marks=pytest.mark.counterpart), ("steady", 4.0)])
 def test_rows_over_25_days_take_about_the_time_of_rows_over_an_hour(window, most, tmp_path):
     hour, days = (resolve([str(file_over(span_s, tmp_path / f"{span_s}.jtl"))]) for span_s in (3600, 25 * 86_400))

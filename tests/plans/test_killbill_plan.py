@@ -234,6 +234,7 @@ def test_only_an_authorisation_with_201_is_captured_and_a_failed_payment_method_
     assert not killbill.of("create tenant") + killbill.of("upload config")
 
 
+@pytest.mark.counterpart
 def test_a_user_without_an_account_makes_no_payments_and_retries_once_a_second(
     killbill: FakeKillBill, drive: Drive
 ) -> None:

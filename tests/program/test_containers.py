@@ -99,7 +99,7 @@ def test_all_plans_that_start_a_system_are_prepared() -> None:
     assert plans_with_a_system(ROOT / "plans") == [name for name in names if load_plan(ROOT / "plans", name).system]
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_step_that_downloads_everything_leaves_what_all_commands_need() -> None:
     (step,) = [rest for rest in arguments("RUN") if "make setup" in rest]
     first, *_ = step.split(" && ")

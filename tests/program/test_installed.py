@@ -221,6 +221,7 @@ def test_tables_need_no_cache_and_work_in_a_home_that_cannot_be_written(lth, tmp
     assert "load-test-harness" in lth(tmp_path, "--version", HOME="/proc/none", XDG_CACHE_HOME="/proc/none").stdout
 
 
+@pytest.mark.counterpart
 def test_the_help_of_every_verb_names_only_lth(lth, tmp_path):
     """One process of the installed Python prints them all: starting it 45 times takes 15 s of CPU."""
     verbs = [*VERBS, *ALIASES]

@@ -145,6 +145,7 @@ def pause(delay_ms):
     return element("ConstantTimer", "Pause", text("ConstantTimer.delay", str(delay_ms)))
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize(
     ("sampler", "jvm_args"),
     [pytest.param("lean", "", marks=pytest.mark.counterpart), ("jmeter", "-XX:+HeapDumpOnOutOfMemoryError")],

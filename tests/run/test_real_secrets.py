@@ -56,6 +56,7 @@ def login(*props: str) -> str:
     return request(raw, body, encoding, *props, name="login").replace(">GET<", ">POST<")
 
 
+@pytest.mark.counterpart
 def test_no_script_engine_starts_for_a_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("SHOP_PW", SECRET)
     seen = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
@@ -9,6 +10,8 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli.verbs import main
+from harness.metrics.amounts import LOOKUPS, read_amounts
+from harness.metrics.interval import IntervalMs
 from harness.report.setup import setup_lines
 from harness.run.record import WarmUpRecord
 from tests.support.factories import record
@@ -116,7 +119,12 @@ def test_a_warm_up_leaves_no_counter_seed_file_cookie_property_or_line_of_the_lo
         severe = [line.split(" ", 3)[-1] for line in log if re.search(r" (WARN|ERROR|FATAL) ", line)]
         failures = [json.loads(line) for line in (folder / ".exchanges.jsonl").read_text().splitlines()]
         causes = [(one["label"], one["failure"], one["request_body"]) for one in failures]
-        left = sorted(path.name for path in folder.iterdir() if path.name != ".warm-up.json")
+        # Of a request, at most one look-up of a name takes a millisecond or more, and is noted.
+        with contextlib.suppress(FileNotFoundError), (folder / "amounts.csv").open() as lines:
+            noted = read_amounts(lines, IntervalMs(0, 2**63))
+            assert {one.kind for one in noted} == {LOOKUPS}
+            assert sum(one.count for one in noted) <= len(warm.requests)
+        left = sorted(path.name for path in folder.iterdir() if path.name not in (".warm-up.json", "amounts.csv"))
         texts.append(((folder / "calls.txt").read_text(), severe, causes, left))
     assert texts[0] == texts[1]
 

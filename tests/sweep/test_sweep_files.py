@@ -208,7 +208,7 @@ def test_the_sweeps_of_runs_are_found(reports):
     assert sweeps_with(runs[2:]) == []
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_running_jvm_writes_its_heap_so_far(tmp_path):
     command, own = garbage_command(tmp_path, "Serial", None)
     folder = tmp_path / "run with a blank"

@@ -117,7 +117,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
     return record_garbage(folder, "Serial", 4000, "my shop", enabled=None), round(began) * 1000
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_recording_is_printed_and_attached_to_the_run_that_it_covers(
     recording: tuple[Path, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -174,7 +174,7 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_run_whose_profile_names_a_postgresql_has_its_statements_in_the_report(server, tmp_path):
     profile = f'{TINY_PROFILE}[database]\nurl = "{server}"\npassword = "SHOP_DB"\n'
     make_home(tmp_path, jmx(request(path="/pay")), profile=profile)

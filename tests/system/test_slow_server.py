@@ -37,7 +37,7 @@ def assert_recovered(path: str, folder, threads: str, tomcat: str = ""):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("threads", [pytest.param("platform", marks=pytest.mark.counterpart), "virtual"])
+@pytest.mark.parametrize("threads", ["platform", pytest.param("virtual", marks=pytest.mark.counterpart)])
 def test_the_time_for_which_a_lock_was_held_is_recovered(threads, tmp_path):
     assert_recovered("/lock.300", tmp_path, threads)
 

@@ -115,6 +115,7 @@ def haproxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Behind:
     return behind("haproxy", tmp_path)
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize(
     "balancer",
     ["nginx", "haproxy", *(pytest.param(one, marks=WEEKLY) for one in ("nginx-seed", "jvm"))],

@@ -81,6 +81,7 @@ def test_a_cancelled_request_ends_its_load_and_the_end_of_the_server_by_kill_9_t
     assert_kept(project, 2)
 
 
+@pytest.mark.counterpart
 def test_the_load_ends_when_the_client_leaves(project):
     async def talk():
         async with Client(served(project)) as client:

@@ -390,7 +390,7 @@ def test_a_weekend_that_becomes_worse_than_usual_warns():
     assert check_of(weekends(1.3)).state == "WARNED"
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_the_gate_has_few_false_alarms_and_detects_relevant_changes():
     random = numpy.random.default_rng(2)
     calm = alarms(random, Noise(0.03), 12)

@@ -251,7 +251,7 @@ def test_a_killed_run_is_reported_by_the_nightly(finished, tmp_path):
     wait_for(lambda: nothing_is_left(tmp_path), 30)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_run_that_takes_too_long_is_stopped_and_reported(finished, home, tmp_path):
     system = home / "systems" / "tiny" / "system.toml"  # never ready, and patient about it
     text = system.read_text().replace('.http }}/"', '.http }}/nowhere"')

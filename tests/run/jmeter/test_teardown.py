@@ -105,7 +105,7 @@ def test_ctrl_c_within_teardown_does_not_cut_it_short(ended, tmp_path):
     assert exit_code == 130
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_teardown_that_hangs_is_stopped_and_named(ended, home, tmp_path):
     profile = home / "env" / "local.toml"
     profile.write_text(profile.read_text().replace("overrun_s = 30", "overrun_s = 2"))

@@ -74,7 +74,7 @@ def test_values_are_valid_by_another_validator_and_survive_json(schema) -> None:
     assert Samples(OpenApiDocument("a", {})).value(schema, name="body") == value
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 @settings(max_examples=50, deadline=None)
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda one: st.lists(one) | st.dictionaries(
     st.sampled_from(["type", "properties", "items", "allOf", "anyOf", "required", "$ref", "enum", "pattern", "x"]), one
