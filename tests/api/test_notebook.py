@@ -18,6 +18,7 @@ def outputs_of(found):
     ]
 
 
+@pytest.mark.counterpart
 def test_the_stored_outputs_are_those_of_today():
     stored = outputs_of(notebook.read())
     assert sum(map(bool, stored)) >= 6

@@ -102,6 +102,7 @@ def last_sent(receiver):
     return found
 
 
+@pytest.mark.counterpart
 def test_a_sweep_has_one_page_one_address_of_metrics_and_one_receiver_for_its_runs(home, tmp_path):
     scrapes = Scrapes()
     with receiving() as receiver:

@@ -199,7 +199,7 @@ def test_no_stored_file_contains_tenant_user_or_password(few_barcodes: EndedRun)
     assert not any(secret in few_barcodes.done.stdout + few_barcodes.done.stderr for secret in SECRET_TEXTS)
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_a_refused_log_in_ends_the_run_before_the_load(okapi: FakeOkapi, tmp_path: Path) -> None:
     okapi.calls.clear()
     okapi.takes_log_in = False

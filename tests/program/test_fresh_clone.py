@@ -130,7 +130,13 @@ def test_help_needs_no_download(clone):
     assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", texts["scripts/nightly"])
 
 
-@pytest.mark.parametrize("command", ["scripts/run --help", "scripts/run --users ten", "scripts/ab --plan nope --a x=1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "scripts/run --help",
+        *(pytest.param(one, marks=WEEKLY) for one in ("scripts/run --users ten", "scripts/ab --plan nope --a x=1")),
+    ],
+)
 def test_an_answer_takes_less_than_a_second_of_cpu(clone, command):
     answer(clone, command)  # stores the compiled modules
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

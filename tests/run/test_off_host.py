@@ -189,6 +189,7 @@ def test_no_connection_of_any_allowed_plan_reaches_another_host(drive, foreign):
     assert "reach 127.0.0.2:1" in report
 
 
+@pytest.mark.counterpart
 def test_a_plan_reaches_a_host_that_plan_and_profile_allow_and_java_options_of_the_user_are_passed_on(
     drive, foreign, monkeypatch
 ):

@@ -87,6 +87,7 @@ class Shop(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize("parts", ["true", pytest.param("false", marks=pytest.mark.counterpart)])
 def test_as_many_rows_are_counted_as_the_jtl_has_whatever_writes_them(tmp_path, parts):
     with serving(Shop) as port:

@@ -69,6 +69,7 @@ def balances(summary):
 # Short runs: each line of them is a count, not an estimate.
 
 
+@pytest.mark.counterpart
 def test_users_that_a_failed_sample_ends_one_by_one_are_missing_with_the_step_that_ended_them(tmp_path):
     class Fails(Shop):
         count = 0

@@ -114,6 +114,7 @@ def test_jmeter_runs_the_plan_with_its_secrets_and_none_is_stored_in_any_spellin
     ElementTree.parse(reports / "tiny" / "run-01_1" / "effective.jmx")
 
 
+@pytest.mark.counterpart
 def test_an_open_load_starts_as_many_users_as_its_rate_demands(to_the_end, target, tmp_path):
     # Each arrival runs the loop until its time is over in this plan, so users are counted, not samples.
     _, text = to_the_end("--target", target, "--rate", "5", "--duration", "4")
@@ -176,6 +177,7 @@ def test_kill_9_of_the_harness_ends_a_real_jmeter_and_the_last_row_is_whole(real
     assert "could not be used" not in done.stdout
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize("load", [("--users", "3"), pytest.param(("--rate", "30"), marks=pytest.mark.counterpart)])
 def test_a_stop_condition_ends_jmeter_gracefully_with_all_its_samples(to_the_end, home, target, tmp_path, load):
     jmx = home / "plans" / "tiny.jmx"

@@ -27,6 +27,7 @@ def test_checking_a_location_leaves_nothing_there(storage, proxy):
         check_writable(storage, print_text)
 
 
+@pytest.mark.counterpart
 def test_a_run_is_pushed_at_its_end(storage, start_run: Start):
     process = start_run("--users", "2", "--s3", "s3://kept/load")
     out, error = process.communicate(timeout=60)

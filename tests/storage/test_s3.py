@@ -226,6 +226,7 @@ def bad_manifests(good: dict) -> dict[str, str]:
     }
 
 
+@pytest.mark.counterpart
 def test_one_bad_manifest_is_named_and_the_other_runs_are_pulled(storage, tmp_path, capsys):
     push(a_run(tmp_path / "here"), storage, print_text)
     push(a_run(tmp_path / "here", "run-07_2-1a2b3c4d"), storage, print_text)
@@ -324,6 +325,7 @@ def test_samples_that_were_packed_in_a_long_run_are_stored_as_they_are(storage, 
     assert contents(tmp_path / "there")["tiny/run-07_1.json"] == before
 
 
+@pytest.mark.counterpart
 @pytest.mark.parametrize("replace", [False, True])
 def test_objects_that_are_missing_or_changed_in_the_bucket_are_sent_again(storage, proxy, beside, tmp_path, replace):
     run = large_run(tmp_path / "here")
