@@ -15,9 +15,10 @@ from harness.metrics.interval import IntervalMs
 # The agent's file in the run directory: Amounts.java.
 FILE_NAME = "amounts.csv"
 COLUMNS = ("end_ms", "label", "kind", "count", "duration_us")
-SESSIONS, LOOKUPS, HANDSHAKES = "sessions", "name lookups", "TLS handshakes"
-# What takes a time: how long a session was open, and how long it took to find an address, or to agree on keys.
-TIMED = (SESSIONS, LOOKUPS, HANDSHAKES)
+SESSIONS, LOOKUPS, HANDSHAKES, WRITTEN = "sessions", "name lookups", "TLS handshakes", "requests written"
+# What takes a time: how long a session was open, and how long it took to find an address, to agree on keys, or to write
+# a request.
+TIMED = (SESSIONS, LOOKUPS, HANDSHAKES, WRITTEN)
 _US_PER_MS = 1_000
 
 

@@ -13,15 +13,15 @@ from functools import reduce
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S
-from harness.metrics.amounts import HANDSHAKES, LOOKUPS, SESSIONS, amounts_of
+from harness.metrics.amounts import HANDSHAKES, LOOKUPS, SESSIONS, WRITTEN, amounts_of
 from harness.metrics.batches import BatchSums, batch_count_of
 from harness.metrics.event_streams import streams_of
 from harness.metrics.figures import Group, LabelFigures
 from harness.metrics.interval import IntervalMs
-from harness.metrics.metric import EVENTS, HANDSHAKE, LONGEST_GAP, LOOKUP, METRICS, SESSION, Beside, metric_of
+from harness.metrics.metric import EVENTS, HANDSHAKE, LONGEST_GAP, LOOKUP, METRICS, SENDING, SESSION, Beside, metric_of
 
 _US_PER_MS = 1_000
-_MEANS = {SESSIONS: SESSION.key, LOOKUPS: LOOKUP.key, HANDSHAKES: HANDSHAKE.key}
+_MEANS = {SESSIONS: SESSION.key, LOOKUPS: LOOKUP.key, HANDSHAKES: HANDSHAKE.key, WRITTEN: SENDING.key}
 _RATES = {metric.name: metric.key for metric in METRICS if metric.beside is Beside.RATE}
 
 

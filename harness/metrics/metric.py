@@ -248,14 +248,14 @@ def _mean_of(name: str, threshold: float | None = None) -> Metric:
 WAITING, RECEIVING = _mean_of("waiting"), _mean_of("receiving", 0.10)
 MESSAGES, MESSAGES_SENT, ROWS, SESSIONS = map(_rate_of, ("messages", "messages sent", "rows", "sessions"))
 SESSION = _mean_of("session", 0.10)
-# Parts of connecting: names that a server was asked for, and TLS.
-LOOKUP, HANDSHAKE = _mean_of("lookup"), _mean_of("handshake")
+# Parts of connecting: names that a server was asked for, and TLS. Then the request is written.
+LOOKUP, HANDSHAKE, SENDING = _mean_of("lookup"), _mean_of("handshake"), _mean_of("sending")
 # Averages of answers that are streams.
 EVENTS, LONGEST_GAP = replace(_rate_of("events"), beside=Beside.MEAN), _mean_of("longest gap", 0.10)
 
 METRICS: tuple[Metric, ...] = (
     AVERAGE, MEDIAN, P75, P90, P95, P99, P99_9, THROUGHPUT, ERRORS, *FIRST_BYTE, *CONNECT, WAITING, RECEIVING,
-    LOOKUP, HANDSHAKE, MESSAGES, MESSAGES_SENT, ROWS, SESSIONS, SESSION, EVENTS, LONGEST_GAP,
+    LOOKUP, HANDSHAKE, SENDING, MESSAGES, MESSAGES_SENT, ROWS, SESSIONS, SESSION, EVENTS, LONGEST_GAP,
 )  # fmt: skip
 
 

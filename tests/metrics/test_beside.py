@@ -155,12 +155,15 @@ def test_a_handful_of_long_sessions_leaves_a_comparison_as_it_is(tmp_path):
     assert not metric(found.total, metric_of("session")).decides
 
 
-def test_handshakes_have_an_average_of_their_own(tmp_path):
-    lines = [f'{START_MS + 50_000},"Pay",TLS handshakes,3,2000', f'{START_MS + 51_000},"Pay",TLS handshakes,1,10000']
-    result = stored(tmp_path, "run-01_1", lines, goal="handshake<3")
-    assert result.total.beside["handshake_ms"] == 4.0
-    assert "| Pay | TLS handshakes | 4 |" in (tmp_path / "tiny" / "run-01_1.md").read_text()
-    assert next(one.text for one in result.verdict.goals) == "handshake 4.00 ms, goal 3 ms"
+@pytest.mark.parametrize(
+    ("kind", "name"), [("TLS handshakes", "handshake"), ("name lookups", "lookup"), ("requests written", "sending")]
+)
+def test_parts_of_some_requests_have_averages_of_their_own(tmp_path, kind, name):
+    lines = [f'{START_MS + 50_000},"Pay",{kind},3,2000', f'{START_MS + 51_000},"Pay",{kind},1,10000']
+    result = stored(tmp_path, "run-01_1", lines, goal=f"{name}<3")
+    assert result.total.beside[f"{name}_ms"] == 4.0
+    assert f"| Pay | {kind} | 4 |" in (tmp_path / "tiny" / "run-01_1.md").read_text()
+    assert next(one.text for one in result.verdict.goals) == f"{name} 4.00 ms, goal 3 ms"
 
 
 def test_the_json_of_a_run_has_them_and_their_batches(tmp_path):

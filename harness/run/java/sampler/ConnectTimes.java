@@ -12,11 +12,16 @@ import org.apache.http.conn.socket.LayeredConnectionSocketFactory;
 import org.apache.http.protocol.HttpContext;
 import org.apache.jmeter.protocol.http.sampler.hc.LazyLayeredConnectionSocketFactory;
 
-/** What opening a connection takes: the look-up of the name until the first socket, and the TLS handshake after connecting. */
+/**
+ * What opening a connection takes: the look-up of the name until the first socket, and the TLS handshake after connecting.
+ *
+ * It tells the agent these times, and how long a request was written.
+ */
 final class ConnectTimes {
     private static final String KEY = "harness.connect";
-    /** Amounts.connected of the agent; null without it. */
-    private static final MethodHandle RECORD = record();
+    /** Amounts.connected and Amounts.written of the agent; null without it. */
+    private static final MethodHandle RECORD = of("connected", String.class, long.class, long.class);
+    private static final MethodHandle WRITTEN = of("written", String.class, long.class);
 
     private final long beganNs = System.nanoTime();
     private long lookedUpNs;
@@ -25,11 +30,10 @@ final class ConnectTimes {
 
     private ConnectTimes() {}
 
-    private static MethodHandle record() {
+    private static MethodHandle of(String method, Class<?>... arguments) {
         try {
-            MethodType type = MethodType.methodType(void.class, String.class, long.class, long.class);
             Class<?> agent = Class.forName("Amounts", true, null);
-            return MethodHandles.publicLookup().findStatic(agent, "connected", type);
+            return MethodHandles.publicLookup().findStatic(agent, method, MethodType.methodType(void.class, arguments));
         } catch (ReflectiveOperationException error) {
             return null;
         }
@@ -59,6 +63,20 @@ final class ConnectTimes {
         long handshakeNs = isSecure && connectedNs != 0 ? System.nanoTime() - connectedNs : -1;
         try {
             RECORD.invokeExact(label, lookedUpNs - beganNs, handshakeNs);
+        } catch (RuntimeException | Error error) {
+            throw error;
+        } catch (Throwable error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /** Notes that a request was written. */
+    static void written(String label, long tookNs) {
+        if (WRITTEN == null) {
+            return;
+        }
+        try {
+            WRITTEN.invokeExact(label, tookNs);
         } catch (RuntimeException | Error error) {
             throw error;
         } catch (Throwable error) {
