@@ -135,7 +135,7 @@ def deleting(port: int) -> str:
 
 
 def late(port: int) -> str:
-    """A group that sends 20 requests per second from the fourth second of the test to the sixth: 60 that are due then."""
+    """A group that sends 20 requests per second from the fourth second of the test to the sixth."""
     properties = (
         "<doubleProp><name>throughput</name><value>20.0</value></doubleProp>",
         '<intProp name="throughputPeriod">1</intProp><longProp name="duration">3600</longProp>',
