@@ -33,7 +33,7 @@ test: ## run all tests, with real JMeters and real systems (minutes)
 
 test-fast: ## run the tests that start no real system (under a minute); none in TESTS is no error
 	@$(setup) --tests
-	@$(pytest) -n 3 --dist worksteal -m 'not real and not counterpart' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
+	@$(pytest) -n 2 --dist worksteal -m 'not real and not counterpart' $(TESTS) || { [ $$? = 5 ] && [ '$(TESTS)' != tests ]; }
 
 test-real: ## run the long tests: real counterparts such as sshd, large simulations; by hand and weekly (minutes)
 	@$(setup) --tests

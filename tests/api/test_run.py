@@ -67,6 +67,7 @@ def rows_of_json(summary):
     ]
 
 
+@pytest.mark.real
 def test_every_cell_of_the_table_of_a_run_is_that_of_its_report(reports):
     expected = rows_of_json(json.loads((reports / "tiny" / "run-01_1.json").read_text()))
     assert [row["group"] for row in expected] == ["load", "load", "once", "once", "setUp", "setUp"]
@@ -165,6 +166,7 @@ def test_the_timeline_is_that_of_the_report_and_has_all_percentiles(reports, sma
     ]  # fmt: skip
 
 
+@pytest.mark.real
 def test_long_runs_have_longer_intervals(tmp_path):
     lines = [f"{1_700_000_000_000 + 100 * at},7,Pay,true" for at in range(10_000)]
     (tmp_path / "long.jtl").write_text("\n".join(["timeStamp,elapsed,label,success", *lines]))

@@ -119,6 +119,7 @@ def test_a_file_without_a_header_line_is_read(columns):
     assert len(own(data, columns)) == 5
 
 
+@pytest.mark.real
 def test_only_the_lines_that_are_not_ordinary_are_read_one_by_one(monkeypatch):
     lines = [ROW.format(n=n) for n in range(1000)]
     lines[300] = lines[300].replace("true,", 'false,"no\nmore"')

@@ -93,6 +93,7 @@ def test_no_question_to_git_starts_a_program(repository, tmp_path):
     assert _markers(repository) == []
 
 
+@pytest.mark.real
 def test_neither_does_the_check_out_of_a_commit(repository, tmp_path):
     first, _ = _hashes(repository)
     with Guardian() as guardian:

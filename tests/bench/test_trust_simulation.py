@@ -6,6 +6,7 @@ from bench.statistics.trust import SCENES, Scene, covered, power
 from harness.kinds.trust.power import DEVIATIONS_FOUND
 
 
+@pytest.mark.real
 def test_the_intervals_contain_the_true_parts():
     found = covered(Scene(0.02, 0.01, 0.01), 60, seed=1)
     # With the 95 % that the intervals promise, fewer than 52 of 60 have a probability of 0.3 %; an interval that

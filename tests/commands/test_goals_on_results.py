@@ -90,6 +90,7 @@ def test_a_report_of_a_file_judges_goals_and_shows_them(results, tmp_path, capsy
     assert "Goal missed" in capsys.readouterr().out or "1 of 2 goals missed" in report
 
 
+@pytest.mark.real
 def test_a_report_of_a_file_applies_the_goals_of_the_plan_whose_run_it_becomes(project, results, capsys):
     assert main(["report", str(results), "--into", "reports/shop/run-01_1"]) == 1
     assert "| p95 ≤ 150 ms | 200 ms | **missed** |" in (project / "reports/shop/run-01_1.md").read_text("utf-8")

@@ -35,6 +35,7 @@ def cases(*arguments, code=0):
     return cases_in("cases.xml")
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_verdict_and_each_goal_of_a_run_are_test_cases():
     assert cases("report", "run-01_1") == {
@@ -58,6 +59,7 @@ def test_each_file_of_a_table_is_a_test_case_with_the_goals_that_were_given():
     assert cases("table", "--each", good, bad)["verdict"] == {good: "passed", bad: "error"}
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_each_metric_of_a_comparison_is_a_test_case():
     found = cases("compare", "run-01_1", "run-01_2", "--format=json", code=3)

@@ -48,6 +48,7 @@ def refused(*arguments):
     return done.stderr
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_runs_are_listed_newest_first_with_verdict_load_and_key_metrics():
     head, *rows = printed("list").splitlines()
@@ -81,6 +82,7 @@ def test_a_project_without_runs_is_told_how_to_make_one(tmp_path):
     assert "no report; lth run makes one" in refused("open", "--reports", tmp_path)
 
 
+@pytest.mark.real
 def test_two_thousand_runs_are_listed_without_reading_them_all(tmp_path):
     folder = tmp_path / "many"
     one = add_run(tmp_path / "first", "many/run-01_1")
@@ -152,6 +154,7 @@ def test_a_browser_gets_the_address_of_the_page(project, tmp_path, monkeypatch):
     assert opened.read_text() == (project / "reports/shop/run-01_2.html").as_uri()
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("project")
 def test_a_command_about_one_run_takes_the_newest_one():
     assert printed("report").startswith("reports/shop/run-01_2.md: VALID")
@@ -170,6 +173,7 @@ def test_a_topic_that_has_no_page_names_the_pages_that_speak_of_it():
     assert printed("help", "junit").startswith("CI\n")
 
 
+@pytest.mark.real
 def test_compare_alone_takes_the_last_run_of_the_same_load(project):
     """Not just the two newest: run-01_3 has other users, and of run-01_2 too many samples failed to be compared."""
     add_run(project / "reports", "shop/run-01_3", started_at=started(2), users=9, elapsed_ms=100)

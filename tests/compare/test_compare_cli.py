@@ -78,6 +78,7 @@ def test_an_undecided_comparison_exits_with_0_and_with_sure_1(compare, reports, 
     assert compare("a.md", "b.md", "--sure") == 1
 
 
+@pytest.mark.real
 def test_a_doubtful_run_is_judged_only_with_anyway(compare, reports, capsys):
     make_run(reports, "tiny/run-08_1", least_ms=150, is_doubtful=True)
     assert compare("run-07_1", "run-08_1") == 0

@@ -33,6 +33,7 @@ def verdict(base, new, scatter=ASSUMED):
     return compare([base], [new], Thresholds(), scatter=scatter).verdict
 
 
+@pytest.mark.real
 def test_equal_single_runs_of_an_unknown_system_cannot_be_told_apart_whatever_chance_does():
     pairs = [(runs(1, seed)[0], runs(1, seed + 100)[0]) for seed in range(20)]
     assert {verdict(*pair) for pair in pairs} == {CANNOT_TELL}
@@ -40,6 +41,7 @@ def test_equal_single_runs_of_an_unknown_system_cannot_be_told_apart_whatever_ch
     assert {verdict(*pair, scatter=None) for pair in pairs} == {OK, CANNOT_TELL}
 
 
+@pytest.mark.real
 def test_equal_single_runs_of_a_system_whose_runs_hardly_scatter_are_ok():
     scatter = scatter_of(runs(12))
     assert scatter and scatter.text == "their scatter is that of 12 earlier runs"

@@ -108,6 +108,7 @@ def test_the_account_of_both_sides_is_in_doubt_when_the_work_is_another_one(chan
     assert bool(found.work) is (counts != {"a": 5_000, "pay": 5_000} or rate != 100.0 or "dropped_ratio" in changes)
 
 
+@pytest.mark.real
 def test_rare_labels_and_random_mixes_are_the_same_work():
     rng = Random(2)
     for _ in range(200):

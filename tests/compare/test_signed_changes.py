@@ -122,6 +122,7 @@ def test_no_text_of_an_ab_test_has_a_signed_change_with_cannot_tell():
     assert seen > 9
 
 
+@pytest.mark.real
 def test_no_text_of_a_release_has_a_signed_change_with_cannot_tell():
     rng, seen = Random(11), set()
     for repeat in (1, 3):

@@ -190,6 +190,7 @@ def test_a_kind_in_one_file_is_run_interrupted_resumed_rendered_and_listed(repor
     assert (tmp_path / "site" / "tiny" / "turn-07.html").is_file()
 
 
+@pytest.mark.real
 def test_a_page_that_cannot_be_written_ends_no_experiment_before_its_last_run(reports, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "_PAGE_LEAST_S", 0.0)
     count = iter(range(9))

@@ -108,6 +108,7 @@ def test_an_endless_answer_is_read_up_to_a_limit(status, error):
     assert sum(taken) < 32 * 2**20
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setattr("harness.base.http_client._REFUSAL_MOST_S", 0.8)

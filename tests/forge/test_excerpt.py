@@ -48,6 +48,7 @@ def test_a_folded_part_that_is_cut_is_closed() -> None:
     assert "line\n\n</details>\n\n… cut here: " in result
 
 
+@pytest.mark.real
 @given(LINES, st.integers(60, 400))
 def test_any_text_is_within_the_limit_and_no_code_block_is_open(text: str, limit: int) -> None:
     for size in (len, lambda one: len(one.encode())):

@@ -56,6 +56,7 @@ def test_otava_finds_the_same():
     assert found == [(18, 100.5, 110.142857), (32, 110.142857, 96.0), (52, 96.0, 104.0)]
 
 
+@pytest.mark.real
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0.5, 2.0), max_size=80))
 def test_changes_do_not_depend_on_the_unit(values):

@@ -74,6 +74,7 @@ def test_a_doubtful_run_is_listed_with_its_metrics_but_not_counted(tmp_path):
     assert "VALID, including DOUBTFUL ones, are listed with verdict and metrics. They have no change" in text
 
 
+@pytest.mark.real
 def test_runs_of_other_users_profile_machine_or_target_are_separate(tmp_path):
     days(tmp_path, 99)
     other_host = HostRecord("Other CPU", 2, 8 * 1024**3, "Linux 6", "3.11.7")

@@ -246,6 +246,7 @@ READ_STANDARD_INPUT = (
 )
 
 
+@pytest.mark.real
 def test_standard_input_is_a_file_or_a_pipe(tmp_path):
     command = [sys.executable, "-c", READ_STANDARD_INPUT]
     piped = subprocess.run(command, input=gzip.compress(CSV), cwd=ROOT, capture_output=True, check=True, timeout=30)

@@ -102,6 +102,7 @@ def in_terminal(*arguments: str) -> str:
 SHOW_CURSOR, HIDE_CURSOR, ERASE_LINE = "\x1b[?25h", "\x1b[?25l", "\x1b[2K"
 
 
+@pytest.mark.real
 def test_a_terminal_shows_a_bar_and_removes_it_at_the_end():
     shown = in_terminal()
     assert "reading samples.jtl" in shown

@@ -160,6 +160,7 @@ def test_arrivals_that_were_not_made_are_missing(samples, balance, text):
     assert (summary.verdict.state != VALID) is (balance is not Balance.BALANCED)
 
 
+@pytest.mark.real
 def test_more_arrivals_than_asked_are_another_load():
     twice = open_run(arrivals(60), groups=(counted([6] * LENGTH_S, arrivals=(60,) * LENGTH_S),))
     assert line(twice, "asked-offered").text == "60 arrivals per s, not the requested 30"

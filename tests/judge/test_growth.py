@@ -133,6 +133,7 @@ def test_the_memory_of_a_service_grows_beyond_its_reservation_and_has_no_limit()
     assert with_cloud((growth(),), None, window(7200), record()) == (growth(),)
 
 
+@pytest.mark.real
 def test_a_chart_shows_response_times_against_the_memory_of_what_grows():
     seconds = tuple(float(second) for second in range(0, 1800, 5))
     rss = tuple(round((200 + second / 30) * MB) for second in seconds)

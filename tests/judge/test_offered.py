@@ -117,6 +117,7 @@ def requests_of(load, per_s=lambda _at_s, level: level, name=""):
             yield sample("Pay", 50, start_ms, thread_name=thread, all_threads=round(level), group_threads=round(level))
 
 
+@pytest.mark.real
 def test_each_of_several_loads_is_compared_with_its_own_stages():
     left = curve(STEPS, lambda at_s, level: max(0, level - 15) if at_s >= 110 else level)
     ended = GroupCounts(
@@ -157,6 +158,7 @@ def test_an_open_load_that_pauses_and_catches_up_did_not_arrive_as_asked():
     assert found.text.endswith(" or more arrivals were not made from 100 s to 130 s")
 
 
+@pytest.mark.real
 def test_arrivals_that_one_of_several_loads_left_out_are_named():
     load = LoadRecord(
         OPEN, None, 30.0, 0.0, 300.0, None, 0.0, loads=(GroupLoad("Users", (Stage(None, 30.0, 0, 300),)),)
@@ -226,6 +228,7 @@ def test_a_step_that_the_plan_may_skip_or_leave_has_not_ended(step):
     assert found.balance is Balance.BALANCED
 
 
+@pytest.mark.real
 def test_a_step_that_a_cache_answers_is_named_and_no_doubt():
     steps = (PlanStep("Pay", False), PlanStep("Ship it", False, may_be_cached=True))
     for second, is_named in ((2, True), (50, True), (160, False), (300, False)):

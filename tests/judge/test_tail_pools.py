@@ -53,6 +53,7 @@ def of_site(seed, moved_ms=0, longer_than_ms=0):
     return tail_accounts(Matching(sorted(moved), {"shop": times}), labels, 0)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("seed", range(3))
 def test_the_cause_of_few_slow_requests_of_a_busy_site_is_found(seed):
     accounts = of_site(seed)

@@ -212,6 +212,7 @@ def test_a_row_that_cannot_be_counted_ends_the_sending_and_not_the_run(followed)
     assert text.startswith("1 of 2 exports were not delivered: an error of the harness (ZeroDivisionError(")
 
 
+@pytest.mark.real
 def test_a_receiver_whose_answer_drips_has_not_answered():
     with serving(Dripping) as port, pytest.raises(NotDeliveredError, match="no answer within 2 s"):
         receiver_at(f"http://127.0.0.1:{port}").post("v1/metrics", b"")

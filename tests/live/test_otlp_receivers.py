@@ -59,6 +59,7 @@ def test_a_receiver_that_rejects_spans_loses_these_alone(followed, monkeypatch):
     assert delivery_text(run) == f"0 of 2 exports, 2 of 5 spans were not delivered: {why}"
 
 
+@pytest.mark.real
 def test_a_slow_receiver_never_holds_the_run_up(followed, monkeypatch):
     monkeypatch.setattr("harness.live.otlp.receiver.TIMEOUT_S", 0.2)
     monkeypatch.setattr("harness.live.otlp.watcher.FLUSH_S", 0.3)
@@ -72,6 +73,7 @@ def test_a_slow_receiver_never_holds_the_run_up(followed, monkeypatch):
     assert len([line for line in lines if "the run goes on" in line]) == 1
 
 
+@pytest.mark.real
 def test_a_receiver_that_was_slow_gets_the_last_counts_when_it_recovers(followed):
     with receiving() as receiver:
         receiver.goes_on.clear()

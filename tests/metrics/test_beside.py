@@ -51,6 +51,7 @@ def found_in(before, after):
     return compare([before], [after], Thresholds(), scatter=None)
 
 
+@pytest.mark.real
 def test_a_run_that_receives_fewer_messages_has_regressed_although_it_sends_as_many_requests(tmp_path):
     before, after = (stored(tmp_path, f"run-01_{per_s}", lines_of("messages", per_s)) for per_s in (20, 15))
     found = found_in(before, after)
@@ -61,6 +62,7 @@ def test_a_run_that_receives_fewer_messages_has_regressed_although_it_sends_as_m
     assert metric(found_in(after, before).total, MESSAGES).word == "IMPROVED"
 
 
+@pytest.mark.real
 def test_runs_that_receive_as_many_messages_are_alike(tmp_path):
     before, after = (stored(tmp_path, f"run-01_{seed}", lines_of("messages", 20, seed)) for seed in (1, 2))
     found = found_in(before, after)
@@ -68,6 +70,7 @@ def test_runs_that_receive_as_many_messages_are_alike(tmp_path):
     assert not any("messages" in reason for reason in found.reasons)
 
 
+@pytest.mark.real
 def test_a_subscriber_that_receives_nothing_any_more_has_regressed(tmp_path):
     before = stored(tmp_path, "run-01_1", lines_of("messages", 20))
     silent = [f'{START_MS + 1000 * second},"Pay",messages,0,0' for second in range(SECONDS)]
@@ -78,12 +81,14 @@ def test_a_subscriber_that_receives_nothing_any_more_has_regressed(tmp_path):
     assert not any("messages" in reason for reason in found_in(none, again).reasons)
 
 
+@pytest.mark.real
 def test_runs_without_messages_are_not_compared_by_them(tmp_path):
     before, after = (stored(tmp_path, f"run-01_{number}", ()) for number in (1, 2))
     found = found_in(before, after)
     assert [one.metric.name for one in found.total.metrics if one.metric.beside] == []
 
 
+@pytest.mark.real
 def test_several_runs_are_compared_by_their_messages_too(tmp_path):
     sides = [
         [stored(tmp_path, f"run-0{side}_{n}", lines_of("messages", per_s, n)) for n in range(1, 6)]
@@ -129,6 +134,7 @@ def test_a_rate_of_something_else_is_no_limit_of_messages(limit):
         parse_goal(f"messages>{limit}", "--goal")
 
 
+@pytest.mark.real
 def test_a_history_has_the_messages_of_each_run(tmp_path):
     for number in range(1, 4):
         stored(tmp_path, f"run-0{number}_1", lines_of("messages", 20 * number, number))
@@ -188,6 +194,7 @@ def streams(rate_per_s, gap_ms, seed=1):
     return lines
 
 
+@pytest.mark.real
 def test_streams_are_compared_by_their_events_and_their_longest_gaps(tmp_path):
     before, slow, torn = (
         stored(tmp_path, f"run-01_{number}", streams(*each, seed=number), file=event_streams)

@@ -116,6 +116,7 @@ def test_all_readers_leave_out_the_same_rows(tmp_path, monkeypatch, untimed):
     assert Scope().tally().row_count == 0
 
 
+@pytest.mark.real
 def test_a_transaction_of_which_none_was_whole_is_cut_if_the_agent_counted_it(tmp_path, monkeypatch):
     path = tmp_path / "a.jtl"
     path.write_text("\n".join([HEAD, *(row for row in rows_of(3000) if WHOLE not in row), ""]))

@@ -36,6 +36,7 @@ def brute_force(samples, timeline):
     return cells
 
 
+@pytest.mark.real
 @given(SAMPLES)
 def test_each_cell_has_the_samples_of_its_interval_and_times(samples):
     timeline = timeline_of(samples)

@@ -81,6 +81,7 @@ def test_slow_waves_are_found_in_noise(period):
         assert NoiseFit(list(noise(seed, 120) + wave)).slow_ratio() > 7
 
 
+@pytest.mark.real
 def test_a_larger_step_is_clearer():
     step = numpy.where(numpy.arange(120) >= 70, 1.0, 0.0)
     fits = [NoiseFit(list(noise(1, 120, 0.3) + size * step)) for size in (1, 2, 4, 8)]

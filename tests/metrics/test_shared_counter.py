@@ -83,6 +83,7 @@ def test_without_sharing_each_file_has_its_own(tmp_path, program, started):
     assert [one.is_running for one in started] == [False, False]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("options", [[], ["--window", "0s..30s"]], ids=["whole", "window"])
 def test_a_table_of_a_large_file_is_counted_by_the_process_that_was_started_first(
     tmp_path, started, monkeypatch, options

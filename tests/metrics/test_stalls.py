@@ -36,6 +36,7 @@ def stalled(stall_s=5, length_s=30, users=10, elapsed_ms=10):
     return [*before, *delayed, *shifted(before[: rest_s * 1000 // elapsed_ms * users], (15 + stall_s) * 1000)]
 
 
+@pytest.mark.real
 def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     summary = summary_of(stalled(), a_run(33.0))
     assert summary.verdict.state == "DOUBTFUL"
@@ -50,6 +51,7 @@ def test_a_closed_run_that_stalls_is_doubtful_and_has_corrected_figures():
     assert "users-time" not in codes(summary)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("process", ["jmeter", "generator 127.0.0.1:1099", "web"])
 def test_a_load_generator_that_was_stopped_is_no_stall_of_the_system(process):
     tally, run = tally_of(stalled()), a_run(33.0)

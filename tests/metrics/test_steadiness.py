@@ -216,6 +216,7 @@ def test_a_slow_down_in_what_is_cut_as_warm_up_is_named():
     assert window.slow_down == "the average was 187 ms from 10 to 30 s, otherwise 49 ms"
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("share", [0.2, 0.3, 0.4])
 def test_a_small_step_is_found_in_the_window_or_in_what_is_cut_as_warm_up(share):
     found = []

@@ -144,6 +144,7 @@ def test_a_pause_of_few_users_stays_no_gap_in_the_table_of_a_tally(folder, capsy
     assert printed(capsys, "table", "a.tally").out != expected
 
 
+@pytest.mark.real
 def test_the_tally_of_many_samples_is_small_and_its_bytes_depend_on_the_samples_only(folder, capsys):
     name = jtl(folder / "a.jtl", rows(1, 5000))
     for tally in ("one.tally", "two.tally"):

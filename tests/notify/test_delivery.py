@@ -86,6 +86,7 @@ def test_a_rate_limit_is_waited_for_when_it_is_short(retry_after: str, paused: l
     assert bool(delivered.problems) is not bool(paused)
 
 
+@pytest.mark.real
 def test_a_webhook_that_never_answers_ends_at_the_limit_and_the_others_got_the_message() -> None:
     with chat_server(None) as slow, chat_server() as chat:
         begin_s = time.monotonic()

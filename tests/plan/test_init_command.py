@@ -44,6 +44,7 @@ def test_a_jmx_is_copied_described_and_offered_fixes(home: Path, capsys) -> None
     )
 
 
+@pytest.mark.real
 def test_fix_after_init_gives_a_plan_that_a_run_accepts(home: Path, capsys) -> None:
     init(home, "--plan", "shop", "--jmx", str(OWN))
     toml = (home / "plans" / "shop.toml").read_text()

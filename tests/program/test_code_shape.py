@@ -63,6 +63,7 @@ def test_no_function_is_long_or_takes_many_parameters():
     assert found == set()
 
 
+@pytest.mark.real
 def test_no_module_is_long():
     folders = [ROOT / folder for folder in ("harness", "tests", "bench")]
     counts = {path: path.read_bytes().count(b"\n") for folder in folders for path in folder.rglob("*.py")}
@@ -76,6 +77,7 @@ def misplaced(test: Path, modules: set[Path]) -> bool:
     return bool(homes) and test.parent not in homes
 
 
+@pytest.mark.real
 def test_a_test_with_the_name_of_a_module_is_in_the_folder_that_mirrors_its_own():
     modules = {path.relative_to(ROOT / "harness") for path in (ROOT / "harness").rglob("*.py")}
     tests = {path.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")}

@@ -42,6 +42,7 @@ def words_of(text):
     return words[1:] if words[:1] and words[0] in cli.PREFIXES else words
 
 
+@pytest.mark.real
 def test_every_command_of_the_documentation_is_one_that_the_parser_takes():
     wrong = []
     for page, text in COMMANDS:

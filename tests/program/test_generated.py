@@ -10,6 +10,7 @@ from tests.support.generated import GENERATED
 from tests.support.paths import ROOT
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
 def test_make_generated_changes_nothing(path):
     assert path.read_text(encoding="utf-8") == GENERATED[path](), "run: make generated"

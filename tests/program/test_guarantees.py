@@ -13,6 +13,7 @@ ROW = re.compile(r"^- (.+) (`tests/.+`)$", flags=re.MULTILINE)
 ROWS = ROW.findall(PAGE)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "promise", [*ROWS, *ROW.findall(SAFETY)], ids=lambda row: row[1].strip("`").rpartition("::")[2]
 )

@@ -25,6 +25,7 @@ def printed(program, words, capsys, monkeypatch, columns=80):
     return capsys.readouterr().out
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("program", "words"), CALLS, ids=lambda part: part if isinstance(part, str) else " ".join(part)
 )

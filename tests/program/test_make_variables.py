@@ -53,6 +53,7 @@ def given_by_make(monkeypatch, **variables: str) -> None:
     monkeypatch.setenv("MAKEFLAGS", f" -- {text.replace('$', '$$')}")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "text",
     ["p95<1", "a b  c", "it's", 'say "x"', "50%", "#1", "$HOME $(x) `y`", "back\\slash", "ends with \\", "a=b c=d",

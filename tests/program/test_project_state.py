@@ -36,6 +36,7 @@ def untracked(folder):
     return {line[3:] for line in done.stdout.splitlines()}
 
 
+@pytest.mark.real
 def test_the_sites_of_two_projects_are_two_folders_that_git_ignores(projects, monkeypatch):
     for number, folder in enumerate(projects, start=1):
         add_run(folder / "reports", f"shop/run-01_{number}")
@@ -60,6 +61,7 @@ def test_a_checkout_keeps_its_build_folder_and_a_given_one_is_used(tmp_path):
     assert own_folder(tmp_path, tmp_path / "build") == tmp_path / "build"
 
 
+@pytest.mark.real
 def test_doctor_lists_what_lies_where(projects, monkeypatch):
     folder = projects[0]
     own_folder(folder)

@@ -16,6 +16,7 @@ SUFFIXES = (".py", ".j2", ".js", ".html", ".toml", ".java")
 OTHER_PROGRAM = re.compile(r"aggregate\.py|(?<![\w.])scripts/")
 
 
+@pytest.mark.real
 def test_no_text_names_a_program_that_an_installed_user_does_not_have():
     harness = ROOT / "harness"
     files = [path for path in harness.rglob("*") if path.suffix in SUFFIXES]

@@ -68,6 +68,7 @@ def output(tmp_path_factory):
     ).stdout
 
 
+@pytest.mark.real
 def test_what_failed_while_the_clock_was_set_ran_again_and_that_is_said(output):
     passed = {re.sub(r".*::", "", line) for line in output.splitlines() if line.startswith("PASSED")}
     assert passed == {

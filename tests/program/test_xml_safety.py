@@ -133,6 +133,7 @@ def test_the_command_says_in_one_line_why_it_refuses_such_a_file(tmp_path):
     assert "samples.jtl:2: a document type declaration" in done.stderr
 
 
+@pytest.mark.real
 def test_nothing_else_parses_xml():
     """Plans and charts by defusedxml, JTLs by expat with document types refused: a new reader of XML belongs here."""
     found = {}

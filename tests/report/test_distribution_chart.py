@@ -45,6 +45,7 @@ def test_the_curve_steps_up_by_the_share_of_samples_at_each_time():
     assert points[3][0] == pytest.approx(svg.LEFT + (svg.RIGHT - svg.LEFT) * 0.7022, abs=0.2)
 
 
+@pytest.mark.real
 @given(COUNTS)
 def test_each_point_of_the_curve_is_the_exact_share_of_samples_up_to_its_time(counts):
     points, total = cumulative_line(counts).points, sum(counts.values())

@@ -49,6 +49,7 @@ def test_reading_a_run_writes_no_flame_graph(profiled):
     assert graphs_of(summary_of_run(profiled)) == ("profile-shop-cpu.html",)
 
 
+@pytest.mark.real
 def test_the_report_has_a_flame_graph_of_the_window_for_each_kind_of_events(profiled):
     summary = write_report(profiled)
     assert graphs_of(summary) == ("profile-shop-cpu.html",)
@@ -62,6 +63,7 @@ def test_the_report_has_a_flame_graph_of_the_window_for_each_kind_of_events(prof
     assert "Flame graphs of the window: [cpu](run-01_1/profile-shop-cpu.html)." in profiled.report.read_text()
 
 
+@pytest.mark.real
 def test_a_report_without_a_recording_keeps_what_is_there(profiled):
     write_report(profiled)
     before = profiled.summary_json.read_bytes(), profiled.report.read_bytes()
@@ -75,6 +77,7 @@ def test_a_report_without_a_recording_keeps_what_is_there(profiled):
     assert (profiled.summary_json.read_bytes(), profiled.report.read_bytes()) == before
 
 
+@pytest.mark.real
 def test_a_converter_that_fails_leaves_the_report_without_flame_graphs(profiled, monkeypatch):
     monkeypatch.setattr(profile_files, "java_path", lambda: "/nowhere/java")
     assert graphs_of(write_report(profiled)) == ()

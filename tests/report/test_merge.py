@@ -183,6 +183,7 @@ def test_incomplete_samples_are_not_accepted_as_the_run(tmp_path, two_runs):
         summary_of_run(directory)
 
 
+@pytest.mark.real
 def test_the_table_of_a_merged_runs_folder_has_the_samples_of_all(tmp_path, two_runs):
     directory, merged = merge(two_runs, tmp_path / "reports", None)
     table = command("aggregate.py", "table", directory.path, "--format", "json")

@@ -64,6 +64,7 @@ def runs_of_an_earlier_version(folder):
     return [load_record(RunSummary, folder / name) for name in names]
 
 
+@pytest.mark.real
 def test_every_stored_run_of_an_earlier_version_has_a_short_answer_and_the_parts_in_order(tmp_path):
     runs = runs_of_an_earlier_version(tmp_path)
     assert len(runs) == 12

@@ -271,6 +271,7 @@ def test_an_init_that_is_refused_writes_and_trusts_nothing(tmp_path, monkeypatch
     assert not _file().exists()
 
 
+@pytest.mark.real
 def test_a_project_that_init_has_made_is_trusted_at_once_and_a_foreign_one_not_by_it(tmp_path, monkeypatch, project):
     def init(folder: Path, *words: str) -> None:
         folder.mkdir(exist_ok=True)

@@ -75,6 +75,7 @@ with guardian.masking(Path(sys.argv[1]), ["x" * 50_000]):
 """
 
 
+@pytest.mark.real
 def test_a_harness_killed_while_it_replaces_its_guardian_leaves_nothing(tmp_path):
     (folder := tmp_path / "temporary").mkdir()
     with subprocess.Popen(["sleep", "600"], start_new_session=True) as left:

@@ -51,6 +51,7 @@ def gui(home: Path, jmeter: Path, tmp_path: Path) -> Callable[..., subprocess.Co
     return run
 
 
+@pytest.mark.real
 def test_the_jmx_itself_is_opened_with_plan_properties_target_and_settings(
     gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_plan_opens_without_its_secrets_with_a_warning(
     assert "password: hunter2hunter2" in (tmp_path / "record").read_text()
 
 
+@pytest.mark.real
 def test_any_jmx_is_opened_as_it_is(
     gui: Callable[..., subprocess.CompletedProcess[str]], home: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +103,7 @@ def test_without_a_display_nothing_is_started(
     assert not (tmp_path / "record").exists()
 
 
+@pytest.mark.real
 def test_a_jmeter_that_fails_is_an_error(gui: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     failed = gui(CODE="1")
     assert failed.returncode == 3

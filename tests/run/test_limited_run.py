@@ -50,6 +50,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.real
 def test_a_child_that_is_interrupted_may_finish(tmp_path):
     log = tmp_path / "log"
     with Interrupts() as interrupts, interrupts.deferred():

@@ -188,6 +188,7 @@ def test_a_damaged_index_is_an_error_and_not_an_empty_file(jtl):
         read(jtl)
 
 
+@pytest.mark.real
 def test_only_rows_that_progress_has_read_are_packed(jtl, monkeypatch):
     monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
     text, counted, tail = jtl.read_bytes(), 0, JtlTail(jtl)
@@ -208,6 +209,7 @@ def test_only_rows_that_progress_has_read_are_packed(jtl, monkeypatch):
     assert not jtl.exists()
 
 
+@pytest.mark.real
 def test_rows_are_packed_only_when_another_process_that_follows_the_file_has_read_them(jtl, monkeypatch):
     monkeypatch.setattr(packing, "_PERIOD_S", 0.001)
     text = jtl.read_bytes() + append(jtl, rows(0, 400))

@@ -93,6 +93,7 @@ PLACES = {
 }  # fmt: skip
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("recordings", [1, 2])
 @pytest.mark.parametrize("place", [name for name, (_, secret) in PLACES.items() if secret])
 def test_a_secret_of_a_recording_is_in_secrets_toml_alone(tmp_path, capsys, place, recordings):

@@ -314,6 +314,7 @@ with Interrupts(), setup_step.step("a minute", Path("step.log")) as step:
 """
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("is_step", [True, False])
 def test_term_while_a_process_starts_ends_that_process(tmp_path, is_step):
     command = [sys.executable, "-c", STARTING.format(is_step=is_step)]

@@ -114,6 +114,7 @@ def sweep(tmp_path):
     return report
 
 
+@pytest.mark.real
 def test_summary_and_site_print_the_result_of_a_sweep_from_its_json(sweep, tmp_path, charts):
     headline = stated_result(sweep).headline
     assert read_sweep(sweep.with_suffix(".json")).sweep.record == SWEEP_RECORD  # it is still a record

@@ -69,6 +69,7 @@ def test_verdict_goals_key_metrics_and_response_times_come_first_and_the_set_up_
     assert text.count("Response time: ms over time") == 1  # moved, not repeated
 
 
+@pytest.mark.real
 def test_the_warnings_of_a_doubtful_run_are_at_its_verdict_and_at_the_metrics_that_they_question(tmp_path, charts):
     doubtful = write_run_page(add_run(tmp_path, "tiny/run-07_1", samples=99), charts).read_text(encoding="utf-8")
     assert '<header class="judged doubt">' in doubtful
@@ -150,6 +151,7 @@ def test_the_site_has_the_same_content_of_a_run(tmp_path, charts):
     assert alone.removeprefix("tiny/run-07_1 ") in on_site
 
 
+@pytest.mark.real
 def test_report_writes_the_page_and_names_it_with_its_size(tmp_path, charts, monkeypatch):
     monkeypatch.setattr("harness.commands.report.ensure_charts", lambda: charts)
     directory = add_run(tmp_path, "tiny/run-07_1")

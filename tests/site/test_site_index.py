@@ -73,6 +73,7 @@ def test_writing_the_page_again_gives_the_same_bytes_and_keeps_notes(tmp_path):
     assert "run-07_2.md" in again
 
 
+@pytest.mark.real
 def test_the_first_line_of_a_runs_notes_is_under_its_series_with_working_links(tmp_path):
     run = add_run(tmp_path, "tiny/run-07_1", note="threads 60")
     assert "- [run-07_1](tiny/run-07_1.md): threads 60" in summary_of(tmp_path)
@@ -198,6 +199,7 @@ def test_sweeps_are_listed_with_their_series_and_comparisons_with_the_plan(tmp_p
     assert "readme" not in text
 
 
+@pytest.mark.real
 def test_an_ab_test_is_listed_with_its_plan_and_not_with_a_series_of_the_same_number(tmp_path):
     add_run(tmp_path, "tiny/run-01_1")
     (tmp_path / "ab" / "tiny").mkdir(parents=True)
@@ -212,6 +214,7 @@ def test_an_ab_test_is_listed_with_its_plan_and_not_with_a_series_of_the_same_nu
     assert "| [run-01_1](ab/run-01_1.md) |" in text
 
 
+@pytest.mark.real
 def test_a_level_does_not_repeat_the_name_of_its_sweep(tmp_path):
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "sweep-07.md").write_text("# Sweep\n\n**50 users are within the goal.**\n")

@@ -140,6 +140,7 @@ def test_an_ab_test_has_a_page_in_its_folder_without_links_to_its_runs(tmp_path,
     assert (output / "tiny" / "ab-01.html").is_file()
 
 
+@pytest.mark.real
 def test_the_page_of_a_profiled_run_links_its_flame_graphs_and_no_other_page_of_its_folder(tmp_path, charts):
     reports, output = tmp_path / "reports", tmp_path / "site"
     run = add_run(reports, "tiny/run-07_1")
@@ -157,6 +158,7 @@ def test_the_page_of_a_profiled_run_links_its_flame_graphs_and_no_other_page_of_
     assert [path.name for path in (output / "tiny" / "run-07_1").iterdir()] == ["profile-shop-cpu.html"]
 
 
+@pytest.mark.real
 def test_the_same_reports_make_the_same_bytes(tmp_path, charts):
     add_run(tmp_path / "reports", "tiny/run-07_1")
     sites = []
@@ -173,6 +175,7 @@ def test_a_run_without_markdown_gets_its_page_from_its_json(tmp_path, charts):
     assert "<h2>Results</h2>" in (tmp_path / "site" / "tiny" / "run-07_1.html").read_text()
 
 
+@pytest.mark.real
 def test_a_run_is_paired_with_the_last_earlier_run_that_has_metrics(tmp_path, charts):
     reports = tmp_path / "reports"
     add_run(reports, "tiny/run-07_1", started_at="2026-01-01T00:00:00Z")

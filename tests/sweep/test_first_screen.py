@@ -65,6 +65,7 @@ def test_an_unfinished_sweep_says_how_to_resume_it(reports):
     assert "\n- Resume the sweep: `lth sweep --plan=tiny --resume=07`\n" in text
 
 
+@pytest.mark.real
 def test_a_sweep_whose_runs_are_invalid_has_no_answer(reports):
     for number, users in enumerate((1, 2, 4), start=1):
         save_run(reports / "tiny", f"run-07_{number}", users, 10, is_broken=True)

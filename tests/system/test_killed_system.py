@@ -71,6 +71,7 @@ def only_process_of(owner: str) -> psutil.Process:
     return owned_processes(owner)[0]
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "mode", ["good", *(pytest.param(one, marks=pytest.mark.real) for one in ("stubborn", "scattering"))]
 )
@@ -111,6 +112,7 @@ def test_ctrl_c_while_the_system_starts_stops_everything(
     assert not work.exists()
 
 
+@pytest.mark.real
 def test_a_guardian_starts_with_its_first_instruction_and_not_again(tmp_path: Path) -> None:
     def started() -> int:
         return len(psutil.Process().children()) - before
@@ -129,6 +131,7 @@ def test_a_guardian_starts_with_its_first_instruction_and_not_again(tmp_path: Pa
     assert started() == 0
 
 
+@pytest.mark.real
 def test_a_guardian_removes_a_cgroup_whose_last_process_is_still_ending(tmp_path: Path) -> None:
     group = group_path(f"lth-test-{tmp_path.name}-{os.getpid()}")
     if group is None or not os.access(group.parent, os.W_OK):
@@ -142,6 +145,7 @@ def test_a_guardian_removes_a_cgroup_whose_last_process_is_still_ending(tmp_path
     assert not group.exists()
 
 
+@pytest.mark.real
 def test_a_guardian_ends_every_process_with_its_environment() -> None:
     with Guardian() as guardian:
         child = subprocess.Popen(["sleep", "600"], env={**os.environ, **guardian.environment})
@@ -150,6 +154,7 @@ def test_a_guardian_ends_every_process_with_its_environment() -> None:
     assert child.wait(timeout=60) == -signal.SIGTERM
 
 
+@pytest.mark.real
 def test_a_process_without_owner_id_is_ended_with_its_session() -> None:
     # As nginx, which writes its title over its environment.
     process = subprocess.Popen(["sleep", "60"], start_new_session=True)

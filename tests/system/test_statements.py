@@ -105,6 +105,7 @@ def test_the_commands_of_a_database_run_before_and_after_the_load(tmp_path):
 WAITS = "statement\tcount\ttotal_ms\nrow locks\t{}\t{}\nlog file\t{}\t1.5\ntables\t5\t70\n"
 
 
+@pytest.mark.real
 def test_the_waits_of_a_database_are_those_of_the_load_and_the_longest_comes_first(tmp_path):
     store, folder = tmp_path / "store", tmp_path / "system"
     folder.mkdir()

@@ -98,6 +98,7 @@ def test_the_data_are_stored_when_the_second_command_has_ended_and_not_before(tm
     assert len(stored) == 1
 
 
+@pytest.mark.real
 def test_a_terminal_is_free_at_once_while_the_data_are_stored(tmp_path, monkeypatch):
     home, done = tmp_path / "jmeter", tmp_path / "done"
     (home / "class-data").mkdir(parents=True)

@@ -145,6 +145,7 @@ esac; done
     return content
 
 
+@pytest.mark.real
 def test_a_download_that_is_not_as_locked_is_refused_and_not_kept(maven: Path, tmp_path: Path) -> None:
     maven.write_text("evil")
     with pytest.raises(StartError) as error:

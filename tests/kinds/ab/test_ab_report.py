@@ -41,6 +41,7 @@ def test_html_writes_the_report_of_a_stored_test_as_one_file_too(tmp_path, capsy
     assert "<strong>REGRESSED after 6 pairs" in page
 
 
+@pytest.mark.real
 @pytest.mark.usefixtures("regressed")
 def test_a_test_whose_run_lost_its_numbers_keeps_its_report_and_a_deleted_run_is_replaced_by_a_pair(ab, tmp_path):
     folder = tmp_path / "ab" / "tiny"

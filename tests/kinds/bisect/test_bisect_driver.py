@@ -95,6 +95,7 @@ def test_good_and_bad_that_are_exchanged_are_said_to_be(bisect, tmp_path):
     assert headline.endswith("It is better: good and bad exchanged?")
 
 
+@pytest.mark.real
 def test_values_that_change_nothing_have_no_effect(bisect, tmp_path):
     assert bisect("--set=python=python3,python3.11,/usr/bin/python3", "--metric=p90") == 0
     headline = record_of(tmp_path)["headline"]

@@ -95,6 +95,7 @@ def test_a_variant_is_measured_with_a_system_of_its_own_and_its_report_is_writte
     assert write_summary(reports).documents[0].kind == "overload test"
 
 
+@pytest.mark.real
 def test_a_variant_without_a_run_is_invalid_and_the_next_one_is_measured(home, tmp_path, monkeypatch):
     use_fake_children(tmp_path, monkeypatch)
     behave(tmp_path, {"1": "fail"})

@@ -43,6 +43,7 @@ def record() -> OverloadRecord:
     return replace(RECORD, state=FINISHED, runs=runs)
 
 
+@pytest.mark.real
 def test_the_report_begins_with_the_worst_variant_and_has_a_note(record):
     lines = overload_report(record, "a note").splitlines()
     assert lines[2] == "# A shop: overload (overload-07)"

@@ -27,6 +27,7 @@ def states(goodputs, length_s=30) -> dict[str, float]:
     return {state: found.count(state) / len(found) for state in (COLLAPSE, GRACEFUL, CANNOT_TELL)}
 
 
+@pytest.mark.real
 def test_an_unbounded_queue_collapses_and_recovers_when_it_is_served():
     found = simulated(queue_most=100_000, level_s=30)
     levels = level_results(found, SERVED_PER_S, 30)

@@ -71,6 +71,7 @@ def test_a_quiet_benchmark_sees_the_change_with_few_short_runs_and_names_the_thr
     assert found.result.next_steps[0].text.startswith("Set p95 = 0.05 in the plan's [compare]")
 
 
+@pytest.mark.real
 def test_a_slow_start_is_named_and_starts_that_belong_together_are_not():
     slow = outcome([*QUIET, (100.2, 100.3), (112.0, 111.5)])
     why = "start 6 differs from the others by 11.4 %; with one such start in 6, 8 pairs find 13.4 % in 81 % of tests"

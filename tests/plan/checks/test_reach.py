@@ -35,6 +35,7 @@ def refusal(check, *arguments, **options) -> str:
     return str(error.value)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_plan_that_can_reach_another_host_is_refused(check, name):
     in_group, beside, message = REFUSED[name]
@@ -273,6 +274,7 @@ def test_a_request_without_host_port_or_scheme_needs_the_defaults_of_the_target(
     assert "uses http, not https" in refused
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "name",
     [

@@ -37,6 +37,7 @@ def test_a_text_has_variables_and_dollars():
     assert resolved(words, str.lower, str.upper) == "A b c_1 $D $5 ${ $"
 
 
+@pytest.mark.real
 @given(st.text())
 def test_a_doubled_dollar_is_read_as_a_dollar(text):
     assert resolved(text.replace("$", "$$"), str) == text

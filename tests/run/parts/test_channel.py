@@ -42,6 +42,7 @@ def test_rows_are_the_same_however_they_arrive_with_their_times_corrected(tmp_pa
     assert written(path, data, [min(cut, len(data)) for cut in cuts], ahead_ms) == rows_text(9).encode()
 
 
+@pytest.mark.real
 def test_counts_and_percentiles_of_two_parts_are_those_of_one_list_to_the_sample(tmp_path):
     (tmp_path / "whole.jtl").write_text(rows_text(4000))
     written(tmp_path / "samples.jtl", rows_text(1500).encode(), [99, 10_000], 0)

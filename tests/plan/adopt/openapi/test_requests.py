@@ -59,6 +59,7 @@ def test_only_names_methods_with_paths_paths_and_operation_ids() -> None:
         made(BOOKS, "GET /bookz")
 
 
+@pytest.mark.real
 def test_ids_of_a_path_are_those_that_a_list_answers() -> None:
     requests = {one.label: one for one in made(BOOKS, "*").requests}
     assert requests["listBooks"].extractors == (CurlExtractor("books_bookid", "$.books[*].id", "1"),)
@@ -205,6 +206,7 @@ def test_init_prints_the_choices_and_names_the_plan_after_the_file(home: Path, c
             main([*words, "--home", str(home), "--build", str(home / "build")], "scripts/init")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -256,6 +258,7 @@ def test_a_file_that_is_absent_is_refused(tmp_path: Path) -> None:
         made(tmp_path / "none.yaml")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("paths", "reason"),
     [
@@ -295,6 +298,7 @@ def test_an_operation_of_which_no_request_can_be_made_is_left_out_with_the_reaso
         made(written(tmp_path, paths, components=components))
 
 
+@pytest.mark.real
 def test_aliases_that_multiply_are_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("harness.plan.adopt.openapi.samples._NODES_MOST", 100_000)
     lines = [f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 10)}]" for number in range(1, 9)]
