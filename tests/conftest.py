@@ -34,9 +34,8 @@ from tests.support.tiny import Run, Start, arguments_of_run, tiny_home
 pytest_plugins = ("tests.support.steady_clock",)
 
 # The files and folders that take longest. `make test` begins with them, so that no worker is alone with one at the end.
-# Those that start a KillBill do not begin together.
 LONGEST = (
-    "systems/killbill",
+    "systems/killbill/test_main_job.py",
     "program/test_installed.py",
     "run/test_real_jmeter.py",
     "run/test_survival.py",
@@ -49,8 +48,6 @@ LONGEST = (
     "kinds/ab/test_ab_driver.py",
     "plans/test_killbill_plan.py",
     "plans/test_folio_checkin.py",
-    "systems/test_thruzero_system.py",
-    "metrics/test_resource_growth.py",
     "plans/test_folio_mixed.py",
     "plans/test_thruzero_plan.py",
     "program/test_fresh_clone.py",
@@ -60,9 +57,6 @@ LONGEST = (
     "run/replay/test_replay.py",
     "experiment/test_every_kind.py",
 )
-
-# The folders whose files share one system: with `--dist loadfile` one worker runs all of them.
-TOGETHER = ("tests/systems/killbill/",)
 
 # No deadline for an example: on a busy machine one that takes long is no failure. A CI that is red is so because of its
 # commit: there the examples are the same each time. Each `make test` by hand tries others, and so does CI once a week.
@@ -82,21 +76,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     reasons = (str(report.longrepr) for report in terminalreporter.stats.get("skipped", ()))
     for line in summary_of(reasons):
         terminalreporter.write_line(line, yellow=True)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
-    """Return a scheduler that keeps the files of a folder in TOGETHER on one worker; None for another `--dist`."""
-    if config.getvalue("dist") != "loadfile":
-        return None
-    from xdist.scheduler import LoadFileScheduling
-
-    class FoldersTogether(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            folder = next((folder for folder in TOGETHER if nodeid.startswith(folder)), "")
-            return folder or super()._split_scope(nodeid)
-
-    return FoldersTogether(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

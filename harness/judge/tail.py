@@ -197,12 +197,12 @@ def _account(
         slow_ms = [one.sure.get(cause, 0.0) for one in slow_of] or [0.0]
         typical_ms = [one.parts.get(cause, 0.0) for one in typical_of] or [0.0]
         ms = ratio * (fmean(slow_ms) - fmean(typical_ms))
-        interval = _with_interval(cause, ratio, slow_ms, typical_ms)
         vague_ms = fmean([one.vague_ms.get(cause, 0.0) for one in slow_of] or [0.0])
-        low_ms, high_ms = interval.low_ms - ratio * vague_ms, interval.high_ms + vague_ms
-        interval = replace(interval, low_ms=round(low_ms, 1), high_ms=round(high_ms, 1))
-        if ms >= SHARE_LEAST * excess_ms and interval.low_ms > 0:
-            causes.append(interval)
+        if (
+            ms >= SHARE_LEAST * excess_ms
+            and (found := _with_interval(cause, ms, ratio, vague_ms, slow_ms, typical_ms)).low_ms > 0
+        ):
+            causes.append(found)
         else:
             smaller_ms += ms
     causes.sort(key=lambda part: (-part.ms, part.kind, part.name))
@@ -227,8 +227,10 @@ def _nearest(requests: Sequence[TailRequest], at_ms: int, excess_ms: int) -> lis
     return ordered[: max(_NEAREST_LEAST, min(near, _NEAREST_MOST))]
 
 
-def _with_interval(cause: TimeCause, ratio: float, slow_ms: Sequence[float], typical_ms: Sequence[float]) -> TailCause:
-    """Return a cause with the interval of a bootstrap; the values are of this ratio of the requests.
+def _with_interval(
+    cause: TimeCause, ms: float, ratio: float, vague_ms: float, slow_ms: Sequence[float], typical_ms: Sequence[float]
+) -> TailCause:
+    """Return a cause with the interval of a bootstrap, wider by `vague_ms`; the values are of this ratio of requests.
 
     The others may have nothing of the cause, as its time supposes, or as much of it as these.
     """
@@ -239,8 +241,8 @@ def _with_interval(cause: TimeCause, ratio: float, slow_ms: Sequence[float], typ
 
     differences = sorted(after - before for after, before in zip(means(slow_ms), means(typical_ms), strict=True))
     low_ms, high_ms = differences[int(_TAIL * _RESAMPLES)], differences[int((1 - _TAIL) * _RESAMPLES)]
-    ms = ratio * (fmean(slow_ms) - fmean(typical_ms))
-    return TailCause(cause.kind, cause.name, round(ms, 1), round(ratio * low_ms, 1), round(high_ms, 1))
+    ends_ms = ratio * (low_ms - vague_ms), high_ms + vague_ms
+    return TailCause(cause.kind, cause.name, *(round(value, 1) for value in (ms, *ends_ms)))
 
 
 def _sample(divided: Divided, origin_ms: int) -> TailSample:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LONGEST, TOGETHER
+from tests.conftest import LONGEST
 from tests.support.paths import ROOT
 
 LINES_MOST = 60
@@ -120,7 +120,6 @@ def test_results_of_several_parts_have_names():
 
 def test_the_files_with_which_make_test_begins_exist():
     assert [name for name in LONGEST if not (ROOT / "tests" / name).exists()] == []
-    assert [folder for folder in TOGETHER if not (ROOT / folder).is_dir()] == []
 
 
 def described_paths() -> list[list[str]]:

@@ -33,7 +33,7 @@ public final class Amounts {
     /** Times of samples are whole milliseconds, and a thread may get no processor: less is no wait. */
     private static final long LEAST_NS = 10_000_000L;
     /** A shorter look-up of a name asked no server. */
-    private static final long LEAST_NOTED_NS = 1_000_000L;
+    private static final long LEAST_LOOKUP_NS = 1_000_000L;
     private static final long MS_PER_S = 1000;
     /** Durations are counted in tenths of a millisecond. */
     private static final long STEP_US = 100;
@@ -133,7 +133,7 @@ public final class Amounts {
         if (WarmUp.isOn()) {
             return;
         }
-        if (lookupNs >= LEAST_NOTED_NS) {
+        if (lookupNs >= LEAST_LOOKUP_NS) {
             add(label, "name lookups", 1, TimeUnit.NANOSECONDS.toMicros(lookupNs));
         }
         if (handshakeNs >= 0) {
@@ -141,9 +141,9 @@ public final class Amounts {
         }
     }
 
-    /** Called by the lean HTTP sampler when it has written a request, which waits while the server does not read. */
+    /** Called by the lean HTTP sampler when writing a request took long: it waits while the server does not read. */
     public static void written(String label, long tookNs) {
-        if (tookNs >= LEAST_NOTED_NS && !WarmUp.isOn()) {
+        if (!WarmUp.isOn()) {
             add(label, "requests written", 1, TimeUnit.NANOSECONDS.toMicros(tookNs));
         }
     }

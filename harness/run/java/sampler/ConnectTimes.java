@@ -11,6 +11,7 @@ import org.apache.http.HttpHost;
 import org.apache.http.conn.socket.LayeredConnectionSocketFactory;
 import org.apache.http.protocol.HttpContext;
 import org.apache.jmeter.protocol.http.sampler.hc.LazyLayeredConnectionSocketFactory;
+import org.apache.jmeter.samplers.SampleResult;
 
 /**
  * What opening a connection takes: the look-up of the name until the first socket, and the TLS handshake after connecting.
@@ -19,6 +20,8 @@ import org.apache.jmeter.protocol.http.sampler.hc.LazyLayeredConnectionSocketFac
  */
 final class ConnectTimes {
     private static final String KEY = "harness.connect";
+    /** What is written in less time only filled a buffer. */
+    private static final long LEAST_WRITTEN_NS = 1_000_000L;
     /** Amounts.connected and Amounts.written of the agent; null without it. */
     private static final MethodHandle RECORD = of("connected", String.class, long.class, long.class);
     private static final MethodHandle WRITTEN = of("written", String.class, long.class);
@@ -70,13 +73,14 @@ final class ConnectTimes {
         }
     }
 
-    /** Notes that a request was written. */
-    static void written(String label, long tookNs) {
-        if (WRITTEN == null) {
+    /** Notes that the request of a sample was written, since a time. */
+    static void written(SampleResult result, long beganNs) {
+        long tookNs = System.nanoTime() - beganNs;
+        if (tookNs < LEAST_WRITTEN_NS || WRITTEN == null) {
             return;
         }
         try {
-            WRITTEN.invokeExact(label, tookNs);
+            WRITTEN.invokeExact(result.getSampleLabel(), tookNs);
         } catch (RuntimeException | Error error) {
             throw error;
         } catch (Throwable error) {

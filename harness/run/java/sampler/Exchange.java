@@ -106,7 +106,7 @@ final class Exchange implements EofSensorWatcher {
             // Not through the connection's buffer, which would be encoded anew: it counts only what passes it.
             long beganNs = System.nanoTime();
             socket.getOutputStream().write(encoded.bytes());
-            ConnectTimes.written(result.getSampleLabel(), System.nanoTime() - beganNs);
+            ConnectTimes.written(result, beganNs);
             metrics = connection.getMetrics();
             metrics.reset();
             HttpResponse response = RECEIVER.receive(encoded.request(), connection, context);
