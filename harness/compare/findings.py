@@ -126,7 +126,7 @@ def _finding(
 
 
 def _counted(side: Iterable[LabelResult], metric: Metric) -> int:
-    """Return how many samples a side has, or of what only some of them stand for, such as messages, how many."""
+    """Return how many samples a side has, or how many messages, rows or others of a metric that counts these."""
     counts = [one.batches.beside.get(metric.key) for one in side if one.batches] if metric.beside else []
     known = [sum(one.counts) for one in counts if one is not None]
     return sum(known) if known else sample_count(side) or 0

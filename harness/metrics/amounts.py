@@ -1,4 +1,4 @@
-"""Reads what samples stand for: messages, rows, WebSocket sessions, and what opening connections took."""
+"""Reads the messages, rows and WebSocket sessions of samples, and what opening connections took."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _US_PER_MS = 1_000
 
 @dataclass(frozen=True)
 class AmountUse:
-    """What the samples of a label stand for in the window: `kind` is messages (or sent ones), rows, or one of TIMED.
+    """The messages (or sent ones), rows, or what is TIMED, by `kind`, of the samples of a label in the window.
 
-    These have quantiles of how long they took, None for the others. A session counts when it ends.
+    What is timed has quantiles of how long it took, None for the others. A session counts when it ends.
     """
 
     label: str

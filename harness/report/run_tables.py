@@ -114,7 +114,7 @@ _AMOUNT_HEADS = ("label", "what", "count", "per s", "took p50 ms", "took p95 ms"
 
 
 def amount_table(amounts: Sequence[AmountUse]) -> str:
-    """Return the table of what samples stand for: a row per label and kind; nothing without any."""
+    """Return the table of messages, rows and others: a row per label and kind; nothing without any."""
     rows = [
         [cell(one.label), one.kind, str(one.count), units.rate_text(one.rate_per_s),
          *("" if ms is None else units.ms_text(ms) for ms in (one.p50_ms, one.p95_ms, one.max_ms))]

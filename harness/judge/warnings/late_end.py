@@ -36,7 +36,7 @@ def found_in(evidence: Evidence) -> Iterator[Values]:
         return
     count = last[-1][1]
     length_s = len(seconds) - from_s
-    # A gap in them has a warning of its own; an earlier one is another matter.
+    # A gap in them has a warning of its own; an earlier one does not change this.
     if any(gap.to_s > from_s for gap in evidence.gaps) or length_s < max(_LENGTH_LEAST_S, _LENGTH_RATIO * len(seconds)):
         return
     before_per_s = (load.sample_count - count) / from_s

@@ -10,7 +10,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Counts what samples stand for: messages, rows, WebSocket sessions, and what opening a connection took.
+ * Counts messages, rows and WebSocket sessions of samples, and what opening a connection took.
  *
  * {@link #FILE}, in the current folder, has a line per label, kind, second and duration, and one per session: its end, and
  * how long it was open. What a sampler waits outside of its sample, as for a message, is a pause of its user.
