@@ -11,12 +11,13 @@ from bench.statistics.answers import PAGES
 from bench.statistics.scatter import KINDS, RunFactors, run_of
 from tests.support import stated_rates
 from tests.support.paths import ROOT
+from tests.support.weekly import often
 
 UNEQUAL = next(kind for kind in KINDS if kind.name == "unequal cells")
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", often(5, PAGES), ids=lambda page: page.name)
 def test_each_page_finds_its_change_and_none_without_one(page):
     kind = UNEQUAL if UNEQUAL in page.kinds else page.kinds[0]
     assert page.simulate(np.random.default_rng(1), kind, 6, 0.0).regressed <= 1 / 6

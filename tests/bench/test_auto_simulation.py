@@ -17,6 +17,7 @@ from bench.statistics.auto import (
     simulate,
 )
 from harness.run.jmeter.auto_end import AutoEnd
+from tests.support.weekly import often
 
 
 def end_of_all_checks(scene: Scene, seed: int, most_s: int) -> tuple[int, float | None, float | None]:
@@ -30,7 +31,7 @@ def end_of_all_checks(scene: Scene, seed: int, most_s: int) -> tuple[int, float 
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", often(1, [0, 1]))
 @pytest.mark.parametrize("scene", [SCENES["400 ms, 8 %"], SCENES["warm-up, 3 × slower at first, time constant 20 s"]])
 def test_a_load_without_the_checks_that_do_not_matter_ends_as_with_all(scene, seed):
     found = simulate(scene, seed)

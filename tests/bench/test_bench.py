@@ -23,6 +23,7 @@ from bench.results import Pass, Result, aims, find, ratio, wrong
 from bench.tables import aims_table, results_table
 from tests.support.paths import ROOT
 from tests.support.processes import is_running, wait_for
+from tests.support.weekly import often
 
 MB = 1024 * 1024
 
@@ -337,7 +338,7 @@ def test_the_bench_measures_our_reader_beside_pandas_and_the_csv_module():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", often(1, [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_bench_that_is_stopped_leaves_no_process(tmp_path, number):
     pids = tmp_path / "pids"
     home = fake_jmeter(tmp_path / "home", f"sleep 987 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")

@@ -9,6 +9,7 @@ from bench.statistics.simulated_histories import Noise, history
 from harness.history.lasting import lasting_changes
 from harness.history.trend import Gauge, changes_of
 from harness.metrics.metric import AVERAGE, ERRORS
+from tests.support.weekly import often
 
 GAUGE = Gauge(AVERAGE, 0.05)
 
@@ -18,9 +19,9 @@ def lasting(values, gauge=GAUGE):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.8])
+@pytest.mark.parametrize("rho", often(2, [0.0, 0.3, 0.6, 0.8]))
 @pytest.mark.parametrize("is_heavy", [False, True])
-@pytest.mark.parametrize("count", [25, 60, 120])
+@pytest.mark.parametrize("count", often(2, [25, 60, 120]))
 def test_at_most_one_in_twenty_unchanged_series_has_a_lasting_change(rho, is_heavy, count):
     random = np.random.default_rng(1000)
     found = [bool(lasting(history(random, Noise(0.05, is_heavy, rho), count))) for _ in range(100)]

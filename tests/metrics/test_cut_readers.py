@@ -20,6 +20,7 @@ from harness.metrics.files import read_tally
 from harness.metrics.tally import Scope
 from tests.support.counting import COLUMNS, plain, same
 from tests.support.paths import ROOT
+from tests.support.weekly import often
 from tests.support.xml_jtls import END, HEAD, assertion, element
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -95,7 +96,7 @@ def check_tally(path: Path, step: int) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("name", CSVS)
+@pytest.mark.parametrize("name", often(3, CSVS))
 def test_the_readers_agree_on_a_file_that_is_cut_somewhere(name: str, tmp_path: Path, program) -> None:
     check_readers(tmp_path / "x.jtl", CSVS[name], program, 17)
 

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from harness.metrics.noise_fit import NoiseFit
+from tests.support.weekly import often
 
 
 def noise(seed, count, memory=0.0, white=0.0):
@@ -67,13 +68,13 @@ def test_the_ratio_of_a_level_is_that_of_the_likelihoods_by_numpy():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("memory", "white"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.0), (0.8, 0.5)])
+@pytest.mark.parametrize(("memory", "white"), often(2, [(0.0, 0.0), (0.5, 0.0), (0.8, 0.0), (0.8, 0.5)]))
 def test_noise_of_any_memory_has_seldom_slow_changes(memory, white):
     """Of 100 series at most three exceed the limit of 7."""
     assert sum(ratio > 7 for ratio in slow_ratios(100, 120, memory, white)) <= 3
 
 
-@pytest.mark.parametrize("period", [0.3, 0.5, 1, 2])
+@pytest.mark.parametrize("period", often(2, [0.3, 0.5, 1, 2]))
 def test_slow_waves_are_found_in_noise(period):
     at = numpy.arange(120) / 120
     for seed in range(10):
@@ -100,7 +101,7 @@ def test_noise_seldom_looks_like_a_step_or_a_wave(memory, white):
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("at", [0.2, 0.6, 0.8])
+@pytest.mark.parametrize("at", often(1, [0.2, 0.6, 0.8]))
 def test_a_step_is_found_that_is_no_clear_interval(at):
     """Chance has a greater ratio for the best of all intervals than for the best step: 30 and 17."""
     step = 1.8 * (numpy.arange(120) >= at * 120)
@@ -115,7 +116,7 @@ def test_the_ratio_of_a_step_that_is_the_clearest_level_is_that_of_the_level():
     assert fit.step_ratio() == pytest.approx(fit.levels()[0].ratio)
 
 
-@pytest.mark.parametrize("period", [5, 9, 13.4, 20])
+@pytest.mark.parametrize("period", often(2, [5, 9, 13.4, 20]))
 def test_a_short_wave_is_found_with_its_values(period):
     at = numpy.arange(120)
     for seed in range(5):

@@ -11,6 +11,7 @@ import pytest
 
 from harness.metrics.histogram import Histogram
 from harness.metrics.wake_delays import PERIOD_MS, Stall, WakeDelays, generator_delay
+from tests.support.weekly import often
 
 USERS, LENGTH_MS = 50, 60_000
 
@@ -83,7 +84,7 @@ def classes(delays_ms: Iterator[float]) -> list[int]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("median_ms", "pause_ms"), [(20, 0), (5, 0), (100, 500), (20, 200)])
+@pytest.mark.parametrize(("median_ms", "pause_ms"), often(2, [(20, 0), (5, 0), (100, 500), (20, 200)]))
 @pytest.mark.parametrize(
     ("every_ms", "length_ms", "queue_ms"),
     [(math.inf, 1, 0), (2000, 60, 0), (300, 20, 0), (math.inf, 1, 4), (1000, 40, 2)],

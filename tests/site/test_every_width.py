@@ -13,7 +13,7 @@ from tests.support.processes import becomes
 from tests.support.report_folder import add_run
 
 pytestmark = pytest.mark.real
-OFTEN = ("run", "index", "site", "compare", "release", "history", "ab", "sweep")
+OFTEN = ("run", "index", "compare", "sweep")
 SELDOM = sorted({*COMMANDS, *EXPERIMENTS} - {*OFTEN})
 WIDTHS = (400, 1000, 1600)
 # What is wider than the window and cannot be scrolled by itself.

@@ -11,6 +11,7 @@ from harness.kinds.overload.result import level_results, recovery_result, reques
 from harness.kinds.overload.verdict import COLLAPSE, GRACEFUL, kept_share
 from harness.metrics.batch_means import Estimate
 from tests.support.overloads import LIMIT_MS, SERVED_PER_S, level, levels_with, simulated
+from tests.support.weekly import often
 
 _SEEDS = range(100)
 _FLAT, _FALLEN = (10, 15, 19, 20, 20, 20), (10, 15, 19, 16, 12, 8)
@@ -52,7 +53,7 @@ def test_a_bounded_queue_is_graceful_and_recovers_at_once():
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("level_s", "limit_s"), [(10, 8), (10, 12), (10, 17), (10, 20), (15, 20), (15, 26)])
+@pytest.mark.parametrize(("level_s", "limit_s"), often(2, [(10, 8), (10, 12), (10, 17), (10, 20), (15, 20), (15, 26)]))
 def test_an_unbounded_queue_is_never_called_graceful_however_short_the_levels_are(level_s, limit_s):
     for seed in range(10):
         found = simulated(100_000, level_s, seed, limit_ms=1000 * limit_s, time_out_ms=60_000)
