@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import enum
+import importlib
+import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.records import build, fields_to_plain, read_record, to_plain
+from harness.base.records import build, fields_to_plain, read_record, to_plain, types_of
 
 if TYPE_CHECKING:
     from tests.base.no_such_module import Owner
@@ -183,6 +186,17 @@ def test_a_type_that_is_imported_late_is_imported_when_data_have_it():
     assert build(Garage, {"cars": []}) == Garage()
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         build(Garage, {"owner": {}})
+
+
+@pytest.mark.parametrize("name", ["harness.judge.summary", "harness.report.run_result", "harness.run.record"])
+def test_types_that_are_imported_late_are_those_that_the_type_checker_sees(name):
+    module = importlib.import_module(name)
+    blocks = [one for one in ast.parse(inspect.getsource(module)).body if isinstance(one, ast.If)]
+    [imports] = [one.body for one in blocks if ast.unparse(one.test) == "TYPE_CHECKING"]
+    checked = {alias.name: one.module for one in imports for alias in one.names}
+    assert module.LATE_TYPES.items() <= checked.items()
+    kinds = [one for one in vars(module).values() if is_dataclass(one) and one.__module__ == name]
+    assert kinds and all(types_of(kind) for kind in kinds)
 
 
 def test_what_is_built_is_as_what_its_class_makes():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,10 +16,11 @@ from typing import NamedTuple
 from harness.base import git, units
 from harness.base.errors import UsageError
 from harness.base.log import log
+from harness.base.once import stamp_of
 from harness.base.paths import shown
 from harness.base.secrets import FILE_NAME
 from harness.base.toml_text import toml_string
-from harness.base.writable import inside
+from harness.base.writable import inside, writing_into
 from harness.plan.adopt.adopt import Adoption, adopt
 from harness.plan.adopt.data import DataFile
 from harness.plan.adopt.project_files import GITIGNORE_NAME, ignore_secrets
@@ -98,13 +101,46 @@ class TemporaryPlan(NamedTuple):
     name: str
 
 
+@contextmanager
+def new_plans(build: Path) -> Iterator[Path]:
+    """Give a new folder for plans outside of plans/; it is removed unless `kept` moves it."""
+    plans = build / "first-look"
+    with writing_into(plans):
+        plans.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=plans))
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def kept(new: Path) -> Path:
+    """Give a new folder of plans the name of its contents, and return its path.
+
+    So one that another command runs is never written into: its plan would change, or be read when it is half there.
+    """
+    folder = new.with_name(stamp_of(sorted(new.iterdir()))[:16])
+    with writing_into(new.parent):
+        try:
+            new.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another command wrote the same
+                raise
+    return folder
+
+
 def first_look(jmx: Path, build: Path) -> TemporaryPlan:
     """Write a plan of the JMX with all fixes, for one user and a minute.
 
     UsageError when the JMX has scripts, which only a plan can permit.
     """
     name = re.sub(r"[^\w.-]+", "-", jmx.stem).lstrip("-._") or "plan"
-    folder = build / "first-look" / name
+    with new_plans(build) as new:
+        _write_first_look(jmx, name, new)
+        return TemporaryPlan(kept(new), name)
+
+
+def _write_first_look(jmx: Path, name: str, folder: Path) -> None:
     adoption = adopt(jmx, name, folder, moves_secrets=False)
     to_keep_it = f"lth init --plan={name} --jmx={shlex.quote(shown(jmx))} --fix"
     if adoption.contents.scripts:
@@ -117,4 +153,3 @@ def first_look(jmx: Path, build: Path) -> TemporaryPlan:
     write_adopted(folder, name, replace(adoption, contents=replace(adoption.contents, sizes=sizes)), jmx.name)
     changes = units.plural(len(adoption.draft.changes), "change")
     log(f"{jmx.name}: a copy with {changes} is run; {to_keep_it} makes it a plan")
-    return TemporaryPlan(folder, name)

@@ -15,7 +15,7 @@ from harness.base.errors import UsageError
 from harness.plan.adopt.adopt import adopt
 from harness.plan.adopt.bash_words import bash_words
 from harness.plan.adopt.curl import CurlExtractor, OneRequest, request_of_curl
-from harness.plan.adopt.files import write_adopted
+from harness.plan.adopt.files import kept, new_plans, write_adopted
 from harness.plan.adopt.request_secrets import without_secrets
 from harness.plan.checks.check import refuse_scripts
 from harness.plan.checks.finding import Finding
@@ -124,7 +124,9 @@ def first_request(address: str, curl: str | None, build: Path) -> MadePlan:
     request = read_request(address, curl)
     target_of(request)  # refuses a wrong address
     name = run_name(without_secrets(request, "", {}))
-    return write_requests([request], build / "first-look" / name, name, "curl")
+    with new_plans(build) as new:
+        made = write_requests([request], new, name, "curl")
+        return replace(made, folder=kept(new))
 
 
 def _texts(request: OneRequest) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,20 @@ def test_a_request_that_no_plan_can_send_is_refused_without_its_secrets(line, me
     with pytest.raises(UsageError, match=message) as raised:
         first_request("", line, tmp_path)
     assert "pw-of-bob" not in str(raised.value)
+
+
+def test_commands_of_one_address_at_once_have_whole_plans_each_of_its_own_request(tmp_path):
+    """They had one file, which was written in place, and was of the last command where only the queries differed."""
+
+    def texts(query: str) -> set[str]:
+        made = [first_request(f"{ADDRESS}/items?{query}", None, tmp_path) for _ in range(8)]
+        return {(one.folder / f"{one.name}.jmx").read_text() for one in made}
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(texts, ("q=1", "q=2", "q=1", "q=2")))
+    assert [len(one) for one in found] == [1, 1, 1, 1]
+    assert found[0] == found[2] != found[1] == found[3]
+    assert len(list((tmp_path / "first-look").iterdir())) == 2
 
 
 @pytest.mark.parametrize(
