@@ -18,6 +18,7 @@ from harness.kinds.trust import design
 from harness.report.results import stated_result
 from tests.support.fake_runs import behave, calls, use_fake_children, use_fake_levels, with_delay
 from tests.support.processes import interrupted_when
+from tests.support.weekly import often
 
 pytestmark = pytest.mark.real  # seconds of CPU
 
@@ -91,11 +92,14 @@ CAPACITY = Kind(
 TRUST = Kind(
     "trust", ("--plan=tiny", "--users=2"), "trust test", ("--plan=tiny", "--users=3"), ("--detect=0", "--detect=0"), 6,
 )  # fmt: skip
+ALL = (AB, TUNE, BISECT, TRUST, NIGHTLY, OVERLOAD, SWEEP, CAPACITY)
 KINDS = pytest.mark.parametrize(
     "kind",
-    [AB, TUNE, BISECT, pytest.param(TRUST, marks=pytest.mark.real), NIGHTLY, OVERLOAD, SWEEP, CAPACITY],
+    [pytest.param(one, marks=pytest.mark.real) if one is TRUST else one for one in ALL],
     ids=lambda kind: kind.verb,
 )
+# What takes longer is tried for these each time, and for all kinds weekly.
+SOME_KINDS = pytest.mark.parametrize("kind", often(4, ALL), ids=lambda kind: kind.verb)
 
 
 @pytest.fixture
@@ -172,7 +176,7 @@ def test_an_interrupted_one_is_resumed_by_its_command_and_loses_no_run(kind, sta
 
 
 @pytest.mark.real
-@KINDS
+@SOME_KINDS
 def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a_name(
     kind, start, tmp_path, monkeypatch
 ):
@@ -193,7 +197,7 @@ def test_resume_needs_no_settings_and_finds_the_last_unfinished_one_or_that_of_a
             start(kind, resume, arguments=(alone,))
 
 
-@KINDS
+@SOME_KINDS
 def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind, start, tmp_path, monkeypatch, capsys):
     assert interrupted(start, kind, tmp_path, 2) == 130
     with pytest.raises(UsageError, match=r"--resume: .* has other settings: --"):
@@ -204,7 +208,7 @@ def test_one_with_other_settings_or_of_changed_code_is_not_resumed_unasked(kind,
     assert [record["state"] for record in records(tmp_path, kind)] == ["running", "finished"]
 
 
-@KINDS
+@SOME_KINDS
 def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
     # What kill -9 leaves: a record that still says that a run is under way.
     assert interrupted(start, kind, tmp_path, 3) == 130
@@ -223,7 +227,7 @@ def test_a_killed_one_keeps_its_runs_and_is_resumed(kind, start, tmp_path):
 
 
 @pytest.mark.counterpart
-@KINDS
+@SOME_KINDS
 def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
     assert interrupted(start, kind, tmp_path, 3) == 130
     path = path_of(tmp_path, kind)
@@ -238,7 +242,7 @@ def test_a_run_that_was_deleted_is_measured_again(kind, start, tmp_path):
 
 
 @pytest.mark.counterpart
-@KINDS
+@SOME_KINDS
 def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind, start, tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         # As if each run took much longer after the second one.
@@ -259,7 +263,7 @@ def test_the_budget_ends_it_before_the_next_run_and_a_larger_one_continues(kind,
 
 
 @pytest.mark.real
-@KINDS
+@SOME_KINDS
 def test_note_properties_and_headers_are_those_of_each_run_and_no_secret_is_stored(kind, start, tmp_path):
     properties = "httpclient4.retrycount=1 api_password=s3cret"
     header = "X-Api-Key: k-4711-77"
@@ -311,7 +315,7 @@ def test_an_unknown_name_is_one_line(kind, tmp_path):
 
 
 @pytest.mark.counterpart
-@KINDS
+@SOME_KINDS
 def test_its_report_and_charts_are_written_again_to_the_byte_by_its_name(kind, start, tmp_path, capsys):
     assert start(kind) in (0, 1)
     path = path_of(tmp_path, kind)

@@ -72,7 +72,11 @@ def answer(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
             "make ab: A=local: PLAN=nope: unknown; there are: folio-checkin",
             marks=WEEKLY,
         ),
-        ("make ab A=local B=lokal PLAN=lb-nginx", "make ab: B=lokal: neither a profile nor a commit"),
+        pytest.param(
+            "make ab A=local B=lokal PLAN=lb-nginx",
+            "make ab: B=lokal: neither a profile nor a commit",
+            marks=WEEKLY,
+        ),
         pytest.param(
             "make ab A=local B=http://127.0.0.1:1 PLAN=lb-nginx USERS=ten",
             "make ab: USERS=ten: not a whole number",

@@ -74,7 +74,7 @@ def plan():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("is_permitted", [False, True])
+@pytest.mark.parametrize("is_permitted", [False, pytest.param(True, marks=pytest.mark.counterpart)])
 def test_code_in_an_answer_runs_only_where_scripts_may_and_ordinary_expressions_have_their_values(
     tmp_path, is_permitted
 ):

@@ -163,7 +163,7 @@ def test_a_run_of_a_plan_that_needs_an_absent_class_starts_nothing(
     assert not (tmp_path / "reports" / "tiny").exists()
 
 
-@pytest.mark.real
+@pytest.mark.counterpart
 def test_plugins_and_functions_of_the_project_are_on_the_search_path_of_a_run(
     run: Run, home: Path, target: str, tmp_path: Path
 ) -> None:

@@ -1,6 +1,8 @@
-"""The main job of the README: a run with a KillBill of its own, with H2, beside that of the other tests."""
+"""The main job of the README: a run with a KillBill of its own, with H2; also beside that of the other tests."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
-def job(shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Job:  # noqa: ARG001 - it is beside that one
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """The main job of the README, with a KillBill of its own, which is stopped again."""
     return main_job(tmp_path_factory.mktemp("reports"))
 
@@ -53,7 +55,8 @@ def test_the_report_of_the_one_command_is_complete_and_names_no_folder(job: Job)
 
 
 @pytest.mark.counterpart
-def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, job: Job) -> None:
+def test_two_instances_run_side_by_side(killbill: KillBill, shared: Shared, tmp_path: Path) -> None:
+    job = main_job(tmp_path)
     assert job.port != str(shared.instance.ports["http"])
     assert job.processes == []  # the second one is stopped, and the first one takes payments
     check_stored(killbill)

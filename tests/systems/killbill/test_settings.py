@@ -30,7 +30,9 @@ from tests.support.snapshots import wait_for_snapshot
 pytestmark = pytest.mark.real
 
 
-def test_the_published_plugin_is_unchanged_on_disk() -> None:
+def test_the_published_plugin_is_unchanged_on_disk(tmp_path: Path) -> None:
+    with Supervisor(MANIFEST, MANIFEST.resolve_settings(SETTINGS), build_dir=BUILD, log_dir=tmp_path) as supervisor:
+        supervisor.prepare()
     (jar,) = (BUILD / "systems" / "killbill" / "bundles").rglob("*.jar")
     maven = Path.home() / ".m2" / "repository" / "org/kill-bill/billing/plugin/java/stripe-plugin/7.3.3"
     if not (maven / jar.name).exists():
