@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import jsonschema
 import pytest
 
@@ -17,10 +16,13 @@ from harness.cloudwatch.queries import parse_cloudwatch
 from harness.run.directory import RunDirectory
 from tests.support.cloudwatch_runs import BEGAN_S, REGION, add_recent_run, metrics
 from tests.support.insights_server import RESOURCE_ID, InsightsServer, Planted
+from tests.support.late import Late
 from tests.support.local_server import serving
 from tests.support.moto_server import moto_server
 from tests.support.paths import ROOT
 from tests.support.report_folder import run_folder
+
+boto3 = Late("boto3")
 
 pytestmark = pytest.mark.real
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import boto3
 import pytest
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, UsageError
@@ -11,8 +10,11 @@ from harness.storage.after_run import push_after_run, push_command
 from harness.storage.bucket import check_writable
 from harness.storage.s3 import push, runs_there
 from tests.support.fault_proxy import FORBIDDEN
+from tests.support.late import Late
 from tests.support.stored_runs import a_run, print_text
 from tests.support.tiny import Start
+
+boto3 = Late("boto3")
 
 pytestmark = pytest.mark.real
 

@@ -8,9 +8,7 @@ import signal
 import subprocess
 import sys
 
-import boto3
 import pytest
-from botocore.httpsession import URLLib3Session
 
 from harness.base.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_USAGE, ServiceError, UsageError
 from harness.base.spellings import Spellings
@@ -21,8 +19,11 @@ from harness.run.packing import pack
 from harness.storage.bucket import open_storage
 from harness.storage.s3 import DifferentError, broken_files, pull, push, runs_there
 from tests.support.fault_proxy import CORRUPT, CUT, CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
+from tests.support.late import Late
 from tests.support.paths import ROOT
 from tests.support.stored_runs import FOLDER, LARGE, RUN_ID, a_run, contents, large_run, print_text
+
+boto3, httpsession = Late("boto3"), Late("botocore.httpsession")
 
 pytestmark = pytest.mark.real
 
@@ -104,7 +105,7 @@ def test_nothing_is_sent_in_frames_that_older_servers_store(proxy, tmp_path):
     def send(request, **_):
         sent.append((request.method, request.url, dict(request.headers)))
         request.url = request.url.replace("https:", "http:")
-        return URLLib3Session().send(request)
+        return httpsession.URLLib3Session().send(request)
 
     for client in (storage.client, storage.sender):
         client.meta.events.register("before-send.s3", send)

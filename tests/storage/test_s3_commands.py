@@ -6,7 +6,6 @@ import json
 import os
 import socket
 
-import boto3
 import pytest
 import zstandard
 
@@ -16,9 +15,12 @@ from harness.run.record import RUNNING
 from harness.storage.bucket import check_writable, open_storage
 from harness.storage.s3 import pull, push, runs_there
 from tests.support.fault_proxy import CUT_ANSWER, FORBIDDEN, HOLD, SERVER_ERROR
+from tests.support.late import Late
 from tests.support.moto_server import READER
 from tests.support.report_folder import add_run, run_folder
 from tests.support.stored_runs import RUN_ID, a_run, large_run, print_text
+
+boto3 = Late("boto3")
 
 pytestmark = pytest.mark.real
 

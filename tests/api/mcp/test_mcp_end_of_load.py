@@ -10,11 +10,13 @@ import sys
 
 import psutil
 import pytest
-from mcp import Client, StdioServerParameters
 
+from tests.support.late import Late
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.processes import processes_of, wait_for, words_of
 from tests.support.tiny import report, run_json, tiny_home
+
+mcp = Late("mcp")
 
 pytestmark = pytest.mark.real
 LOAD = {"plan": "tiny", "users": 2, "duration": "90s"}
@@ -32,7 +34,7 @@ def project(tmp_path, monkeypatch):
 def served(home):
     folders = (f"--home={home}", f"--reports={home / 'reports'}")
     arguments = ["-m", "harness", "mcp", *folders, "--allow-run", "10m"]
-    return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=ROOT)
+    return mcp.StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=ROOT)
 
 
 def is_loaded(home, number):
@@ -66,7 +68,7 @@ def server_of(home):
 @pytest.mark.counterpart
 def test_a_cancelled_request_ends_its_load_and_the_end_of_the_server_by_kill_9_the_next(project):
     async def talk():
-        async with Client(served(project)) as client:
+        async with mcp.Client(served(project)) as client:
             call = await load_under_way(client, project, 1)
             call.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -84,7 +86,7 @@ def test_a_cancelled_request_ends_its_load_and_the_end_of_the_server_by_kill_9_t
 @pytest.mark.counterpart
 def test_the_load_ends_when_the_client_leaves(project):
     async def talk():
-        async with Client(served(project)) as client:
+        async with mcp.Client(served(project)) as client:
             (await load_under_way(client, project, 1)).cancel()
 
     asyncio.run(talk())

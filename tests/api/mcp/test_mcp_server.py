@@ -11,14 +11,16 @@ from threading import Event
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from mcp import Client, StdioServerParameters
 
 from harness.api.mcp.files import Loads
 from harness.base.errors import EXIT_REGRESSED, UsageError
 from harness.cli.verbs import main
 from tests.support.example_runs import path_of
+from tests.support.late import Late
 from tests.support.paths import FAKE_JMETER, ROOT
 from tests.support.tiny import tiny_home
+
+mcp = Late("mcp")
 
 pytestmark = pytest.mark.real
 PLAN = "lb-nginx"
@@ -44,7 +46,7 @@ class Served:
 
     def __init__(self, home, options=()):
         arguments = ["mcp", f"--home={home}", f"--reports={home / 'reports'}", *options]
-        self._process = StdioServerParameters(
+        self._process = mcp.StdioServerParameters(
             command=sys.executable,
             args=[str(ROOT / "harness" / "__main__.py"), *arguments],
             env=dict(os.environ),
@@ -54,7 +56,7 @@ class Served:
 
     def __enter__(self):
         portal = self._portal.__enter__()
-        self._client = portal.wrap_async_context_manager(Client(self._process))
+        self._client = portal.wrap_async_context_manager(mcp.Client(self._process))
         client = self._client.__enter__()
         self.names = [tool.name for tool in portal.call(client.list_tools).tools]
         self._call = lambda name, arguments: portal.call(client.call_tool, name, arguments)

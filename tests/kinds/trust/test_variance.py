@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from scipy import stats
 
 from harness.kinds.trust import variance
 from harness.kinds.trust.variance import (
@@ -16,6 +15,9 @@ from harness.kinds.trust.variance import (
     within_runs,
 )
 from harness.metrics.batch_means import Estimate
+from tests.support.late import Late
+
+stats = Late("scipy.stats")
 
 # Two runs of three starts. Starts have the means 1, 2, 6; the second runs are 2 higher on average.
 LEVELS = [[0.0, 2.0], [0.0, 4.0], [6.0, 6.0]]
