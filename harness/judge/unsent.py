@@ -8,6 +8,7 @@ from typing import NamedTuple
 from harness.base.units import MS_PER_S, plural
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
+from harness.judge.extracted import ADVICE, missed_text, sent_on
 from harness.judge.ignored import ignored_of, named, named_counts
 from harness.judge.users_counted import groups_of
 from harness.plan.load.model import OPEN
@@ -57,6 +58,8 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
     if cached := _cached_steps(evidence):
         sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {named(cached)}")
+    if left := sent_on(evidence):
+        sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
     brief, advice = "", _UNSENT
     if unsent.certain:
         brief = f"Never sent: {plural(len(unsent.certain), 'step')} of the plan ({named(unsent.certain)})"
@@ -64,7 +67,7 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
     else:
-        brief, advice = _without_data(evidence) or _idle(evidence) or _Doubt()
+        brief, advice = _without_data(evidence) or _idle(evidence) or _Doubt(missed_text(evidence), ADVICE)
     return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from harness.base.secrecy import masked
@@ -48,6 +48,31 @@ class IgnoredCount:
 
 
 @dataclass(frozen=True)
+class ExtractionCount:
+    """What an extractor found for a variable in the successful answers of a label.
+
+    In `missed_count` of `count` it found nothing. After so many of these a successful sample sent what was left: the
+    name of a variable that is not set, its value of before, or `default`. Misses that the plan knows of, as it reads
+    the variable in a condition or a script, are none of them.
+    """
+
+    extractor: str
+    variable: str
+    label: str
+    default: str
+    count: int
+    missed_count: int
+    sent_unset_count: int
+    sent_kept_count: int
+    sent_default_count: int
+
+    @property
+    def sent_count(self) -> int:
+        """How many misses were sent on."""
+        return self.sent_unset_count + self.sent_kept_count + self.sent_default_count
+
+
+@dataclass(frozen=True)
 class EarlyEnd:
     """Users that ended before the load did, the first of them at `first_ms` (ms since 1970).
 
@@ -61,6 +86,10 @@ class EarlyEnd:
     first_ms: int
 
 
+_EXTRACTION_NAMES = ("extractor", "variable", "label", "default")
+_SUMS = tuple(field.name for field in fields(ExtractionCount) if field.name not in _EXTRACTION_NAMES)
+
+
 @dataclass(frozen=True)
 class GroupCounts:
     """What the users of a thread group did, counted by the agent in JMeter.
@@ -71,7 +100,8 @@ class GroupCounts:
     `cut` are parent transactions that their user's end cut, `closed` are samples that failed because their user was
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
     that the plan made successes with another code. `without_data` are samples that were sent with the mark of a data
-    file's end, and `idle` are users of whose time more than half was one pause, by step.
+    file's end, and `idle` are users of whose time more than half was one pause, by step. `extractions` is what
+    its extractors found.
     """
 
     name: str
@@ -88,6 +118,7 @@ class GroupCounts:
     made_good: tuple[LabelCount, ...] = ()
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
+    extractions: tuple[ExtractionCount, ...] = ()
 
     def pauses_s(self, from_ms: float, to_ms: float) -> float:
         """Return how long all its users paused between two times (ms since 1970), in seconds."""
@@ -119,8 +150,10 @@ class GroupCounts:
 
         ends = tuple(replace(end, detail=masked(end.detail, hidden)) for end in self.ended_early)
         ignored = tuple(replace(one, label=masked(one.label, hidden)) for one in self.ignored)
+        extractions = _texts_masked(self.extractions, _EXTRACTION_NAMES, hidden)
         counts: dict[str, Any] = {name: without(getattr(self, name)) for name in LABEL_COUNTS}
-        return replace(self, name=masked(self.name, hidden), ended_early=ends, ignored=ignored, **counts)
+        counts |= {"ended_early": ends, "ignored": ignored, "extractions": extractions}
+        return replace(self, name=masked(self.name, hidden), **counts)
 
     @classmethod
     def of_all(cls, parts: Sequence[tuple[int, tuple[GroupCounts, ...]]]) -> tuple[GroupCounts, ...]:
@@ -135,6 +168,10 @@ class GroupCounts:
             for group in groups:
                 by_name[group.name].append((ahead_ms, group))
         return tuple(_sum(name, several) for name, several in by_name.items())
+
+
+def _texts_masked(counts: Iterable[Any], names: Sequence[str], hidden: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(replace(one, **{name: masked(getattr(one, name), hidden) for name in names}) for one in counts)
 
 
 def coarse(group: GroupCounts) -> GroupCounts:
@@ -173,6 +210,7 @@ def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -
         added(arrivals) if len(arrivals) == len(groups) else None,
         ended_early=early_ends(ends),
         ignored=ignored_counts(one for group in groups for one in group.ignored),
+        extractions=extraction_counts(one for group in groups for one in group.extractions),
         **{name: label_counts(one for group in groups for one in getattr(group, name)) for name in LABEL_COUNTS},
     )
 
@@ -209,6 +247,17 @@ def ignored_counts(counts: Iterable[IgnoredCount]) -> tuple[IgnoredCount, ...]:
         values = (one.count, one.failed_count, one.took_ms)
         totals[one.label] = [total + value for total, value in zip(totals[one.label], values, strict=True)]
     return tuple(IgnoredCount(label, *total) for label, total in totals.items())
+
+
+def extraction_counts(counts: Iterable[ExtractionCount]) -> tuple[ExtractionCount, ...]:
+    """Return the sums by extractor, variable, label and default."""
+    by_name = dict[tuple[str, ...], ExtractionCount]()
+    for one in counts:
+        key = tuple(getattr(one, name) for name in _EXTRACTION_NAMES)
+        known = by_name.get(key)
+        sums = {name: getattr(known, name) + getattr(one, name) for name in _SUMS} if known else {}
+        by_name[key] = replace(one, **sums)
+    return tuple(by_name.values())
 
 
 def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:

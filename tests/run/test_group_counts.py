@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.base.records import build
 from harness.run.directory import json_text
-from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, GroupCounts, IgnoredCount, LabelCount
+from harness.run.group_counts import DIED, NO_DATA, EarlyEnd, ExtractionCount, GroupCounts, IgnoredCount, LabelCount
 from harness.run.jmeter.drive import with_steps
 from harness.run.jmeter.groups import busy_steps, read_groups
 from harness.run.record import RunRecord
@@ -79,6 +79,28 @@ def test_ignored_results_are_added_up_by_label_and_by_jmeter():
     assert both.ignored == (IgnoredCount("Poll", 8, 4, 500), IgnoredCount("Buy", 4, 0, 180))
     secret = replace(counts, ignored=(IgnoredCount("Poll tk-4711-of", 1, 0, 9),))
     assert secret.masked(["tk-4711-of"]).ignored == (IgnoredCount("Poll •••", 1, 0, 9),)
+
+
+def test_what_extractors_found_is_added_up_by_variable_and_label():
+    text = lines(
+        "G 0 false a",
+        "X 0 3 2 0 0 1 get t Buy none",
+        "T 10",
+        "X 0 2 0 0 0 -1 get t Buy none",
+        "X 0 1 1 0 1 0 get t Pay ",
+    )
+    (counts,) = read_groups(text)
+    bought, paid = counts.extractions
+    assert bought == ExtractionCount("get", "t", "Buy", "none", 5, 2, 0, 0, 0)
+    assert (paid.label, paid.sent_kept_count, paid.sent_count) == ("Pay", 1, 1)
+    (both,) = GroupCounts.of_all([(0, (counts,)), (0, (counts,))])
+    assert both.extractions == (
+        ExtractionCount("get", "t", "Buy", "none", 10, 4, 0, 0, 0),
+        replace(paid, count=2, missed_count=2, sent_kept_count=2),
+    )
+    assert replace(counts, extractions=(replace(paid, label="tk-4711-of"),)).masked(["tk-4711-of"]).extractions == (
+        replace(paid, label="•••"),
+    )
 
 
 @pytest.mark.parametrize("what", ["made good", "without data", "idle"])

@@ -76,6 +76,42 @@ def long(name: str, value: int) -> str:
     return f'<longProp name="{name}">{value}</longProp>'
 
 
+def extractor(kind: str, variable: str, query: str, default: str = "", *props: str, match: int = 1) -> str:
+    """An extractor that is named by its variable."""
+    name = {"JSONPostProcessor": "JSONPostProcessor", "JMESPathExtractor": "JMESExtractor"}.get(kind, kind)
+    name = {"XPath2Extractor": "XPathExtractor2"}.get(name, name)
+    in_json = "JSON" in name or "JMES" in name
+    variable_of, default_of, match_of = (
+        ("referenceName", "defaultValue", "matchNumber") if "JMES" in name
+        else ("referenceNames", "defaultValues", "match_numbers") if in_json
+        else ("refname", "default", "matchNumber" if "XPath" in name else "match_number")
+    )  # fmt: skip
+    queries = {
+        "RegexExtractor": {"regex": query, "template": "$1$", "useHeaders": "false"},
+        "BoundaryExtractor": dict(zip(("lboundary", "rboundary"), query.split("*"), strict=False)),
+        "HtmlExtractor": {"expr": query, "attribute": ""},
+        "JSONPostProcessor": {"jsonPathExprs": query},
+        "JMESPathExtractor": {"jmesPathExpr": query},
+    }.get(kind, {"xpathQuery": query})
+    values = {variable_of: variable, default_of: default, match_of: str(match), **queries}
+    return element(kind, f"get {variable}", *(text(f"{name}.{key}", value) for key, value in values.items()), *props)
+
+
+def answers(data: str, name: str = "Log in", below: str = "", sent: str = "", status: str = "OK") -> str:
+    """A sample that has an answer, and sends a text."""
+    values = {"Sleep_Time": "0", "Sleep_Mask": "0", "ResultData": data, "SamplerData": sent, "Status": status}
+    rows = "".join(
+        f'<elementProp name="{key}" elementType="Argument">{text("Argument.name", key)}'
+        f"{text('Argument.value', value)}</elementProp>"
+        for key, value in values.items()
+    )
+    arguments = f'<collectionProp name="Arguments.arguments">{rows}</collectionProp>'
+    return element(
+        "JavaSampler", name, text("classname", "org.apache.jmeter.protocol.java.test.JavaTest"),
+        f'<elementProp name="arguments" elementType="Arguments">{arguments}</elementProp>', below=below,
+    )  # fmt: skip
+
+
 def action(kind: int, duration: str = "0") -> str:
     """A Flow Control Action on the current thread: 0 stops, 1 pauses, 2 stops the test."""
     target = 2 if kind == 2 else 0

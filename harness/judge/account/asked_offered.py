@@ -1,9 +1,9 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
 Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was never
-sent, or no longer, a data file ended, or users only paused.
+sent, or no longer, a data file ended, users only paused, or what an extractor did not find was sent as its default.
 
-Why it matters: The load was smaller than requested, and what the missing users would have met is in no number.
+Why it matters: The load was another one than requested, and what the missing users would have met is in no number.
 
 What to do: Look in `jmeter.log` for threads that ended. With `--rate` read errors and p99 first. Run longer, or
 correct the plan.

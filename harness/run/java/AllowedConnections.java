@@ -58,6 +58,7 @@ public final class AllowedConnections {
         EndedData.install(instrumentation);
         Environment.install(instrumentation);
         Exchanges.install(instrumentation);
+        Extractions.install(instrumentation);
         IgnoredResults.install(instrumentation);
         JexlRules.install(instrumentation);
         JobThreads.install(instrumentation);

@@ -1,5 +1,6 @@
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
@@ -22,6 +23,9 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *   <li>{@code C}, number of the group, what happened, how often more, the time of the first (ms since 1970), and to what;
  *   <li>{@code I}, number of the group, how many more results the plan ignored, how many of them were failures, their times
  *       in ms, and their label;
+ *   <li>{@code X}, number of the group, how many more answers an extractor read, in how many of them it found nothing, after
+ *       how many of those nothing, the value of before or the default was sent on, its name, the variable, the label and the
+ *       default;
  *   <li>{@code T}, the second up to which all is written;
  *   <li>{@code U}: something could not be counted, and nothing is known.
  * </ul>
@@ -119,6 +123,34 @@ final class GroupCounts {
         }
     }
 
+    /** What an extractor found for a variable in the answers of a label; what is not written yet. */
+    static final class Extraction {
+        /** What was sent on after a miss: the variable's name, its value of before, or the default. */
+        static final int UNSET = 2;
+        static final int KEPT = 3;
+        static final int DEFAULT = 4;
+
+        private final long[] counts = new long[5];
+
+        synchronized void ran(boolean isMissed) {
+            counts[0]++;
+            counts[1] += isMissed ? 1 : 0;
+        }
+
+        synchronized void sends(int left, int more) {
+            counts[left] += more;
+        }
+
+        synchronized void take(StringBuilder text, int group, String key) {
+            if (Arrays.stream(counts).anyMatch(count -> count != 0)) {
+                text.append("X\t").append(group);
+                Arrays.stream(counts).forEach(count -> text.append('\t').append(count));
+                text.append('\t').append(key).append('\n');
+                Arrays.fill(counts, 0);
+            }
+        }
+    }
+
     /** The counts of a thread group. */
     static final class Group {
         /** Each arrival is a thread. */
@@ -131,6 +163,7 @@ final class GroupCounts {
         private final Map<Long, Cell> cells = new ConcurrentHashMap<>();
         private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
         private final Map<String, Ignored> ignored = new ConcurrentHashMap<>();
+        private final Map<String, Extraction> extractions = new ConcurrentHashMap<>();
         private volatile Cell latest = new Cell(-1);
         private boolean isWritten;
 
@@ -173,6 +206,16 @@ final class GroupCounts {
             ignored.computeIfAbsent(key, unused -> new Ignored()).add(isSuccessful, tookMs);
         }
 
+        Extraction extraction(String extractor, String variable, String label, String left) {
+            String key = text(extractor) + '\t' + text(variable) + '\t' + text(label) + '\t' + text(left);
+            Extraction known = extractions.get(key);
+            if (known != null) {
+                return known;
+            }
+            key = extractions.size() < MOST_TEXTS ? key : OTHERS + '\t' + OTHERS + '\t' + OTHERS + '\t';
+            return extractions.computeIfAbsent(key, unused -> new Extraction());
+        }
+
         private void change(int what, long ms, int by) {
             Cell cell = cell(ms / MS_PER_S);
             cell.addAndGet(what, by);
@@ -204,6 +247,7 @@ final class GroupCounts {
                 }
             }
             ignored.forEach((label, one) -> one.take(text, number, label));
+            extractions.forEach((key, one) -> one.take(text, number, key));
             tallies.forEach((key, tally) -> {
                 long more = tally.count.get() - tally.writtenCount;
                 if (more > 0) {

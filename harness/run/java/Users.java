@@ -113,6 +113,7 @@ public final class Users {
             CURRENT.remove();
             ArrivalWaker.goesOn(thread);
             Amounts.finished();
+            Extractions.finished();
             if (user == null) {
                 return;
             }

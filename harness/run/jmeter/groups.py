@@ -12,11 +12,13 @@ from harness.base.units import MS_PER_S
 from harness.run.group_counts import (
     LABEL_COUNTS,
     EarlyEnd,
+    ExtractionCount,
     GroupCounts,
     IgnoredCount,
     LabelCount,
     coarse,
     early_ends,
+    extraction_counts,
     ignored_counts,
     label_counts,
 )
@@ -47,6 +49,7 @@ class _Group:
         self.labels = defaultdict[str, list[LabelCount]](list)
         self.ends: list[EarlyEnd] = []
         self.ignored: list[IgnoredCount] = []
+        self.extractions: list[ExtractionCount] = []
 
     def counts(self, name: str, known_s: int) -> GroupCounts:
         """Return the counts up to the second that is known, or until nothing happens any more."""
@@ -68,6 +71,7 @@ class _Group:
             tuple(arrivals[:size]) if self.is_open else None,
             ended_early=early_ends(self.ends),
             ignored=ignored_counts(self.ignored),
+            extractions=extraction_counts(self.extractions),
             **{name: label_counts(self.labels[what]) for name, what in LABEL_COUNTS.items()},
         )
         return coarse(counts)
@@ -96,6 +100,10 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
             case ["I", number, *values, label]:
                 groups[names[number]].ignored.append(IgnoredCount(_plain(label), *map(int, values)))
+            case ["X", number, *values, _, _, _, _] as cells:
+                extractor, variable, label, default = map(_plain, cells[-4:])
+                extraction = ExtractionCount(extractor, variable, label, default, *map(int, values))
+                groups[names[number]].extractions.append(extraction)
             case ["T", second]:
                 known_s = int(second)
             case ["U"]:

@@ -14,12 +14,14 @@ from harness.run.jmeter.groups import GROUPS_NAME
 from tests.support.agent_runs import (
     Agent,
     action,
+    answers,
     arrivals,
     concurrent,
     constant,
     controlled,
     dies,
     does,
+    extractor,
     group,
     long,
     number,
@@ -76,6 +78,69 @@ _GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') {
 _LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
 
 
+# By kind of extractor what it finds, of this page or of that, and what it does not.
+_PAGE = '<a id="t">1</a>'
+_QUERIES = {
+    "RegexExtractor": (_PAGE, ">(.)<", "id=.(x)"),
+    "BoundaryExtractor": (_PAGE, ">*<", "#*#"),
+    "HtmlExtractor": (_PAGE, "a", "b"),
+    "XPathExtractor": (_PAGE, "//a", "//b"),
+    "XPath2Extractor": (_PAGE, "//a", "//b"),
+    "JSONPostProcessor": ('{"a": 1}', "$.a", "$.b"),
+    "JMESPathExtractor": ('{"a": 1}', "a", "b"),
+}
+_FINDS = "".join(
+    answers(page, "Finds", extractor(kind, f"found{kind}", found, "NOT_FOUND")
+            + extractor(kind, f"left{kind}", not_found, "NOT_FOUND"))
+    + answers("", "Sends", sent=f"${{found{kind}}} ${{left{kind}}}")
+    for kind, (page, found, not_found) in _QUERIES.items()
+)  # fmt: skip
+_REGEX = "RegexExtractor"
+_ASKS = element(
+    "IfController", "asks", text("IfController.condition", '${__jexl3("${asked}" != "x")}'),
+    flag("IfController.useExpression"), below=answers("", "Sends", sent="${asked}"),
+)  # fmt: skip
+_EACH = element(
+    "ForeachController", "each", text("ForeachController.inputVal", "all"), text("ForeachController.returnVal", "one"),
+    flag("ForeachController.useSeparator"), below=answers("", "Sends", sent="${one}"),
+)  # fmt: skip
+_CHECKED = element(
+    "ResponseAssertion", "checks", collection("Asserion.test_strings", "NOT_FOUND"), text("Scope.variable", "checked"),
+    text("Assertion.scope", "variable"), whole("Assertion.test_type", 6),
+)  # fmt: skip
+_TWO = ("JSONPostProcessor", "one;two;three", "$.a;$.b;$.c", "NOT_FOUND;0;NOT_FOUND",
+        text("JSONPostProcessor.match_numbers", "1;1;1"))  # fmt: skip
+_SHAPES = (
+    # Not counted as sent: the plan reads it in a condition or a script, fails its sample, or puts another value.
+    answers("x", below=extractor(_REGEX, "asked", "(y)", "NOT_FOUND")) + _ASKS
+    + answers("x", below=extractor(_REGEX, "scripted", "(y)", "NOT_FOUND")
+              + script("JSR223PostProcessor", "reads", "vars.get('scripted')"))
+    + answers("", "Sends", sent="${scripted}")
+    + answers("x", below=extractor(_REGEX, "checked", "(y)", "NOT_FOUND") + _CHECKED)
+    + answers("", "Sends", sent="${checked}")
+    + answers("x", below=extractor(_REGEX, "other", "(y)", "NOT_FOUND") + extractor(_REGEX, "other", "(x)"))
+    + answers("", "Sends", sent="${other}")
+    + answers("x", below=extractor(_REGEX, "first", "(x)") + extractor(_REGEX, "first", "(y)"))
+    + answers("", "Sends", sent="${first}")
+    + answers("x", below=extractor(_REGEX, "all", "(y)", match=-1)) + _EACH
+    + answers("x", below=extractor(_REGEX, "unread", "(y)", "NOT_FOUND"))
+    + answers("x", below=extractor(_REGEX, "refused", "(y)", "NOT_FOUND"))
+    + answers("", "Refuses", sent="${refused}", status="KO")
+    + answers("x", "Fails", below=extractor(_REGEX, "failed", "(y)", "NOT_FOUND"), status="KO")
+    + answers("", "Sends", sent="${failed}")
+    # Sent.
+    + answers("x", below=extractor(_REGEX, "unset", "(y)")) + answers("", "Sends", sent="${__urlencode(${unset})}")
+    + answers("x", below=extractor(_REGEX, "list", "(y)", match=-1)) + answers("", "Sends", sent="${list_1}")
+    + answers("x", below=extractor(_REGEX, "group", "(y)", "NOT_FOUND")) + answers("", "Sends", sent="${group_g1}")
+    + answers("${__counter(TRUE,)}", below=extractor(_REGEX, "kept", "(1)")) + answers("", "Sends", sent="${kept}")
+    + answers("x", below=extractor(_REGEX, "value", "(y)", "0")) + answers("", "Sends", sent="${value}")
+    + answers("x", below=extractor(_REGEX, "empty", "(y)", "", flag("RegexExtractor.default_empty_value")))
+    + answers("", "Sends", sent="${empty}")
+    + parent("Both", answers('{"a": 1}', below=extractor(*_TWO)) + answers("", "Sends", sent="${one} ${two} ${three}"))
+    + answers("x", below=extractor(_REGEX, "twice", "(y)", "NOT_FOUND")) + 2 * answers("", "Sends", sent="${twice}")
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
     """A JMeter whose groups pause."""
@@ -104,6 +169,7 @@ def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
               + does("1", "Seen"), loops=4),
         group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
               + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
+        group("extractors", _FINDS + _SHAPES, loops=4),
     )  # fmt: skip
     return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
 
@@ -171,6 +237,50 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert not any(one.ignored for name, one in paused.items() if name != "ignored")
     made_good = {name: {one.label: one.count for one in counts.made_good} for name, counts in paused.items()}
     assert {name: labels for name, labels in made_good.items() if labels} == {"made good": {"Pay": 3}}
+
+
+def extractions_of(paused: dict[str, GroupCounts]) -> dict[str, tuple[int, ...]]:
+    """By variable how often it was looked for, not found, and sent as its name, its old value, or its default."""
+    found = dict[str, tuple[int, ...]]()
+    for one in paused["extractors"].extractions:
+        counts = (one.count, one.missed_count, one.sent_unset_count, one.sent_kept_count, one.sent_default_count)
+        found[one.variable] = tuple(map(sum, zip(counts, found.get(one.variable, (0,) * 5), strict=True)))
+    return found
+
+
+@pytest.mark.parametrize("kind", list(_QUERIES))
+def test_each_kind_of_extractor_is_counted_with_what_it_found_and_what_was_sent_without_it(paused, kind):
+    found = extractions_of(paused)
+    assert found[f"found{kind}"] == (4, 0, 0, 0, 0)
+    assert found[f"left{kind}"] == (4, 4, 0, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("variable", "counts"),
+    [
+        ("asked", (4, 4, 0, 0, 0)),
+        ("scripted", (4, 4, 0, 0, 0)),
+        ("checked", (4, 4, 0, 0, 0)),
+        ("other", (8, 4, 0, 0, 0)),
+        ("first", (8, 4, 0, 0, 0)),
+        ("all", (4, 4, 0, 0, 0)),
+        ("unread", (4, 4, 0, 0, 0)),
+        ("refused", (4, 4, 0, 0, 0)),
+        ("failed", None),
+        ("unset", (4, 4, 4, 0, 0)),
+        ("list", (4, 4, 4, 0, 0)),
+        ("group", (4, 4, 0, 0, 4)),
+        ("kept", (4, 3, 0, 3, 0)),
+        ("value", (4, 4, 0, 0, 4)),
+        ("empty", (4, 4, 0, 0, 4)),
+        ("one", (4, 0, 0, 0, 0)),
+        ("two", (4, 4, 0, 0, 4)),
+        ("three", (4, 4, 0, 0, 4)),
+        ("twice", (4, 4, 0, 0, 4)),
+    ],
+)
+def test_a_miss_counts_as_sent_once_if_the_plan_sends_it_without_knowing(paused, variable, counts):
+    assert extractions_of(paused).get(variable) == counts
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):

@@ -1,0 +1,75 @@
+"""Finds extractors that found nothing, so that the plan sent what was left: its requests are not those asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from harness.base.units import plural
+from harness.judge.evidence import Evidence
+from harness.judge.ignored import named
+from harness.judge.users_counted import groups_of
+from harness.run.group_counts import ExtractionCount, extraction_counts
+
+# What was sent after so many of the answers is a doubt. Nobody means to send the name of a variable, or a default that
+# stands for nothing. A value of before, or a default that the system may take, are meant for answers without one,
+# unless an extractor finds nothing in so many of them.
+_SENT_RATIO = 0.05
+_KEPT_RATIO, _VALUE_RATIO = 0.5, 0.9
+# Defaults as NOT_FOUND, tokenMissing, "no value", null, -1 and ???; not 0, en, guest, or an empty one.
+_NOTHING = re.compile(
+    r"-1|[?#x*.-]+|.*(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+    r"(?:(?i:not|notfound|null|none|nil|nan|missing|missed|err|error|fail|failed|failure|undefined|unset|unknown|invalid|"
+    r"default|nothing|empty|n/?a|nf|nv)|(?i:no)(?=[ _-]\w)|no(?=[A-Z]))"
+    r"(?:(?![A-Za-z])|(?<=[a-z])(?=[A-Z])).*",
+    re.DOTALL,
+)
+ADVICE = (
+    "The samples succeeded, but their requests lack what the answer should have had. Look at that answer: is it "
+    "another page? If the plan may lack the value, let an If Controller or an assertion read it."
+)
+
+
+def missed_text(evidence: Evidence) -> str:
+    """Return which extractors found nothing so that something else was sent; empty where none did that too often."""
+    off = [(sent, one, text) for one in _extractions(evidence) for sent, text in _too_often(one)]
+    if not off:
+        return ""
+    _, one, text = max(off, key=lambda triple: triple[0])
+    answers = f"{one.missed_count:,} of {one.count:,} answer{'' if one.count == 1 else 's'}"
+    others = len({(other.variable, other.label) for _, other, _ in off}) - 1
+    more = f" and {plural(others, 'other')}" if others else ""
+    return f"An extractor found nothing in {answers} ({one.variable}, of {one.label}{more}): {text}"
+
+
+def sent_on(evidence: Evidence) -> str:
+    """Return the variables of which something else was sent, however seldom; empty without any."""
+    counts = [one for one in _extractions(evidence) if one.sent_count]
+    return named([f"{one.variable}, of {one.label}, {one.sent_count:,} of {one.count:,}" for one in counts])
+
+
+def _too_often(one: ExtractionCount) -> Iterator[tuple[int, str]]:
+    """Yield how often something was sent that is a doubt, and what."""
+    default_ratio = 0.0 if _NOTHING.fullmatch(one.default.strip()) else _VALUE_RATIO
+    for sent, missed_ratio, text in (
+        (one.sent_unset_count, 0.0, "the variable's name was sent"),
+        (one.sent_default_count, default_ratio, "its default was sent on"),
+        (one.sent_kept_count, _KEPT_RATIO, "an earlier value was sent on"),
+    ):
+        if sent and sent >= _SENT_RATIO * one.count and one.missed_count >= missed_ratio * one.count:
+            yield sent, text
+
+
+def _extractions(evidence: Evidence) -> Sequence[ExtractionCount]:
+    """Return what was counted, most sent first.
+
+    An extractor of several steps finds its variable in some, and keeps it in the others: those say nothing.
+    """
+    counts = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
+    found = {(one.extractor, one.variable) for one in counts if one.missed_count < one.count}
+    return sorted((one for one in counts if not _is_kept(one, found)), key=lambda one: -one.sent_count)
+
+
+def _is_kept(one: ExtractionCount, found: Iterable[tuple[str, str]]) -> bool:
+    has_only_kept = one.sent_kept_count == one.sent_count
+    return has_only_kept and one.missed_count == one.count and (one.extractor, one.variable) in found
