@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from harness.base.units import plural
 from harness.judge.evidence import Evidence
@@ -32,14 +32,14 @@ ADVICE = (
 
 def missed_text(evidence: Evidence) -> str:
     """Return which extractors found nothing so that something else was sent; empty where none did that too often."""
-    off = [(sent, one, text) for one in _extractions(evidence) for sent, text in _too_often(one)]
+    off = [(sent, count, text) for count in _extractions(evidence) for sent, text in _too_often(count)]
     if not off:
         return ""
-    _, one, text = max(off, key=lambda triple: triple[0])
-    answers = f"{one.missed_count:,} of {one.count:,} answer{'' if one.count == 1 else 's'}"
-    others = len({(other.variable, other.label) for _, other, _ in off}) - 1
+    _, first, text = max(off, key=lambda triple: triple[0])
+    answers = f"{first.missed_count:,} of {first.count:,} answer{'' if first.count == 1 else 's'}"
+    others = len({(count.variable, count.label) for _, count, _ in off}) - 1
     more = f" and {plural(others, 'other')}" if others else ""
-    return f"An extractor found nothing in {answers} ({one.variable}, of {one.label}{more}): {text}"
+    return f"An extractor found nothing in {answers} ({first.variable}, of {first.label}{more}): {text}"
 
 
 def sent_on(evidence: Evidence) -> str:
@@ -48,15 +48,15 @@ def sent_on(evidence: Evidence) -> str:
     return named([f"{one.variable}, of {one.label}, {one.sent_count:,} of {one.count:,}" for one in counts])
 
 
-def _too_often(one: ExtractionCount) -> Iterator[tuple[int, str]]:
+def _too_often(count: ExtractionCount) -> Iterator[tuple[int, str]]:
     """Yield how often something was sent that is a doubt, and what."""
-    default_ratio = 0.0 if _NOTHING.fullmatch(one.default.strip()) else _VALUE_RATIO
+    default_ratio = 0.0 if _NOTHING.fullmatch(count.default.strip()) else _VALUE_RATIO
     for sent, missed_ratio, text in (
-        (one.sent_unset_count, 0.0, "the variable's name was sent"),
-        (one.sent_default_count, default_ratio, "its default was sent on"),
-        (one.sent_kept_count, _KEPT_RATIO, "an earlier value was sent on"),
+        (count.sent_unset_count, 0.0, "the variable's name was sent"),
+        (count.sent_default_count, default_ratio, "its default was sent on"),
+        (count.sent_kept_count, _KEPT_RATIO, "an earlier value was sent on"),
     ):
-        if sent and sent >= _SENT_RATIO * one.count and one.missed_count >= missed_ratio * one.count:
+        if sent and sent >= _SENT_RATIO * count.count and count.missed_count >= missed_ratio * count.count:
             yield sent, text
 
 
@@ -66,10 +66,12 @@ def _extractions(evidence: Evidence) -> Sequence[ExtractionCount]:
     An extractor of several steps finds its variable in some, and keeps it in the others: those say nothing.
     """
     counts = extraction_counts(one for group in groups_of(evidence.run) for one in group.extractions)
-    found = {(one.extractor, one.variable) for one in counts if one.missed_count < one.count}
-    return sorted((one for one in counts if not _is_kept(one, found)), key=lambda one: -one.sent_count)
+    finders = {(one.extractor, one.variable) for one in counts if one.missed_count < one.count}
+    return sorted((one for one in counts if not _is_kept(one, finders)), key=lambda one: -one.sent_count)
 
 
-def _is_kept(one: ExtractionCount, found: Iterable[tuple[str, str]]) -> bool:
-    has_only_kept = one.sent_kept_count == one.sent_count
-    return has_only_kept and one.missed_count == one.count and (one.extractor, one.variable) in found
+def _is_kept(count: ExtractionCount, finders: Collection[tuple[str, str]]) -> bool:
+    """Return whether an extractor found nothing in any answer of a step, but in those of another one."""
+    has_only_kept = count.sent_kept_count == count.sent_count
+    is_elsewhere = (count.extractor, count.variable) in finders
+    return has_only_kept and count.missed_count == count.count and is_elsewhere

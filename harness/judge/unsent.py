@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.base.units import MS_PER_S, plural
+from harness.judge import extracted, redirected
 from harness.judge.account.line import Balance, Sides
 from harness.judge.evidence import Evidence
-from harness.judge.extracted import ADVICE, missed_text, sent_on
 from harness.judge.ignored import ignored_of, named, named_counts
 from harness.judge.users_counted import groups_of
 from harness.plan.load.model import OPEN
@@ -58,7 +58,9 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         sides = replace(sides, right=f"{sides.right}; never sent, by the plan's logic: {named(unsent.skipped)}")
     if cached := _cached_steps(evidence):
         sides = replace(sides, right=f"{sides.right}; answered by the Cache Manager: {named(cached)}")
-    if left := sent_on(evidence):
+    if ends := redirected.redirected_to(evidence):
+        sides = replace(sides, right=f"{sides.right}; redirected: {ends}")
+    if left := extracted.sent_on(evidence):
         sides = replace(sides, right=f"{sides.right}; sent without what an extractor should find: {left}")
     brief, advice = "", _UNSENT
     if unsent.certain:
@@ -67,7 +69,7 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
     else:
-        brief, advice = _without_data(evidence) or _idle(evidence) or _Doubt(missed_text(evidence), ADVICE)
+        brief, advice = _without_data(evidence) or _idle(evidence) or _another(evidence) or _Doubt()
     return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
 
 
@@ -78,6 +80,14 @@ def _without_data(evidence: Evidence) -> _Doubt | None:
         return None
     samples = plural(sum(one.count for one in counts), "sample")
     return _Doubt(f"A data file ended: {samples} had <EOF> in place of data ({named_counts(counts)})", _NO_DATA)
+
+
+def _another(evidence: Evidence) -> _Doubt | None:
+    """Return that other requests were sent, or other pages answered, than the plan says; None if that is not so."""
+    if text := extracted.missed_text(evidence):
+        return _Doubt(text, extracted.ADVICE)
+    text = redirected.redirected_text(evidence)
+    return _Doubt(text, redirected.ADVICE) if text else None
 
 
 def _idle(evidence: Evidence) -> _Doubt | None:

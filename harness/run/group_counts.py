@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.base.secrecy import masked
 from harness.base.units import MS_PER_S
@@ -73,6 +73,19 @@ class ExtractionCount:
 
 
 @dataclass(frozen=True)
+class RedirectCount:
+    """Successful samples of a label that redirects led to another page.
+
+    `asked` is the path that the first of them asked for, `page` that of the page.
+    """
+
+    label: str
+    asked: str
+    page: str
+    count: int
+
+
+@dataclass(frozen=True)
 class EarlyEnd:
     """Users that ended before the load did, the first of them at `first_ms` (ms since 1970).
 
@@ -86,6 +99,7 @@ class EarlyEnd:
     first_ms: int
 
 
+_Count = TypeVar("_Count", ExtractionCount, RedirectCount)
 _EXTRACTION_NAMES = ("extractor", "variable", "label", "default")
 _SUMS = tuple(field.name for field in fields(ExtractionCount) if field.name not in _EXTRACTION_NAMES)
 
@@ -101,7 +115,7 @@ class GroupCounts:
     interrupted, as at the end of the load. The time of `ignored` results is one of the pauses. `made_good` are failures
     that the plan made successes with another code. `without_data` are samples that were sent with the mark of a data
     file's end, and `idle` are users of whose time more than half was one pause, by step. `extractions` is what
-    its extractors found.
+    its extractors found, and `redirects` are samples that ended at another page.
     """
 
     name: str
@@ -119,6 +133,7 @@ class GroupCounts:
     without_data: tuple[LabelCount, ...] = ()
     idle: tuple[LabelCount, ...] = ()
     extractions: tuple[ExtractionCount, ...] = ()
+    redirects: tuple[RedirectCount, ...] = ()
 
     def pauses_s(self, from_ms: float, to_ms: float) -> float:
         """Return how long all its users paused between two times (ms since 1970), in seconds."""
@@ -152,7 +167,8 @@ class GroupCounts:
         ignored = tuple(replace(one, label=masked(one.label, hidden)) for one in self.ignored)
         extractions = _texts_masked(self.extractions, _EXTRACTION_NAMES, hidden)
         counts: dict[str, Any] = {name: without(getattr(self, name)) for name in LABEL_COUNTS}
-        counts |= {"ended_early": ends, "ignored": ignored, "extractions": extractions}
+        redirects = _texts_masked(self.redirects, ("label", "asked", "page"), hidden)
+        counts |= {"ended_early": ends, "ignored": ignored, "extractions": extractions, "redirects": redirects}
         return replace(self, name=masked(self.name, hidden), **counts)
 
     @classmethod
@@ -211,6 +227,7 @@ def _sum(name: str, parts: Sequence[tuple[int, GroupCounts]], step_s: int = 0) -
         ended_early=early_ends(ends),
         ignored=ignored_counts(one for group in groups for one in group.ignored),
         extractions=extraction_counts(one for group in groups for one in group.extractions),
+        redirects=redirect_counts(one for group in groups for one in group.redirects),
         **{name: label_counts(one for group in groups for one in getattr(group, name)) for name in LABEL_COUNTS},
     )
 
@@ -251,13 +268,23 @@ def ignored_counts(counts: Iterable[IgnoredCount]) -> tuple[IgnoredCount, ...]:
 
 def extraction_counts(counts: Iterable[ExtractionCount]) -> tuple[ExtractionCount, ...]:
     """Return the sums by extractor, variable, label and default."""
-    by_name = dict[tuple[str, ...], ExtractionCount]()
-    for one in counts:
-        key = tuple(getattr(one, name) for name in _EXTRACTION_NAMES)
-        known = by_name.get(key)
-        sums = {name: getattr(known, name) + getattr(one, name) for name in _SUMS} if known else {}
-        by_name[key] = replace(one, **sums)
-    return tuple(by_name.values())
+    return _sums_by(counts, _EXTRACTION_NAMES, _SUMS)
+
+
+def redirect_counts(counts: Iterable[RedirectCount]) -> tuple[RedirectCount, ...]:
+    """Return the sums by label and page."""
+    return _sums_by(counts, ("label", "page"), ("count",))
+
+
+def _sums_by(counts: Iterable[_Count], names: Sequence[str], sums: Sequence[str]) -> tuple[_Count, ...]:
+    """Return one of those with the same names, with the sums of all of them."""
+    by_name = defaultdict[tuple[str, ...], list[_Count]](list)
+    for count in counts:
+        by_name[tuple(getattr(count, name) for name in names)].append(count)
+    return tuple(
+        replace(same[0], **{name: sum(getattr(each, name) for each in same) for name in sums})
+        for same in by_name.values()
+    )
 
 
 def early_ends(ends: Iterable[EarlyEnd]) -> tuple[EarlyEnd, ...]:

@@ -1,7 +1,8 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
 Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was never
-sent, or no longer, a data file ended, users only paused, or what an extractor did not find was sent as its default.
+sent, or no longer, a data file ended, users only paused, the default of an extractor was sent, or steps were
+redirected to a login or an error.
 
 Why it matters: The load was another one than requested, and what the missing users would have met is in no number.
 

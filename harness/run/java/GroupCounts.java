@@ -23,6 +23,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
  *   <li>{@code C}, number of the group, what happened, how often more, the time of the first (ms since 1970), and to what;
  *   <li>{@code I}, number of the group, how many more results the plan ignored, how many of them were failures, their times
  *       in ms, and their label;
+ *   <li>{@code R}, number of the group, how many more samples redirects led to another page, their label, the path that the
+ *       first asked for, and that of the page;
  *   <li>{@code X}, number of the group, how many more answers an extractor read, in how many of them it found nothing, after
  *       how many of those nothing, the value of before or the default was sent on, its name, the variable, the label and the
  *       default;
@@ -151,6 +153,28 @@ final class GroupCounts {
         }
     }
 
+    /** Samples of a label that redirects led to another page; what is not written yet. */
+    private static final class Redirected {
+        private final String asked;
+        private long count;
+
+        Redirected(String asked) {
+            this.asked = asked;
+        }
+
+        synchronized void add() {
+            count++;
+        }
+
+        synchronized void take(StringBuilder text, int group, String key) {
+            if (count > 0) {
+                int tab = key.indexOf('\t');
+                text.append("R\t").append(group).append('\t').append(count).append('\t').append(key, 0, tab + 1).append(asked).append(key, tab, key.length()).append('\n');
+            }
+            count = 0;
+        }
+    }
+
     /** The counts of a thread group. */
     static final class Group {
         /** Each arrival is a thread. */
@@ -163,6 +187,7 @@ final class GroupCounts {
         private final Map<Long, Cell> cells = new ConcurrentHashMap<>();
         private final Map<String, Tally> tallies = new ConcurrentHashMap<>();
         private final Map<String, Ignored> ignored = new ConcurrentHashMap<>();
+        private final Map<String, Redirected> redirected = new ConcurrentHashMap<>();
         private final Map<String, Extraction> extractions = new ConcurrentHashMap<>();
         private volatile Cell latest = new Cell(-1);
         private boolean isWritten;
@@ -206,6 +231,12 @@ final class GroupCounts {
             ignored.computeIfAbsent(key, unused -> new Ignored()).add(isSuccessful, tookMs);
         }
 
+        void redirects(String label, String asked, String page) {
+            String key = text(label) + '\t' + text(page);
+            key = redirected.containsKey(key) || redirected.size() < MOST_TEXTS ? key : OTHERS + '\t' + OTHERS;
+            redirected.computeIfAbsent(key, unused -> new Redirected(text(asked))).add();
+        }
+
         Extraction extraction(String extractor, String variable, String label, String left) {
             String key = text(extractor) + '\t' + text(variable) + '\t' + text(label) + '\t' + text(left);
             Extraction known = extractions.get(key);
@@ -247,6 +278,7 @@ final class GroupCounts {
                 }
             }
             ignored.forEach((label, one) -> one.take(text, number, label));
+            redirected.forEach((key, one) -> one.take(text, number, key));
             extractions.forEach((key, one) -> one.take(text, number, key));
             tallies.forEach((key, tally) -> {
                 long more = tally.count.get() - tally.writtenCount;

@@ -16,11 +16,13 @@ from harness.run.group_counts import (
     GroupCounts,
     IgnoredCount,
     LabelCount,
+    RedirectCount,
     coarse,
     early_ends,
     extraction_counts,
     ignored_counts,
     label_counts,
+    redirect_counts,
 )
 
 # Beside the agent's list of connections.
@@ -50,6 +52,7 @@ class _Group:
         self.ends: list[EarlyEnd] = []
         self.ignored: list[IgnoredCount] = []
         self.extractions: list[ExtractionCount] = []
+        self.redirects: list[RedirectCount] = []
 
     def counts(self, name: str, known_s: int) -> GroupCounts:
         """Return the counts up to the second that is known, or until nothing happens any more."""
@@ -72,6 +75,7 @@ class _Group:
             ended_early=early_ends(self.ends),
             ignored=ignored_counts(self.ignored),
             extractions=extraction_counts(self.extractions),
+            redirects=redirect_counts(self.redirects),
             **{name: label_counts(self.labels[what]) for name, what in LABEL_COUNTS.items()},
         )
         return coarse(counts)
@@ -100,6 +104,9 @@ def read_groups(text: str) -> tuple[GroupCounts, ...]:
                 groups[names[number]].ends.append(EarlyEnd(cause, _plain(detail), int(count), int(first_ms)))
             case ["I", number, *values, label]:
                 groups[names[number]].ignored.append(IgnoredCount(_plain(label), *map(int, values)))
+            case ["R", number, count, label, asked, page]:
+                one = RedirectCount(_plain(label), _plain(asked), _plain(page), int(count))
+                groups[names[number]].redirects.append(one)
             case ["X", number, *values, _, _, _, _] as cells:
                 extractor, variable, label, default = map(_plain, cells[-4:])
                 extraction = ExtractionCount(extractor, variable, label, default, *map(int, values))

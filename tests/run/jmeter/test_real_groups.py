@@ -14,25 +14,22 @@ from harness.run.jmeter.groups import GROUPS_NAME
 from tests.support.agent_runs import (
     Agent,
     action,
-    answers,
     arrivals,
     concurrent,
     constant,
     controlled,
     dies,
     does,
-    extractor,
     group,
-    long,
-    number,
     parent,
     table,
-    timer,
     tree,
     whole,
 )
+from tests.support.extractor_shapes import EXTRACTIONS, extractions_of
 from tests.support.local_server import serving
-from tests.support.off_host import collection, element, flag, host, request, script, text
+from tests.support.off_host import collection, element, flag, host, request, text
+from tests.support.pausing_plan import pausing_plan
 from tests.support.processes import wait_for
 
 pytestmark = pytest.mark.real
@@ -50,17 +47,6 @@ def ended_after(name: str, seconds: int, below: str, users: int = 1) -> str:
     return controlled("ThreadGroup", name, _ENDLESS, below, text("ThreadGroup.num_threads", str(users)), *more)
 
 
-def random_timer(kind: str, offset_ms: int) -> str:
-    return timer(kind, text("ConstantTimer.delay", str(offset_ms)), text("RandomTimer.range", "0.0"))
-
-
-_SHAPER = timer("kg.apc.jmeter.timers.VariableThroughputTimer", table("load_profile", (5, 5, 60)))
-_PER_MINUTE = timer("ConstantThroughputTimer", whole("calcMode", 0), number("throughput", 600))
-_PRECISE = timer(
-    "PreciseThroughputTimer", number("throughput", 10), whole("throughputPeriod", 1), long("duration", 60),
-    whole("batchSize", 1), whole("batchThreadDelay", 0), long("randomSeed", 1),
-)  # fmt: skip
-_MEETING = timer("SyncTimer", whole("groupSize", 2), long("timeoutInMs", 0))
 _ARGUMENTS = "".join(
     f'<elementProp name="{name}" elementType="Argument">{text("Argument.name", name)}{text("Argument.value", value)}'
     "</elementProp>"
@@ -72,106 +58,12 @@ _SLEEPS = element(
     '<elementProp name="arguments" elementType="Arguments"><collectionProp name="Arguments.arguments">'
     f"{_ARGUMENTS}</collectionProp></elementProp>",
 )  # fmt: skip
-_QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
-_GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') { prev.setSuccessful(true); "
-               "prev.setResponseCode('200') } else { prev.setSuccessful(true) }")  # fmt: skip
-_LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
-
-
-# By kind of extractor what it finds, of this page or of that, and what it does not.
-_PAGE = '<a id="t">1</a>'
-_QUERIES = {
-    "RegexExtractor": (_PAGE, ">(.)<", "id=.(x)"),
-    "BoundaryExtractor": (_PAGE, ">*<", "#*#"),
-    "HtmlExtractor": (_PAGE, "a", "b"),
-    "XPathExtractor": (_PAGE, "//a", "//b"),
-    "XPath2Extractor": (_PAGE, "//a", "//b"),
-    "JSONPostProcessor": ('{"a": 1}', "$.a", "$.b"),
-    "JMESPathExtractor": ('{"a": 1}', "a", "b"),
-}
-_FINDS = "".join(
-    answers(page, "Finds", extractor(kind, f"found{kind}", found, "NOT_FOUND")
-            + extractor(kind, f"left{kind}", not_found, "NOT_FOUND"))
-    + answers("", "Sends", sent=f"${{found{kind}}} ${{left{kind}}}")
-    for kind, (page, found, not_found) in _QUERIES.items()
-)  # fmt: skip
-_REGEX = "RegexExtractor"
-_ASKS = element(
-    "IfController", "asks", text("IfController.condition", '${__jexl3("${asked}" != "x")}'),
-    flag("IfController.useExpression"), below=answers("", "Sends", sent="${asked}"),
-)  # fmt: skip
-_EACH = element(
-    "ForeachController", "each", text("ForeachController.inputVal", "all"), text("ForeachController.returnVal", "one"),
-    flag("ForeachController.useSeparator"), below=answers("", "Sends", sent="${one}"),
-)  # fmt: skip
-_CHECKED = element(
-    "ResponseAssertion", "checks", collection("Asserion.test_strings", "NOT_FOUND"), text("Scope.variable", "checked"),
-    text("Assertion.scope", "variable"), whole("Assertion.test_type", 6),
-)  # fmt: skip
-_TWO = ("JSONPostProcessor", "one;two;three", "$.a;$.b;$.c", "NOT_FOUND;0;NOT_FOUND",
-        text("JSONPostProcessor.match_numbers", "1;1;1"))  # fmt: skip
-_SHAPES = (
-    # Not counted as sent: the plan reads it in a condition or a script, fails its sample, or puts another value.
-    answers("x", below=extractor(_REGEX, "asked", "(y)", "NOT_FOUND")) + _ASKS
-    + answers("x", below=extractor(_REGEX, "scripted", "(y)", "NOT_FOUND")
-              + script("JSR223PostProcessor", "reads", "vars.get('scripted')"))
-    + answers("", "Sends", sent="${scripted}")
-    + answers("x", below=extractor(_REGEX, "checked", "(y)", "NOT_FOUND") + _CHECKED)
-    + answers("", "Sends", sent="${checked}")
-    + answers("x", below=extractor(_REGEX, "other", "(y)", "NOT_FOUND") + extractor(_REGEX, "other", "(x)"))
-    + answers("", "Sends", sent="${other}")
-    + answers("x", below=extractor(_REGEX, "first", "(x)") + extractor(_REGEX, "first", "(y)"))
-    + answers("", "Sends", sent="${first}")
-    + answers("x", below=extractor(_REGEX, "all", "(y)", match=-1)) + _EACH
-    + answers("x", below=extractor(_REGEX, "unread", "(y)", "NOT_FOUND"))
-    + answers("x", below=extractor(_REGEX, "refused", "(y)", "NOT_FOUND"))
-    + answers("", "Refuses", sent="${refused}", status="KO")
-    + answers("x", "Fails", below=extractor(_REGEX, "failed", "(y)", "NOT_FOUND"), status="KO")
-    + answers("", "Sends", sent="${failed}")
-    # Sent.
-    + answers("x", below=extractor(_REGEX, "unset", "(y)")) + answers("", "Sends", sent="${__urlencode(${unset})}")
-    + answers("x", below=extractor(_REGEX, "list", "(y)", match=-1)) + answers("", "Sends", sent="${list_1}")
-    + answers("x", below=extractor(_REGEX, "group", "(y)", "NOT_FOUND")) + answers("", "Sends", sent="${group_g1}")
-    + answers("${__counter(TRUE,)}", below=extractor(_REGEX, "kept", "(1)")) + answers("", "Sends", sent="${kept}")
-    + answers("x", below=extractor(_REGEX, "value", "(y)", "0")) + answers("", "Sends", sent="${value}")
-    + answers("x", below=extractor(_REGEX, "empty", "(y)", "", flag("RegexExtractor.default_empty_value")))
-    + answers("", "Sends", sent="${empty}")
-    + parent("Both", answers('{"a": 1}', below=extractor(*_TWO)) + answers("", "Sends", sent="${one} ${two} ${three}"))
-    + answers("x", below=extractor(_REGEX, "twice", "(y)", "NOT_FOUND")) + 2 * answers("", "Sends", sent="${twice}")
-)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def pausing(tmp_path_factory: pytest.TempPathFactory) -> Agent:
     """A JMeter whose groups pause."""
-    step = does("1")
-    plan = tree(
-        group("none", does("Thread.sleep(300)"), loops=3),
-        group("constant", step + constant(150), users=2, loops=10),
-        group("two", step + constant(50) + constant("${__P(think_time_ms,70)}"), loops=5),
-        group("uniform", step + random_timer("UniformRandomTimer", 80), loops=5),
-        group("gaussian", step + random_timer("GaussianRandomTimer", 60), loops=5),
-        group("poisson", step + random_timer("PoissonRandomTimer", 40), loops=5),
-        group("script", step + timer("JSR223Timer", text("scriptLanguage", "groovy"), text("script", "return 90")),
-              loops=5),
-        group("action", step + action(1, "200"), loops=4),
-        group("per minute", step + _PER_MINUTE, loops=20),
-        group("precise", step + _PRECISE, loops=50),
-        group("meeting", _LATE + element("GenericController", "in", below=step + _MEETING), users=2),
-        group("shaped", step + _SHAPER, users=2, loops=8),
-        group("first", step + constant(110), "SetupThreadGroup"),
-        group("last", step + constant(120), "PostThreadGroup"),
-        group("at the end", step + constant(130), loops=3),
-        group("Größe\\t&#9;&#10;1", step + constant(140)),
-        # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.
-        group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
-              + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
-              + does("1", "Seen"), loops=4),
-        group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
-              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
-        group("extractors", _FINDS + _SHAPES, loops=4),
-    )  # fmt: skip
-    return Agent(tmp_path_factory.mktemp("paused") / "run", plan).ended()
+    return Agent(tmp_path_factory.mktemp("paused") / "run", pausing_plan()).ended()
 
 
 @pytest.fixture
@@ -239,48 +131,9 @@ def test_results_that_the_plan_ignores_are_counted_by_label_with_their_failures_
     assert {name: labels for name, labels in made_good.items() if labels} == {"made good": {"Pay": 3}}
 
 
-def extractions_of(paused: dict[str, GroupCounts]) -> dict[str, tuple[int, ...]]:
-    """By variable how often it was looked for, not found, and sent as its name, its old value, or its default."""
-    found = dict[str, tuple[int, ...]]()
-    for one in paused["extractors"].extractions:
-        counts = (one.count, one.missed_count, one.sent_unset_count, one.sent_kept_count, one.sent_default_count)
-        found[one.variable] = tuple(map(sum, zip(counts, found.get(one.variable, (0,) * 5), strict=True)))
-    return found
-
-
-@pytest.mark.parametrize("kind", list(_QUERIES))
-def test_each_kind_of_extractor_is_counted_with_what_it_found_and_what_was_sent_without_it(paused, kind):
-    found = extractions_of(paused)
-    assert found[f"found{kind}"] == (4, 0, 0, 0, 0)
-    assert found[f"left{kind}"] == (4, 4, 0, 0, 4)
-
-
-@pytest.mark.parametrize(
-    ("variable", "counts"),
-    [
-        ("asked", (4, 4, 0, 0, 0)),
-        ("scripted", (4, 4, 0, 0, 0)),
-        ("checked", (4, 4, 0, 0, 0)),
-        ("other", (8, 4, 0, 0, 0)),
-        ("first", (8, 4, 0, 0, 0)),
-        ("all", (4, 4, 0, 0, 0)),
-        ("unread", (4, 4, 0, 0, 0)),
-        ("refused", (4, 4, 0, 0, 0)),
-        ("failed", None),
-        ("unset", (4, 4, 4, 0, 0)),
-        ("list", (4, 4, 4, 0, 0)),
-        ("group", (4, 4, 0, 0, 4)),
-        ("kept", (4, 3, 0, 3, 0)),
-        ("value", (4, 4, 0, 0, 4)),
-        ("empty", (4, 4, 0, 0, 4)),
-        ("one", (4, 0, 0, 0, 0)),
-        ("two", (4, 4, 0, 0, 4)),
-        ("three", (4, 4, 0, 0, 4)),
-        ("twice", (4, 4, 0, 0, 4)),
-    ],
-)
-def test_a_miss_counts_as_sent_once_if_the_plan_sends_it_without_knowing(paused, variable, counts):
-    assert extractions_of(paused).get(variable) == counts
+@pytest.mark.parametrize(("variable", "counts"), EXTRACTIONS.items())
+def test_a_miss_of_an_extractor_counts_as_sent_once_if_the_plan_sends_it_without_knowing(paused, variable, counts):
+    assert extractions_of(paused["extractors"]).get(variable) == counts
 
 
 def test_each_group_has_the_times_of_its_users_by_second(paused):
@@ -429,15 +282,29 @@ def test_only_the_user_who_ends_the_test_ended_early(tmp_path, steps, on_sample_
     assert noted.busy["Wait"] == 3
 
 
+MOVED = {
+    "/one": "/between",
+    "/between": "/login",
+    "/two": "/login",
+    "/slash": "/slash/",
+    "/three": "/login",
+    "/post": "/cart",
+}
+
+
 class Slow(BaseHTTPRequestHandler):
     """Answers /slow after a minute."""
 
     def do_GET(self):
         if self.path == "/slow":
             time.sleep(60)
-        self.send_response(200)
+        self.send_response(302 if self.path in MOVED else 200)
+        self.send_header("Location", MOVED.get(self.path, ""))
         self.send_header("Content-Length", "0")
         self.end_headers()
+
+    def do_POST(self):
+        self.do_GET()
 
     def log_message(self, *_):
         pass
@@ -464,9 +331,24 @@ def test_what_the_end_of_the_load_cuts_or_closes_is_counted_by_label(tmp_path):
                 "ResponseAssertion", "a", collection("Asserion.test_strings", "x"),
                 whole("Assertion.test_type", 2), text("Assertion.test_field", "Assertion.response_data"))),
                 "rate(5/sec) even_arrivals(1 sec) pause(1 sec)"),
+            # By JMeter, in two steps, and by HttpClient; to the same page, and not followed.
+            group("moved", "".join(request(*local, flag("HTTPSampler.follow_redirects"), name=name, path=f"/{name}")
+                                   for name in ("one", "two", "slash"))
+                  + request(*local, flag("HTTPSampler.auto_redirects"), name="three", path="/three")
+                  + request(*local, name="unfollowed", path="/one")
+                  + request(*local, flag("HTTPSampler.follow_redirects"), name="post", path="/post")
+                  .replace(">GET<", ">POST<"), loops=2),
         )  # fmt: skip
         agent = Agent(tmp_path / "run", plan).ended()
     groups = {one.name: one for one in agent.noted.groups}
+    ends = {(one.label, one.asked, one.page): one.count for one in groups["moved"].redirects}
+    assert ends == {
+        ("one", "/one", "/login"): 2,
+        ("two", "/two", "/login"): 2,
+        ("three", "/three", "/login"): 2,
+        ("post", "/post", "/cart"): 2,
+    }
+    assert not any(one.redirects for name, one in groups.items() if name != "moved")
     cut = {name: {one.label: one.count for one in counts.cut} for name, counts in groups.items() if counts.cut}
     closed = {name: {one.label: one.count for one in counts.closed} for name, counts in groups.items() if counts.closed}
     whole_cut = cut.pop("whole", {})

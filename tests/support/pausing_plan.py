@@ -1,0 +1,55 @@
+"""A test plan whose groups pause, hide results and extract values, each in a way of its own."""
+
+from __future__ import annotations
+
+from tests.support.agent_runs import action, constant, does, group, long, number, parent, table, timer, tree, whole
+from tests.support.extractor_shapes import extractor_plan
+from tests.support.off_host import element, script, text
+
+
+def random_timer(kind: str, offset_ms: int) -> str:
+    return timer(kind, text("ConstantTimer.delay", str(offset_ms)), text("RandomTimer.range", "0.0"))
+
+
+_SHAPER = timer("kg.apc.jmeter.timers.VariableThroughputTimer", table("load_profile", (5, 5, 60)))
+_PER_MINUTE = timer("ConstantThroughputTimer", whole("calcMode", 0), number("throughput", 600))
+_PRECISE = timer(
+    "PreciseThroughputTimer", number("throughput", 10), whole("throughputPeriod", 1), long("duration", 60),
+    whole("batchSize", 1), whole("batchThreadDelay", 0), long("randomSeed", 1),
+)  # fmt: skip
+_MEETING = timer("SyncTimer", whole("groupSize", 2), long("timeoutInMs", 0))
+_QUIET = script("JSR223PostProcessor", "quiet", "if (!prev.isSuccessful()) prev.setIgnore()")
+_GOOD = script("JSR223PostProcessor", "good", "if (prev.responseCode == '500') { prev.setSuccessful(true); "
+               "prev.setResponseCode('200') } else { prev.setSuccessful(true) }")  # fmt: skip
+_LATE = does("if (ctx.threadNum == 1) Thread.sleep(1000)", "late")
+
+
+def pausing_plan() -> str:
+    """Return the plan: its groups are named by what they do."""
+    step = does("1")
+    return tree(
+        group("none", does("Thread.sleep(300)"), loops=3),
+        group("constant", step + constant(150), users=2, loops=10),
+        group("two", step + constant(50) + constant("${__P(think_time_ms,70)}"), loops=5),
+        group("uniform", step + random_timer("UniformRandomTimer", 80), loops=5),
+        group("gaussian", step + random_timer("GaussianRandomTimer", 60), loops=5),
+        group("poisson", step + random_timer("PoissonRandomTimer", 40), loops=5),
+        group("script", step + timer("JSR223Timer", text("scriptLanguage", "groovy"), text("script", "return 90")),
+              loops=5),
+        group("action", step + action(1, "200"), loops=4),
+        group("per minute", step + _PER_MINUTE, loops=20),
+        group("precise", step + _PRECISE, loops=50),
+        group("meeting", _LATE + element("GenericController", "in", below=step + _MEETING), users=2),
+        group("shaped", step + _SHAPER, users=2, loops=8),
+        group("first", step + constant(110), "SetupThreadGroup"),
+        group("last", step + constant(120), "PostThreadGroup"),
+        group("at the end", step + constant(130), loops=3),
+        group("Größe\\t&#9;&#10;1", step + constant(140)),
+        # By its sampler, and by what follows it; also in a transaction, where JMeter asks more often.
+        group("ignored", does("SampleResult.setIgnore(); Thread.sleep(100)", "Poll")
+              + parent("whole", does("SampleResult.setSuccessful(vars.getIteration() % 2 == 0)", "Buy") + _QUIET)
+              + does("1", "Seen"), loops=4),
+        group("made good", does("SampleResult.setSuccessful(false); SampleResult.setResponseCode('500')", "Pay") + _GOOD
+              + does("SampleResult.setSuccessful(false)", "Kept"), loops=3),
+        group("extractors", extractor_plan(), loops=4),
+    )  # fmt: skip
