@@ -53,7 +53,7 @@ def _pages(evidence: Evidence) -> Mapping[str, list[str]]:
     for step in counts:
         if not _leads_on(step.asked) and step.count >= _RATIO * sent.get(step.label, float("inf")):
             pages[step.page].append(step.label)
-    return {page: labels for page, labels in pages.items() if len(labels) >= _STEPS_LEAST}
+    return {page: sorted(labels) for page, labels in pages.items() if len(labels) >= _STEPS_LEAST}
 
 
 def _leads_on(path: str) -> bool:

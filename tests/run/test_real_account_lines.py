@@ -10,6 +10,7 @@ import pytest
 from harness.base.errors import EXIT_INVALID
 from harness.judge.verdict import VALID
 from harness.report.account_table import TITLE
+from tests.support.agent_runs import extractor
 from tests.support.commands import command
 from tests.support.off_host import element, flag, jmx, request, script, text
 from tests.support.shop_runs import shop_run
@@ -21,9 +22,10 @@ BALANCED, DOUBT, INVALID = "balanced", "doubt", "invalid"
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Answers after `wait_ms`, fails where `fails`; both of the seconds since its first request. /old redirects."""
+    """Answers after `wait_ms`, fails where `fails`; both of the seconds since its first request. Others have `moved`."""
 
     begin_s = None
+    moved = {"/old": "/new"}
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -32,10 +34,10 @@ class Shop(BaseHTTPRequestHandler):
         kind.begin_s = kind.begin_s or time.monotonic()
         passed_s = time.monotonic() - kind.begin_s
         time.sleep(self.wait_ms(passed_s) / 1000)
-        code = 302 if self.path == "/old" else 500 if self.fails(passed_s) else 200
+        code = 302 if self.path in self.moved else 500 if self.fails(passed_s) else 200
         self.send_response(code)
         if code == 302:
-            self.send_header("Location", "/new")
+            self.send_header("Location", self.moved[self.path])
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"ok")
@@ -154,6 +156,29 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
     _, _, summary = shop_run(home, Shop, jmx(request() + rest), "--users", "4", "--duration", "12")
     line = lines_of(summary)["asked-offered"]
     assert (line["balance"], line["text"]) == (DOUBT, "3 of 4 users spent most of the load in one pause (Rest)")
+
+
+@pytest.mark.counterpart
+@pytest.mark.parametrize(("walls", "text_of_doubt"), [
+    ((), r"An extractor found nothing in \d+ of \d+ answers \(token, of Log in\): its default was sent on"),
+    (("/account", "/orders"), r"2 steps were redirected to /login \(Account, Orders\)"),
+])  # fmt: skip
+def test_what_an_extractor_did_not_find_and_a_wall_of_a_login_are_doubts(tmp_path, walls, text_of_doubt):
+    class Site(Shop):
+        moved = dict.fromkeys(walls, "/login")
+
+    token = extractor("RegexExtractor", "token", "token=(.+?);", "NOT_FOUND")
+    follows = flag("HTTPSampler.follow_redirects")
+    asks = "" if walls else "?token=${token}"
+    steps = [
+        request(follows, name=name.title(), path=f"/{name}{asks}", below=pause(50)) for name in ("account", "orders")
+    ]
+    plan = jmx(request(name="Log in", below=pause(50) + token) + "".join(steps))
+    _, report, summary = shop_run(tmp_path, Site, plan, "--users", "4", "--duration", "12")
+    line = lines_of(summary)["asked-offered"]
+    assert line["balance"] == DOUBT
+    assert re.fullmatch(text_of_doubt, line["text"])
+    assert line["text"] in report
 
 
 # Runs of a minute or more, which only an idle machine judges well.

@@ -47,6 +47,15 @@ _THREE = extractor(
     "JSONPostProcessor", "first;second;third", "$.a;$.b;$.c", "NOT_FOUND;0;NOT_FOUND",
     text("JSONPostProcessor.match_numbers", "1;1;1"),
 )  # fmt: skip
+# Picked at random, of which JMeter notes no number of matches: one of the answers is the default.
+_PICKS = extractor(
+    "JSONPostProcessor", "missed;zero", "$.b;$.a", "NOT_FOUND;0", text("JSONPostProcessor.match_numbers", "0;0")
+)  # fmt: skip
+_SCOPES = {
+    "variable": (text("Sample.scope", "variable"), text("Scope.variable", "absent")),
+    "parts": (text("Sample.scope", "children"),),
+    "both": (text("Sample.scope", "all"),),
+}
 _EMPTY = extractor("RegexExtractor", "empty", "(y)", "", flag("RegexExtractor.default_empty_value"))
 
 # By variable steps of which no miss counts as sent: the plan reads the variable in a condition or a script, the answer
@@ -74,10 +83,15 @@ SENT = {
              (4, 3, 0, 3, 0)),
     "value": (_misses("value", "0") + _sends("${value}"), (4, 4, 0, 0, 4)),
     "empty": (answers("x", below=_EMPTY) + _sends("${empty}"), (4, 4, 0, 0, 4)),
+    **{scope: (answers("x", below=extractor("RegexExtractor", scope, "(y)", "NOT_FOUND", *props)) + _sends(f"${{{scope}}}"),
+               (4, 4, 0, 0, 4)) for scope, props in _SCOPES.items()},
     "twice": (_misses("twice") + 2 * _sends("${twice}"), (4, 4, 0, 0, 4)),
 }  # fmt: skip
-# The same of an extractor of three variables, in a parent transaction.
-OF_THREE = {"first": (4, 0, 0, 0, 0), "second": (4, 4, 0, 0, 4), "third": (4, 4, 0, 0, 4)}
+# The same of extractors of several variables, in a parent transaction.
+OF_SEVERAL = {
+    "first": (4, 0, 0, 0, 0), "second": (4, 4, 0, 0, 4), "third": (4, 4, 0, 0, 4),
+    "missed": (4, 4, 0, 0, 4), "zero": (4, 0, 0, 0, 0),
+}  # fmt: skip
 # All of them by variable; two extractors look for some of them, and none looks into a failure.
 EXTRACTIONS = {
     **{f"found{kind}": (4, 0, 0, 0, 0) for kind in KINDS},
@@ -86,7 +100,7 @@ EXTRACTIONS = {
     **dict.fromkeys(("other", "before"), (8, 4, 0, 0, 0)),
     "failed": None,
     **{variable: counts for variable, (_, counts) in SENT.items()},
-    **OF_THREE,
+    **OF_SEVERAL,
 }
 
 
@@ -98,8 +112,9 @@ def extractor_plan() -> str:
         + _sends(f"${{found{kind}}} ${{left{kind}}}")
         for kind, (page, found, not_found) in KINDS.items()
     )  # fmt: skip
-    whole_of_three = parent("Both", answers('{"a": 1}', below=_THREE) + _sends("${first} ${second} ${third}"))
-    return "".join((*kinds, *KNOWN_OF.values(), *(steps for steps, _ in SENT.values()), whole_of_three))
+    several = answers('{"a": 1}', below=_THREE) + answers('{"a": 0}', below=_PICKS)
+    several += _sends("${first} ${second} ${third} ${missed} ${zero}")
+    return "".join((*kinds, *KNOWN_OF.values(), *(steps for steps, _ in SENT.values()), parent("Both", several)))
 
 
 def extractions_of(counts: GroupCounts) -> dict[str, tuple[int, ...]]:
