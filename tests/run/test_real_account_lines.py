@@ -22,10 +22,9 @@ BALANCED, DOUBT, INVALID = "balanced", "doubt", "invalid"
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Answers after `wait_ms`, fails where `fails`; both of the seconds since its first request. Others have `moved`."""
+    """Answers after `wait_ms`, fails where `fails`; both of the seconds since its first request. `moved` redirects."""
 
     begin_s = None
-    moved = {"/old": "/new"}
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -34,16 +33,19 @@ class Shop(BaseHTTPRequestHandler):
         kind.begin_s = kind.begin_s or time.monotonic()
         passed_s = time.monotonic() - kind.begin_s
         time.sleep(self.wait_ms(passed_s) / 1000)
-        code = 302 if self.path in self.moved else 500 if self.fails(passed_s) else 200
+        code = 302 if self.moved() else 500 if self.fails(passed_s) else 200
         self.send_response(code)
         if code == 302:
-            self.send_header("Location", self.moved[self.path])
+            self.send_header("Location", self.moved())
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"ok")
 
     def wait_ms(self, _passed_s):
         return 5
+
+    def moved(self):
+        return "/new" if self.path == "/old" else ""
 
     def fails(self, _passed_s):
         return False
@@ -165,15 +167,15 @@ def test_data_that_ends_and_users_who_only_pause_are_doubts(tmp_path):
 ])  # fmt: skip
 def test_what_an_extractor_did_not_find_and_a_wall_of_a_login_are_doubts(tmp_path, walls, text_of_doubt):
     class Site(Shop):
-        moved = dict.fromkeys(walls, "/login")
+        def moved(self):
+            return "/login" if self.path in walls else ""
 
     token = extractor("RegexExtractor", "token", "token=(.+?);", "NOT_FOUND")
-    follows = flag("HTTPSampler.follow_redirects")
-    asks = "" if walls else "?token=${token}"
-    steps = [
-        request(follows, name=name.title(), path=f"/{name}{asks}", below=pause(50)) for name in ("account", "orders")
-    ]
-    plan = jmx(request(name="Log in", below=pause(50) + token) + "".join(steps))
+    follows, asks = flag("HTTPSampler.follow_redirects"), "" if walls else "?token=${token}"
+    steps = [request(name="Log in", below=pause(50) + token)]
+    for name in ("account", "orders"):
+        steps.append(request(follows, name=name.title(), path=f"/{name}{asks}", below=pause(50)))
+    plan = jmx("".join(steps))
     _, report, summary = shop_run(tmp_path, Site, plan, "--users", "4", "--duration", "12")
     line = lines_of(summary)["asked-offered"]
     assert line["balance"] == DOUBT

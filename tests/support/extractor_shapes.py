@@ -83,8 +83,11 @@ SENT = {
              (4, 3, 0, 3, 0)),
     "value": (_misses("value", "0") + _sends("${value}"), (4, 4, 0, 0, 4)),
     "empty": (answers("x", below=_EMPTY) + _sends("${empty}"), (4, 4, 0, 0, 4)),
-    **{scope: (answers("x", below=extractor("RegexExtractor", scope, "(y)", "NOT_FOUND", *props)) + _sends(f"${{{scope}}}"),
-               (4, 4, 0, 0, 4)) for scope, props in _SCOPES.items()},
+    **{
+        scope: (answers("x", below=extractor("RegexExtractor", scope, "(y)", "NOT_FOUND", *props))
+                + _sends(f"${{{scope}}}"), (4, 4, 0, 0, 4))
+        for scope, props in _SCOPES.items()
+    },
     "twice": (_misses("twice") + 2 * _sends("${twice}"), (4, 4, 0, 0, 4)),
 }  # fmt: skip
 # The same of extractors of several variables, in a parent transaction.

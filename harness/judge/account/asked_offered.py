@@ -1,10 +1,10 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was never
-sent, or no longer, a data file ended, users only paused, the default of an extractor was sent, or steps were
-redirected to a login or an error.
+Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was
+never or no longer sent, or users only paused, had no data, sent an extractor's default, or were redirected to a
+login.
 
-Why it matters: The load was another one than requested, and what the missing users would have met is in no number.
+Why it matters: The load was another one than requested; what the missing users would have met is in no number.
 
 What to do: Look in `jmeter.log` for threads that ended. With `--rate` read errors and p99 first. Run longer, or
 correct the plan.
