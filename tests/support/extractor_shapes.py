@@ -70,6 +70,8 @@ KNOWN_OF = {
     "all": _misses("all", "", match=-1) + _EACH,
     "unread": _misses("unread"),
     "refused": _misses("refused") + _sends("${refused}", "Refuses", "KO"),
+    "computed": answers("${__counter(TRUE,)}", below=extractor("RegexExtractor", "computed", "(1)", "${computed}"))
+    + _sends("${computed}"),
     "failed": answers("x", "Fails", below=extractor("RegexExtractor", "failed", "(y)", "NOT_FOUND"), status="KO")
     + _sends("${failed}"),
 }
@@ -88,6 +90,7 @@ SENT = {
                 + _sends(f"${{{scope}}}"), (4, 4, 0, 0, 4))
         for scope, props in _SCOPES.items()
     },
+    "property": (_misses("property", "${__P(absent,NOT_FOUND)}") + _sends("${property}"), (4, 4, 0, 0, 4)),
     "twice": (_misses("twice") + 2 * _sends("${twice}"), (4, 4, 0, 0, 4)),
 }  # fmt: skip
 # The same of extractors of several variables, in a parent transaction.
@@ -101,6 +104,7 @@ EXTRACTIONS = {
     **{f"left{kind}": (4, 4, 0, 0, 4) for kind in KINDS},
     **dict.fromkeys(KNOWN_OF, (4, 4, 0, 0, 0)),
     **dict.fromkeys(("other", "before"), (8, 4, 0, 0, 0)),
+    "computed": (4, 0, 0, 0, 0),
     "failed": None,
     **{variable: counts for variable, (_, counts) in SENT.items()},
     **OF_SEVERAL,

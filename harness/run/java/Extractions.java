@@ -35,6 +35,7 @@ public final class Extractions {
     private static final Pattern SUFFIX = Pattern.compile("_(?:\\d+|g\\d*|\\d+_g\\d*|ALL)");
 
     private static final String COUNT = "_matchNr";
+    private static final String COMPUTED = "${…}";
     private static final ThreadLocal<User> CURRENT = new ThreadLocal<>();
     private static volatile boolean hasMisses;
 
@@ -108,6 +109,10 @@ public final class Extractions {
             }
         }
 
+        boolean lacks(String name) {
+            return misses.stream().anyMatch(miss -> miss.name.equals(name));
+        }
+
         void forget(String name) {
             misses.removeIf(miss -> miss.name.equals(name));
         }
@@ -119,11 +124,14 @@ public final class Extractions {
         final MethodHandle defaults;
         final MethodHandle isEmptyDefault;
         final MethodHandle matchNumbers;
+        /** The property of the default. */
+        final String defaultKey;
         final boolean hasSeveral;
         /** It always puts its default, even an empty one. */
         final boolean isAlwaysPut;
 
-        Shape(Class<?> type, boolean hasSeveral, boolean isAlwaysPut) throws ReflectiveOperationException {
+        Shape(Class<?> type, String defaultKey, boolean hasSeveral, boolean isAlwaysPut) throws ReflectiveOperationException {
+            this.defaultKey = defaultKey;
             this.hasSeveral = hasSeveral;
             this.isAlwaysPut = isAlwaysPut;
             names = handle(type, hasSeveral ? "getRefNames" : "getRefName");
@@ -137,12 +145,16 @@ public final class Extractions {
         @Override
         protected Shape[] computeValue(Class<?> type) {
             try {
-                return switch (type.getSimpleName()) {
-                    case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor" -> new Shape[] {new Shape(type, false, false)};
-                    case "XPathExtractor", "XPath2Extractor", "JMESPathExtractor" -> new Shape[] {new Shape(type, false, true)};
-                    case "JSONPostProcessor" -> new Shape[] {new Shape(type, true, true)};
-                    default -> new Shape[0];
+                String name = type.getSimpleName();
+                Shape shape = switch (name) {
+                    case "RegexExtractor", "BoundaryExtractor", "HtmlExtractor" -> new Shape(type, name + ".default", false, false);
+                    case "XPathExtractor" -> new Shape(type, name + ".default", false, true);
+                    case "XPath2Extractor" -> new Shape(type, "XPathExtractor2.default", false, true);
+                    case "JMESPathExtractor" -> new Shape(type, "JMESExtractor.defaultValue", false, true);
+                    case "JSONPostProcessor" -> new Shape(type, name + ".defaultValues", true, true);
+                    default -> null;
                 };
+                return shape == null ? new Shape[0] : new Shape[] {shape};
             } catch (ReflectiveOperationException error) {
                 System.err.println("what " + type.getSimpleName() + " finds is not counted: " + error);
                 return new Shape[0];
@@ -174,6 +186,10 @@ public final class Extractions {
     public static void process(Object processor) {
         Shape[] shape = SHAPES.get(processor.getClass());
         GroupCounts.Group group = shape.length == 0 || WarmUp.isOn() ? null : Users.group();
+        User user = group == null ? null : CURRENT.get();
+        if (user != null) {
+            user.isExtracting = true;
+        }
         Extracted extracted = null;
         if (group != null) {
             try {
@@ -181,10 +197,6 @@ public final class Extractions {
             } catch (Throwable error) {
                 // It is not counted.
             }
-        }
-        User user = CURRENT.get();
-        if (user != null) {
-            user.isExtracting = extracted != null;
         }
         try {
             Access.PROCESS.invoke(processor);
@@ -218,6 +230,8 @@ public final class Extractions {
         private final String[] matchNumbers;
         private final Object[] before;
         private final boolean isPut;
+        /** The default is computed, as from the value of before: its text may be a secret, and differs each time. */
+        private final boolean isComputed;
 
         Extracted(Object processor, Shape shape, GroupCounts.Group group) throws Throwable {
             this.shape = shape;
@@ -230,6 +244,8 @@ public final class Extractions {
             defaults = texts(shape.defaults, processor);
             matchNumbers = texts(shape.matchNumbers, processor);
             isPut = shape.isAlwaysPut || !defaults[0].isBlank() || (boolean) shape.isEmptyDefault.invoke(processor);
+            Object property = Access.PROPERTY.invoke(processor, shape.defaultKey);
+            isComputed = property.getClass().getSimpleName().equals("FunctionProperty");
             before = new Object[names.length];
             for (int at = 0; at < names.length; at++) {
                 names[at] = names[at].trim();
@@ -248,7 +264,8 @@ public final class Extractions {
             }
             String label = (String) Access.LABEL.invoke(result);
             for (int at = 0; at < names.length; at++) {
-                GroupCounts.Extraction counted = group.extraction(extractor, names[at], label, ofAll(defaults, at));
+                String text = isComputed ? COMPUTED : ofAll(defaults, at);
+                GroupCounts.Extraction counted = group.extraction(extractor, names[at], label, text);
                 boolean isMissed = isMissed(at);
                 counted.ran(isMissed);
                 User user = CURRENT.get();
@@ -293,6 +310,11 @@ public final class Extractions {
             Object value = Access.VALUE.invoke(variables, names[at]);
             if (!isPut) {
                 return value == before[at];
+            }
+            if (isComputed) { // anew by each call; one that has what was there before keeps that on purpose
+                User user = CURRENT.get();
+                return Objects.equals(value, ofAll(defaults, at))
+                        && (!value.equals(before[at]) || user != null && user.lacks(names[at]));
             }
             // Only of several variables the text that is put is another object.
             if (!shape.hasSeveral || defaults.length == 1) {
@@ -396,6 +418,7 @@ public final class Extractions {
     private static final class Access {
         static final MethodHandle PROCESS = handle("org.apache.jmeter.processor.PostProcessor", "process");
         static final MethodHandle NAME = handle("org.apache.jmeter.testelement.TestElement", "getName");
+        static final MethodHandle PROPERTY = handle("org.apache.jmeter.testelement.TestElement", "getProperty", String.class);
         static final MethodHandle CONTEXT = handle("org.apache.jmeter.threads.JMeterContextService", "getContext");
         static final MethodHandle VARIABLES = handle("org.apache.jmeter.threads.JMeterContext", "getVariables");
         static final MethodHandle RESULT = handle("org.apache.jmeter.threads.JMeterContext", "getPreviousResult");

@@ -15,6 +15,8 @@ public final class Redirects {
     private static final String OBJECT = "Ljava/lang/Object;";
     /** Of the sample that a thread is doing, what was asked for. */
     private static final ThreadLocal<Asked> ASKED = new ThreadLocal<>();
+    /** Something was redirected. */
+    private static volatile boolean isOn;
 
     private Redirects() {}
 
@@ -53,6 +55,7 @@ public final class Redirects {
     private static void note(Object result) {
         try {
             ASKED.set(new Asked(result, (URL) Access.URL.invoke(result)));
+            isOn = true;
         } catch (Throwable error) {
             // JMeter's thread goes on.
         }
@@ -60,7 +63,7 @@ public final class Redirects {
 
     /** Called with each result of a sampler. */
     public static void sampled(Object result) {
-        Asked asked = ASKED.get();
+        Asked asked = isOn ? ASKED.get() : null;
         if (asked == null || result == null) {
             return;
         }

@@ -136,6 +136,12 @@ def test_a_miss_of_an_extractor_counts_as_sent_once_if_the_plan_sends_it_without
     assert extractions_of(paused["extractors"]).get(variable) == counts
 
 
+def test_the_default_of_an_extractor_is_written_unless_it_is_computed_as_it_may_be_a_secret(paused):
+    defaults = {one.variable: one.default for one in paused["extractors"].extractions}
+    names = ("twice", "value", "empty", "second", "property")
+    assert [defaults[name] for name in names] == ["NOT_FOUND", "0", "", "0", "${…}"]
+
+
 def test_each_group_has_the_times_of_its_users_by_second(paused):
     users = paused["constant"]
     assert 1000 <= max(users.alive_ms) <= 2000
