@@ -74,10 +74,12 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
 def size_text(size: GroupSize) -> str:
     """Return the size of a thread group as text: `8 users, ramp-up 80 s, 180 s`."""
     length = units.plural(size.loops, "loop") if size.loops else f"{size.duration_s} s"
+    rates = [stage.rate_per_s for stage in size.stages if stage.rate_per_s is not None]
+    rate = max(rates, default=size.rate_per_s)
+    level = units.plural(size.users, "user") if rate is None else f"{units.number_text(round(rate, 6))} new users/s"
     if size.stages:
-        return f"{units.plural(size.users, 'user')} at most, {units.plural(len(size.stages), 'stage')}, {length}"
-    rate = None if size.rate_per_s is None else f"{units.number_text(round(size.rate_per_s, 6))} new users/s"
-    return f"{rate or units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
+        return f"{level} at most, {units.plural(len(size.stages), 'stage')}, {length}"
+    return f"{level}, ramp-up {size.ramp_s} s, {length}"
 
 
 def _contents(contents: Contents) -> Iterator[str]:
