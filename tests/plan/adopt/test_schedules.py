@@ -163,6 +163,25 @@ def test_users_whom_a_concurrency_thread_group_replaces_are_named(
     assert [one.what.partition("(")[2].partition(")")[0] for one in left] == [names][: names is not None]
 
 
+@pytest.mark.parametrize(("delays", "after_s"), [((0, 300), 300), ((60, 360), 300), ((60, 60), 0), (("", "0"), 0)])
+def test_a_group_that_begins_later_than_the_first_one_begins_with_no_users(
+    tmp_path: Path, delays: tuple[object, object], after_s: int
+) -> None:
+    times = {"ThreadGroup.scheduler": "true", "ThreadGroup.ramp_time": "30", "ThreadGroup.duration": "120"}
+    groups = [
+        group(name, sampler(name, 1), "ThreadGroup", props(**times, **{"ThreadGroup.delay": str(delay)}))
+        for name, delay in zip(("Base", "Spike"), delays, strict=True)
+    ]
+    (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
+    text = plan_toml(adopt(tmp_path / "foreign.jmx", "shop", tmp_path).contents, "shop", "foreign.jmx")
+    base, spike = tomllib.loads(text)["load"]
+    assert base == {"group": "Base", "users": 1, "ramp_s": 30, "duration_s": 120}
+    later = {"stages": [{"users": 0, "for": after_s}, {"users": 1, "over": 30, "for": 90}]}
+    assert spike == {"group": "Spike", **(later if after_s else {"users": 1, "ramp_s": 30, "duration_s": 120})}
+    read = parse_loads([base, spike], "shop.toml", ["Base", "Spike"], "shop.jmx", {})
+    assert [load.duration_s for load in read] == [120, 120 + after_s]
+
+
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:
     loads, text = loads_of(tmp_path, "kg.apc.jmeter.threads.SteppingThreadGroup")
     assert [load["users"] for load in loads] == [1]
