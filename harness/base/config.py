@@ -95,6 +95,9 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
             beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
             near = did_you_mean(Path(name).name, [other.name for other in beside])
             raise UsageError(f"{name}: no such file", f"{near}give the path of a JMX or the name of a plan")
+        if path.is_file() and "/" not in name:
+            todo = f"rename {as_given(path)}: a name begins with a letter (A to Z) or a digit; then also . _ and -"
+            raise UsageError(f"{what}={name}: not a name that can be used", todo)
         if what == "--plan":
             _refuse_no_plan(name)
         raise UsageError(
