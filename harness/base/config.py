@@ -25,6 +25,8 @@ NO_YAML = (
     "a YAML file is no test plan",
     "of Taurus give the JMX that it leaves among its artifacts, of OpenAPI lth init --openapi FILE",
 )
+# localhost, 10.0.0.5, www.example.org and host:8080, with a path or without.
+_HOST = re.compile(r"(localhost|\d+(\.\d+){3}|www\.[\w.-]+|[\w.-]+(?=:\d))(:\d+)?([/?#]|$)")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _SUITE_SIGN = re.compile(r"^\s*\[\[\s*run\s*\]\]", re.MULTILINE)
 
@@ -57,12 +59,19 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}? " if near else ""
 
 
+def address_meant(text: str) -> str:
+    """Return the address that a text without a proper scheme may mean, such as localhost:8080/items; else empty."""
+    if match := re.match(r"(https?):?/*(?=[\w.-]+[.:/])", text):
+        return f"{match[1]}://{text[match.end() :]}"
+    return f"http://{text}" if _HOST.match(text) else ""
+
+
 def _refuse_no_plan(name: str) -> None:
     """Raise a UsageError for what was given instead of the name of a plan, unless it may be a misspelt name."""
     if re.fullmatch(r"\d+(,\d+)*", name):
         raise UsageError(f"{name}: no plan has such a name", f"did you mean -u {name}?")
-    if match := re.match(r"(https?):?/*(?=[\w.-]+[.:/])", name):
-        raise UsageError(f"{name}: neither a plan nor an address", f"did you mean {match[1]}://{name[match.end() :]}?")
+    if address := address_meant(name):
+        raise UsageError(f"{name}: neither a plan nor an address", f"did you mean {address}?")
     if Path(name).exists():
         what = "neither a test plan (.jmx) nor the name of a plan"
         raise UsageError(f"{name}: {what}", "name one; lth table reads files with samples")
@@ -86,6 +95,9 @@ def load_toml(path: Path, what: str, name: str, shipped: Path | None = None) -> 
             beside = Path(name).parent.glob("*.jmx") if Path(name).parent.is_dir() else ()
             near = did_you_mean(Path(name).name, [other.name for other in beside])
             raise UsageError(f"{name}: no such file", f"{near}give the path of a JMX or the name of a plan")
+        if path.is_file() and "/" not in name:
+            todo = f"rename {as_given(path)}: a name begins with a letter (A to Z) or a digit; then also . _ and -"
+            raise UsageError(f"{what}={name}: not a name that can be used", todo)
         if what == "--plan":
             _refuse_no_plan(name)
         raise UsageError(

@@ -91,15 +91,23 @@ def _another(evidence: Evidence) -> _Doubt | None:
 
 
 def _idle(evidence: Evidence) -> _Doubt | None:
-    """Return that users of a closed load did next to nothing, because one pause was most of their time."""
+    """Return that users of a closed load did next to nothing, because one pause was most of their time.
+
+    Of several loads it is the first such one. Users of stages come and go, and those of an open load do one iteration.
+    """
     run = evidence.run
-    users = run.load.users if run and not run.load.loads and run.load.model != OPEN else None
-    counts = label_counts(one for group in groups_of(run) for one in group.idle)
-    count = sum(one.count for one in counts)
-    if not users or evidence.was_ended or count <= _IDLE_RATIO * users:
+    if run is None or evidence.was_ended:
         return None
-    who = "All" if count >= users else f"{count} of"
-    return _Doubt(f"{who} {plural(users, 'user')} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
+    each_load = [("", run.load.users if run.load.model != OPEN else None)]
+    if run.load.loads:
+        each_load = [(load.group, None if load.is_open or load.is_staged else load.users) for load in run.load.loads]
+    for name, users in each_load:
+        counts = label_counts(one for group in groups_of(run, name) for one in group.idle)
+        count = sum(one.count for one in counts)
+        if users and count > _IDLE_RATIO * users:
+            who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{f' of {name}' if name else ''}"
+            return _Doubt(f"{who} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
+    return None
 
 
 def _unsent_steps(evidence: Evidence) -> _Unsent:

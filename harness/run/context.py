@@ -87,7 +87,7 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     check_classes(plan.jmx_path, home, plugins, plan.given.get("user.classpath", ""), java)
     check_space(reports, request.profile.min_free_mb)
     if request.target and not request.places:  # parts look for it themselves
-        check_target(request.target)
+        check_target(request.target, has_system=bool(plan.system))
     elif request.port:
         check_port("http", request.port)
     agent = toolchain.ensure_agent()
@@ -97,8 +97,11 @@ def ready_jmeter(request: Request, reports: Path) -> JMeterHome:
     return JMeterHome(home, java, agent, plugins, toolchain.ensure_sampler(home), request.sampler == LEAN)
 
 
-def check_target(target: Target) -> None:
-    """Raise a UsageError with the address unless it soon accepts a connection, with https also TLS; nothing is sent."""
+def check_target(target: Target, *, has_system: bool = False) -> None:
+    """Raise a UsageError with the address unless it soon accepts a connection, with https also TLS; nothing is sent.
+
+    With `has_system` the plan starts one when no target is given.
+    """
     problem = ["no answer"]
 
     def ask() -> None:
@@ -114,7 +117,9 @@ def check_target(target: Target) -> None:
     thread.join(DEADLINE_S)
     if problem[0]:
         what = f"--target={target.url}: nothing answers at {target.origin} ({problem[0]})"
-        instead = ", or leave --target out to have the system started here" if target.scheme in HTTP else ""
+        instead = (
+            ", or leave --target out to have the system started here" if has_system and target.scheme in HTTP else ""
+        )
         raise UsageError(what, f"start it{instead}")
 
 

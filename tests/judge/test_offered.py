@@ -1,5 +1,7 @@
 """What a load asked for over its time and what was missing: users, arrivals and requests of stages, and steps."""
 
+from dataclasses import replace
+
 import pytest
 
 from harness.jtl.sample import Sample
@@ -13,7 +15,7 @@ from harness.metrics.window import parse_window
 from harness.plan.jmx.steps import PlanStep
 from harness.plan.load.groups import GroupLoad, SeveralLoads, Stage
 from harness.plan.load.model import OPEN, LoadRecord, PlanLoad, load_record
-from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts
+from harness.run.group_counts import NO_DATA, EarlyEnd, GroupCounts, LabelCount
 from tests.judge.test_account_lines import a_run, counted, line, open_run, users_of
 from tests.judge.test_account_lines import arrivals as samples_of
 from tests.support.factories import closed_load, record, sample, tally_of
@@ -135,6 +137,25 @@ def test_each_of_several_loads_is_compared_with_its_own_stages():
         several(loads, (users(curve(STEPS)), arriving([one / 2 for one in curve(RATES)])), samples), "asked-offered"
     )
     assert (fewer.balance, fewer.text) == (Balance.INVALID, "Visit: 918 of 1,775 arrivals were not made")
+
+
+@pytest.mark.parametrize(
+    ("group", "stages", "text"),
+    [
+        ("Buy", (Stage(10, None, 0, 225),), "9 of 10 users of Buy spent most of the load in one pause (Rest)"),
+        ("Buy", (Stage(10, None, 0, 100), Stage(8, None, 0, 125)), ""),  # users of stages come and go
+        ("Visit", (Stage(None, 10.0, 0, 225),), ""),
+    ],
+)
+def test_idle_users_of_one_of_several_loads_are_a_doubt(group, stages, text):
+    loads = GroupLoad("Sell", (Stage(20, None, 0, 225),)), GroupLoad(group, stages)
+    agents = [arriving(curve(load)) if load.is_open else users(curve(load)) for load in loads]
+    agents = [replace(one, name=load.group) for load, one in zip(loads, agents, strict=True)]
+    samples = [one for load in loads for one in requests_of(load)]
+    one_idle = replace(agents[0], idle=(LabelCount("Rest", 1),))
+    nine_idle = replace(agents[1], idle=(LabelCount("Rest", 9),))
+    found = line(several(loads, (one_idle, nine_idle), samples), "asked-offered")
+    assert (found.balance, found.text) == (Balance.DOUBT if text else Balance.BALANCED, text)
 
 
 @pytest.mark.parametrize(("share", "balance"), [(1.0, Balance.BALANCED), (0.93, Balance.DOUBT), (0.5, Balance.INVALID)])

@@ -35,6 +35,7 @@ def project(tmp_path_factory):
     (here / "env").mkdir()
     (here / "env" / "nightly.toml").write_text('format_version = 1\nbudget = "1m"\n[[run]]\nplan = "shop"\nuser = 5\n')
     (here / "notes.txt").write_text("hello")
+    (here / "plans" / "über.toml").write_text("format_version = 1\n")
     for number in (1, 2):
         add_run(here / "reports", f"shop/run-01_{number}", elapsed_ms=100 + number)
     forget_projects()
@@ -56,6 +57,10 @@ SAMPLES = "reports/shop/run-01_1/samples.jtl"
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
+        ("run localhost:8080/items", "localhost:8080/items: neither a plan nor an address; did you mean http://local"),
+        ("check 127.0.0.1", "127.0.0.1: neither a plan nor an address; did you mean http://127.0.0.1?"),
+        ("init store.internal:8080", "store.internal:8080: there is no such file; did you mean http://store.intern"),
+        ("run über", "--plan=über: not a name that can be used; rename plans/über.toml: a name begins with "),
         ("run -u five", "--users=five: not a whole number from 1 to 100000"),
         ("run -u 5,10", "--users=5,10: a run has one number; several are levels of "),
         ("run -d 5x", "--duration=5x: not a duration; give seconds or 90s, 2m, 1h30m"),

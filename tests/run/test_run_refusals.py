@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from harness.base.errors import UsageError
 from harness.plan.spec import parse_target
 from harness.run.context import check_target
 from tests.support.paths import ROOT
@@ -82,6 +83,13 @@ def test_bad_input_is_one_clear_line_and_nothing_is_started_or_left(refused, arg
     assert message in said
     assert len(said.strip().splitlines()) == 1
     assert time.monotonic() - started_s < 10
+
+
+@pytest.mark.parametrize(("has_system", "todo"), [(False, "start it"), (True, "start it, or leave --target out to ")])
+def test_to_leave_the_target_out_is_advised_only_where_the_plan_has_a_system(has_system, todo):
+    with pytest.raises(UsageError) as error:
+        check_target(parse_target("http://127.0.0.1:1"), has_system=has_system)
+    assert error.value.todo.startswith(todo) and error.value.todo.endswith("here" if has_system else "it")
 
 
 def test_the_probe_of_a_target_connects_and_sends_nothing():

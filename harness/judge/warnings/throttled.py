@@ -41,6 +41,7 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
     before_ms, after_ms = (units.average_text(average) for average in (fall.before_ms, fall.after_ms))
     during = f" (the fall began at {units.clock_text(fall.began_s)})" if fall.began_s != fall.constant_s else ""
     verb = "rose" if fall.after_ms > fall.before_ms else "did not rise:"
+    times = f"{verb} from {before_ms} to {after_ms} ms" if before_ms != after_ms else f"stayed at {after_ms} ms"
     failed = f", and {units.percent_text(fall.after_error_ratio, 0)} % of the samples failed"
     return {
         "at": units.clock_text(fall.constant_s),
@@ -49,7 +50,7 @@ def throttle_values(fall: Throttle, cloudwatch: CloudMetrics | None) -> Values:
         "after": f"{fall.after_per_s:.3g}",
         "users": "" if fall.user_count is None else f" with {units.plural(fall.user_count, 'steady user')}",
         "during": during,
-        "times": f"response times {verb} from {before_ms} to {after_ms} ms",
+        "times": f"response times {times}",
         "failed": failed if fall.after_error_ratio >= _FAILED_NAMED_RATIO else "",
         "balances": _balances(cloudwatch),
         "began_s": str(fall.began_s),

@@ -18,7 +18,7 @@ from harness.plan.jmx.tree import LOAD_GROUP, Node, load_groups
 from harness.plan.load.groups import Stage
 
 _USERS, _RAMP = "ThreadGroup.num_threads", "ThreadGroup.ramp_time"
-_DURATION, _SCHEDULER = "ThreadGroup.duration", "ThreadGroup.scheduler"
+_DURATION, _SCHEDULER, _DELAY = "ThreadGroup.duration", "ThreadGroup.scheduler", "ThreadGroup.delay"
 _LOOPS, _FOREVER = "LoopController.loops", "LoopController.continue_forever"
 _SERIAL = "TestPlan.serialize_threadgroups"
 _DEFAULT_DURATION_S = 60
@@ -32,7 +32,7 @@ class GroupSize:
 
     `think_time_s` is the pause that the plan's think time sets; None when it has `own_pauses`, which stay, or none. A
     group of jmeter-plugins may have `stages`, or `rate_per_s` new users instead. With `is_fed_back` a Throughput
-    Shaping Timer sets how many of its users run.
+    Shaping Timer sets how many of its users run. `delay_s` is how long its users wait for their start.
     """
 
     name: str
@@ -46,6 +46,7 @@ class GroupSize:
     is_fed_back: bool = False
     think_time_s: float | None = None
     own_pauses: bool = False
+    delay_s: int = 0
 
 
 def size_of(mapping: Variables, group: Node) -> GroupSize:
@@ -78,6 +79,7 @@ def size_of(mapping: Variables, group: Node) -> GroupSize:
         is_fed_back=fed_back is not None,
         think_time_s=pauses.think_time_s,
         own_pauses=pauses.are_own,
+        delay_s=max(0, mapping.number(group.value(_DELAY), 0)) if is_timed and group.kind == "ThreadGroup" else 0,
     )
 
 

@@ -1,10 +1,11 @@
-"""Reads the schedules of thread groups of jmeter-plugins: as the stages or the rate of a load."""
+"""Reads the schedules of thread groups: as the stages or the rate of a load."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from harness.plan.adopt.variables import Variables
 from harness.plan.jmx.thread_groups import ROWS, ScheduleRow
@@ -12,13 +13,32 @@ from harness.plan.jmx.tree import Node, function_parameters
 from harness.plan.load.groups import Stage
 
 ULTIMATE, CONCURRENCY, ARRIVALS = "UltimateThreadGroup", "ConcurrencyThreadGroup", "ArrivalsThreadGroup"
-FREE_FORM = "FreeFormArrivalsThreadGroup"
+FREE_FORM, OPEN_MODEL = "FreeFormArrivalsThreadGroup", "OpenModelThreadGroup"
 _FEEDBACK = re.compile(r"\$\{__tstFeedback\(")
 # The parameters of __tstFeedback: the timer's name, the first users, the most users, the spare ones.
 _MOST_USERS = 2
 _S_PER_MINUTE = 60
+# A step of JMeter's Open Model Thread Group: rate(5/sec), random_arrivals(10 min), pause(1.5 s).
+_OPEN_STEP = re.compile(r"\s*(rate|random_arrivals|even_arrivals|pause)\(\s*([\d.]+)\s*(/?)\s*([a-z]+)\s*\)\s*")
+_OPEN_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_OPEN_UNITS_S = {
+    0.001: ("ms",),
+    1.0: ("s", "sec", "second", "seconds"),
+    60.0: ("m", "min", "minute", "minutes"),
+    3600.0: ("h", "hour", "hours"),
+    86400.0: ("d", "day", "days"),
+}
+_RATE, _PAUSE = "rate", "pause"
 # JMeter's thread groups know whole seconds only.
 _JUMP_S = 1
+
+
+class _RateRow(NamedTuple):
+    """Arrivals that go from one rate to another (per s) within a time (s)."""
+
+    first: float
+    last: float
+    length_s: float
 
 
 def simple_kind(group: Node) -> str:
@@ -34,7 +54,7 @@ def seconds(mapping: Variables, group: Node, name: str) -> int:
 def rate_per_s(mapping: Variables, group: Node) -> float | None:
     """Return the greatest arrivals per second of a group whose users arrive; None for other groups."""
     if simple_kind(group) == FREE_FORM:
-        return max((stage.rate_per_s or 0.0 for stage in _arrivals(mapping, group)), default=None)
+        return max((stage.rate_per_s or 0.0 for stage in stages_of(mapping, group)), default=None)
     if simple_kind(group) != ARRIVALS:
         return None
     return max(1, mapping.number(group.value("TargetLevel"), 1)) / _unit_s(group)
@@ -57,7 +77,9 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     if simple_kind(group) == ULTIMATE:
         return ultimate_stages(_rows(mapping, group))
     if simple_kind(group) == FREE_FORM:
-        return _arrivals(mapping, group)
+        return _rate_stages(_arrivals(mapping, group))
+    if simple_kind(group) == OPEN_MODEL:
+        return _rate_stages(_open_rows(mapping.known(group.value("OpenModelThreadGroup.schedule")) or ""))
     steps = mapping.number(group.value("Steps"), 0) if simple_kind(group) in (CONCURRENCY, ARRIVALS) else 0
     ramp_s = seconds(mapping, group, "RampUp")
     if not 1 < steps <= ramp_s:
@@ -75,18 +97,50 @@ def stages_of(mapping: Variables, group: Node) -> tuple[Stage, ...]:
     )
 
 
-def _arrivals(mapping: Variables, group: Node) -> tuple[Stage, ...]:
-    """Return the stages of a Free-Form Arrivals Thread Group, whose rows go from one rate to another."""
-    stages: list[Stage] = []
-    level = 0.0
+def _arrivals(mapping: Variables, group: Node) -> Iterator[_RateRow]:
+    """Yield the rows of a Free-Form Arrivals Thread Group."""
     for line in group.element.iterfind("collectionProp[@name='Schedule']/*"):
         begin, end, length, *_ = [*(_decimal(mapping, cell.text or "") for cell in line), 0.0, 0.0, 0.0]
-        first, last, length_s = begin / _unit_s(group), end / _unit_s(group), float(round(length * _unit_s(group)))
+        yield _RateRow(begin / _unit_s(group), end / _unit_s(group), float(round(length * _unit_s(group))))
+
+
+def _open_rows(schedule: str) -> list[_RateRow]:
+    """Return the schedule of an Open Model Thread Group; nothing where a part of it is not known before the run.
+
+    Arrivals have the rate before them, and go to the one that follows them.
+    """
+    steps: list[tuple[str, float]] = []
+    text, at = _OPEN_COMMENT.sub(" ", schedule), 0
+    units_s = {name: unit_s for unit_s, names in _OPEN_UNITS_S.items() for name in names}
+    while at < len(text.rstrip()):
+        step = _OPEN_STEP.match(text, at)
+        unit_s = units_s.get(step[4]) if step else None
+        if step is None or unit_s is None or step[2].count(".") > 1 or (step[1] == _RATE) != bool(step[3]):
+            return []
+        steps.append((step[1], float(step[2]) / unit_s if step[3] else float(step[2]) * unit_s))
+        at = step.end()
+    rows, rate = [], 0.0
+    for (name, value), (following, next_value) in pairwise([*steps, ("", 0.0)]):
+        if name == _RATE:
+            rate = value
+        elif name == _PAUSE:
+            rows.append(_RateRow(0.0, 0.0, value))
+        else:
+            rows.append(_RateRow(rate, next_value if following == _RATE else rate, value))
+    return rows
+
+
+def _rate_stages(rows: Iterable[_RateRow]) -> tuple[Stage, ...]:
+    """Return the stages of rows that go from one rate to another."""
+    stages: list[Stage] = []
+    level = 0.0
+    for first, last, length_s in rows:
+        ramp_s = length_s
         if length_s > _JUMP_S and first not in (level, last):
             stages.append(Stage(None, first, 0.0, float(_JUMP_S)))
-            length_s -= _JUMP_S
-        if length_s:
-            stages.append(Stage(None, last, 0.0, length_s) if first == last else Stage(None, last, length_s, 0.0))
+            ramp_s -= _JUMP_S
+        if ramp_s:
+            stages.append(Stage(None, last, 0.0, ramp_s) if first == last else Stage(None, last, ramp_s, 0.0))
         level = last
     return tuple(stages)
 

@@ -74,10 +74,12 @@ def data_lines(data: Sequence[DataFile]) -> list[str]:
 def size_text(size: GroupSize) -> str:
     """Return the size of a thread group as text: `8 users, ramp-up 80 s, 180 s`."""
     length = units.plural(size.loops, "loop") if size.loops else f"{size.duration_s} s"
+    rates = [stage.rate_per_s for stage in size.stages if stage.rate_per_s is not None]
+    rate = max(rates, default=size.rate_per_s)
+    level = units.plural(size.users, "user") if rate is None else f"{units.number_text(round(rate, 6))} new users/s"
     if size.stages:
-        return f"{units.plural(size.users, 'user')} at most, {units.plural(len(size.stages), 'stage')}, {length}"
-    rate = None if size.rate_per_s is None else f"{units.number_text(round(size.rate_per_s, 6))} new users/s"
-    return f"{rate or units.plural(size.users, 'user')}, ramp-up {size.ramp_s} s, {length}"
+        return f"{level} at most, {units.plural(len(size.stages), 'stage')}, {length}"
+    return f"{level}, ramp-up {size.ramp_s} s, {length}"
 
 
 def _contents(contents: Contents) -> Iterator[str]:
@@ -130,13 +132,14 @@ def _load(sizes: Sequence[GroupSize]) -> Iterator[str]:
 def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
     """Yield a [[load]] table for each thread group; one with a number of loops lasts as long as the others."""
     yield "# Each thread group has its load; --users and --duration of a run scale all of them."
+    first_s = min(size.delay_s for size in sizes)
     for size in sizes:
         duration_s = _duration_s([size]) if size.duration_s else _duration_s(sizes)
         yield ""
         yield "[[load]]"
         yield f"group = {toml_string(size.name)}"
-        if size.stages:
-            yield f"stages = [{', '.join(map(_stage_text, size.stages))}]"
+        if stages := size.stages or _after(size, size.delay_s - first_s, duration_s):
+            yield f"stages = [{', '.join(map(_stage_text, stages))}]"
         else:
             rate_per_s = None if size.rate_per_s is None else min(RATE_MAX_PER_S, round(size.rate_per_s, 6))
             users = f"users = {min(USERS_MAX, size.users)}"
@@ -146,6 +149,13 @@ def _loads(sizes: Sequence[GroupSize]) -> Iterator[str]:
         if size.rate_per_s is not None:
             yield "users_return = true"
         yield from _remarks(size)
+
+
+def _after(size: GroupSize, delay_s: int, duration_s: int) -> tuple[Stage, ...]:
+    """Return the stages of a group whose users begin later than the first of all; nothing for that one."""
+    ramp_s = float(min(size.ramp_s, duration_s))
+    load = Stage(size.users, None, ramp_s, duration_s - ramp_s)
+    return (Stage(0, None, 0.0, float(delay_s)), load) if delay_s else ()
 
 
 def _stage_text(stage: Stage) -> str:

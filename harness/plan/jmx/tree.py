@@ -13,7 +13,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_safely
 
-from harness.base.config import NO_YAML, YAML
+from harness.base.config import NO_YAML, YAML, address_meant
 from harness.base.errors import UsageError
 from harness.base.paths import as_given
 from harness.base.regular import regular
@@ -172,7 +172,9 @@ def parse(
             raise UsageError(f"{where}: is larger than {most}", "put large texts into files that the plan reads")
         tree: ElementTree.ElementTree[ElementTree.Element] = parse_safely(jmx, parser)
     except FileNotFoundError:
-        raise UsageError(f"{where}: there is no such file", "name a file that exists") from None
+        address = address_meant(str(jmx))
+        todo = f"did you mean {address}?" if address else "name a file that exists"
+        raise UsageError(f"{where}: there is no such file", todo) from None
     except OSError as error:
         raise UsageError(f"{where}: cannot be read ({error.strerror})", "name a .jmx file") from None
     except _TooDeepError as error:

@@ -11,16 +11,17 @@ from dataclasses import dataclass, field
 from harness.base.log import Log
 from harness.plan.spec import Profile
 
-# It runs the program that follows at standard input.
+# It runs the program that follows at standard input. With -P no file of the folder in which it starts, which may be
+# somebody else's project, is taken for a module that the program imports.
 _BEGIN = "import sys; r=sys.stdin.buffer; exec(compile(r.read(int(r.readline())), 'relay', 'exec'))"
 _PYTHONS = "python3 python3.14 python3.13 python3.12 python3.11"
 # A shell of any machine finds a Python for it.
 PYTHON_THERE = (
     f"for p in {_PYTHONS}; do command -v $p >/dev/null && $p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && "
-    f'exec $p -u -c {shlex.quote(_BEGIN)}; done; echo "it has no Python 3.11 or newer" >&2; exit 2'
+    f'exec $p -P -u -c {shlex.quote(_BEGIN)}; done; echo "it has no Python 3.11 or newer" >&2; exit 2'
 )
 # The same on this machine.
-HERE = (sys.executable, "-u", "-c", _BEGIN)
+HERE = (sys.executable, "-P", "-u", "-c", _BEGIN)
 
 
 @dataclass(frozen=True)

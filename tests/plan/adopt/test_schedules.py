@@ -17,6 +17,7 @@ from harness.plan.checks.finding import Rule
 from harness.plan.jmx.thread_groups import ScheduleRow, ultimate_rows, with_loads
 from harness.plan.jmx.tree import plan_tree
 from harness.plan.load.groups import GroupLoad, Stage
+from harness.plan.load.tables import parse_loads
 from tests.support.off_host import collection
 from tests.support.several import group, sampler, several_jmx
 
@@ -93,6 +94,36 @@ def test_the_rows_of_free_form_arrivals_are_stages(
     assert (load["stages"], load["users_return"], adoption.left) == (stages, True, ())
 
 
+@pytest.mark.parametrize(
+    ("schedule", "stages"),
+    [
+        ("rate(5/sec) random_arrivals(10 min)", [{"rate_per_s": 5, "for": 600}]),
+        # A rate that follows arrivals is the one to which they go.
+        ("rate(0/s) random_arrivals(30 s) rate(90/min)\neven_arrivals(1 hour)",
+         [{"rate_per_s": 1.5, "over": 30}, {"rate_per_s": 1.5, "for": 3600}]),
+        ("/* night */ rate(2/s) random_arrivals(9s) pause(3 s) // wait\nrate(4/s) random_arrivals(11 s) rate(1/s)",
+         [{"rate_per_s": 2, "for": 9}, {"rate_per_s": 0, "for": 3}, {"rate_per_s": 4, "for": 1},
+          {"rate_per_s": 1, "over": 10}]),
+        ("rate(${__P(r,6)}/min) random_arrivals(2 min)", [{"rate_per_s": 0.1, "for": 120}]),
+    ],
+)  # fmt: skip
+def test_the_schedule_of_an_open_model_thread_group_is_stages(tmp_path: Path, schedule: str, stages: list) -> None:
+    (load,), text = loads_of(tmp_path, "OpenModelThreadGroup", **{"OpenModelThreadGroup.schedule": schedule})
+    assert load == {"group": load["group"], "stages": stages}  # each arrival is a new user
+    assert "# the schedule of its OpenModelThreadGroup, which a run replaces by this one\n" in text
+    assert f"{max(one['rate_per_s'] for one in stages):g} new users/s at most, " in text
+    (read,) = parse_loads([load], "shop.toml", [str(load["group"])], "shop.jmx", {})
+    assert (read.is_open, read.duration_s) == (True, sum(one.get("over", 0) + one.get("for", 0) for one in stages))
+
+
+@pytest.mark.parametrize(
+    "schedule", ["", "rate(5/sec) random_arrivals(1 week)", "rate(${r}/s) pause(1 s)", "rate(5)", "rate(5/hr)"]
+)
+def test_a_schedule_that_is_not_known_before_the_run_is_named_as_lost(tmp_path: Path, schedule: str) -> None:
+    _, text = loads_of(tmp_path, "OpenModelThreadGroup", **{"OpenModelThreadGroup.schedule": schedule})
+    assert "# replaces the schedule of its OpenModelThreadGroup; stages = […] can rebuild it\n" in text
+
+
 def test_returning_users_arrive_at_the_rates_of_the_stages(tmp_path: Path) -> None:
     (tmp_path / "own.jmx").write_text(several_jmx(group("Shop", sampler("Page", 1))))
     stages = (Stage(None, 2.0, 10.0, 20.0), Stage(None, 0.5, 0.0, 30.0))
@@ -130,6 +161,25 @@ def test_users_whom_a_concurrency_thread_group_replaces_are_named(
     )
     left = [one for one in adopt(tmp_path / "foreign.jmx", "shop", tmp_path).left if one.rule is Rule.ENDED_USERS]
     assert [one.what.partition("(")[2].partition(")")[0] for one in left] == [names][: names is not None]
+
+
+@pytest.mark.parametrize(("delays", "after_s"), [((0, 300), 300), ((60, 360), 300), ((60, 60), 0), (("", "0"), 0)])
+def test_a_group_that_begins_later_than_the_first_one_begins_with_no_users(
+    tmp_path: Path, delays: tuple[object, object], after_s: int
+) -> None:
+    times = {"ThreadGroup.scheduler": "true", "ThreadGroup.ramp_time": "30", "ThreadGroup.duration": "120"}
+    groups = [
+        group(name, sampler(name, 1), "ThreadGroup", props(**times, **{"ThreadGroup.delay": str(delay)}))
+        for name, delay in zip(("Base", "Spike"), delays, strict=True)
+    ]
+    (tmp_path / "foreign.jmx").write_text(several_jmx(*groups))
+    text = plan_toml(adopt(tmp_path / "foreign.jmx", "shop", tmp_path).contents, "shop", "foreign.jmx")
+    base, spike = tomllib.loads(text)["load"]
+    assert base == {"group": "Base", "users": 1, "ramp_s": 30, "duration_s": 120}
+    later = {"stages": [{"users": 0, "for": after_s}, {"users": 1, "over": 30, "for": 90}]}
+    assert spike == {"group": "Spike", **(later if after_s else {"users": 1, "ramp_s": 30, "duration_s": 120})}
+    read = parse_loads([base, spike], "shop.toml", ["Base", "Spike"], "shop.jmx", {})
+    assert [load.duration_s for load in read] == [120, 120 + after_s]
 
 
 def test_other_schedules_are_named_as_lost(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
 """What arrives of a part: its rows are those that JMeter wrote there, with the times of this machine's clock."""
 
+import ast
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,9 +13,10 @@ from hypothesis import strategies as st
 
 from harness.jtl.inputs import Input
 from harness.report.jtls import Counting, summary_of_jtls
+from harness.run.parts import relay
 from harness.run.parts.channel import Channel, Rows
 from harness.run.parts.launchers import parse_places
-from harness.run.parts.places import Place
+from harness.run.parts.places import HERE, PYTHON_THERE, Place
 
 HEAD = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage,bytes,sentBytes\n"
 AHEAD_MS = 700
@@ -87,3 +91,25 @@ def test_why_a_machine_cannot_be_used_is_the_last_line_of_its_errors(is_busy, mo
     assert channel.receive("hello", 20.0) is None
     assert channel.lost == "ssh: no route to host"
     channel.close()
+
+
+@pytest.mark.parametrize("argv", [HERE, ("sh", "-c", PYTHON_THERE)])
+def test_a_relay_imports_no_module_of_the_folder_in_which_it_starts(tmp_path, argv):
+    modules = sorted({name.split(".")[0] for name in relay_imports()})
+    for name in modules:
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\n")
+    program = "".join(f"import {name}\n" for name in modules).encode() + b"print('all imported')"
+    done = subprocess.run(
+        argv, input=b"%d\n%s" % (len(program), program), capture_output=True, cwd=tmp_path, check=True, timeout=60
+    )
+    assert len(modules) > 10
+    assert done.stdout == b"all imported\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def relay_imports():
+    for node in ast.walk(ast.parse(Path(relay.__file__).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
