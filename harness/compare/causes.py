@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
-from statistics import fmean
+from math import hypot, sqrt
+from statistics import fmean, stdev
 from typing import ClassVar, NamedTuple
 
 from harness.base.units import BYTES_PER_KB
 from harness.judge.tail import SHARE_LEAST, TailAccount
+from harness.metrics.distributions import student_t_quantile
 from harness.report.run_result import LabelResult, RunResult
 from harness.report.tail_text import UNEXPLAINED, cause_text
 from harness.system.profile import LEAST_SHARE, ROWS_MOST, SAMPLES_LEAST, ProcessProfile
@@ -34,8 +35,8 @@ _WAITS = {
 }
 _UNITS = ("ms", "KB", "")
 SLOW_REQUESTS = "slow requests of {}"
-# Of half the width of a 95 % interval.
-_ERRORS_OF_INTERVAL = 1.96
+# An interval of 95 %, and half its width in standard errors of many samples.
+_LEVEL, _ERRORS_OF_INTERVAL = 0.05, 1.96
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class GrownCost:
     """Something that a request costs more of than before, in `unit` per request; exceptions are counted, unit "".
 
     Of the kind SLOW_REQUESTS it is what requests near p99 of a label take more than those near p50, of no one process.
-    With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there.
+    With `is_bound` the baseline does not list it, and `baseline` is the most that it can be there. `low` and `high` are
+    the 95 % interval of the growth; None where that is a bound, or nothing is known of its scatter.
     """
 
     json_keys: ClassVar = {"baseline": "base", "contender": "new"}
@@ -54,6 +56,18 @@ class GrownCost:
     contender: float
     unit: str
     is_bound: bool
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def growth(self) -> float:
+        """Return how much more a request costs, at least that with `is_bound`."""
+        return self.contender - self.baseline
+
+    @property
+    def what(self) -> str:
+        """Return what costs more, in words."""
+        return f"{self.kind} {self.name} of {self.process}" if self.process else f"{self.kind}: {self.name}"
 
 
 class _Key(NamedTuple):
@@ -66,10 +80,14 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True)
 class _Cost:
-    """The cost per request of one thing in one run, and its standard error: 0 where it is not sampled."""
+    """The cost per request of one thing, and its standard error: 0 where it is not known.
+
+    `freedom` are the degrees of freedom of the error if it is that of the scatter of runs, else 0: many samples.
+    """
 
     value: float
     error: float = 0.0
+    freedom: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,9 +192,11 @@ def _of_profile(profile: ProcessProfile, requests: int) -> dict[_Key, _Costs]:
 
 def _of_tail(tail: TailAccount) -> _Costs:
     """Return what explains slow requests; what is not listed is one of the smaller causes, or below their limit."""
-    listed = {
-        cause_text(one): _Cost(one.ms, (one.high_ms - one.low_ms) / 2 / _ERRORS_OF_INTERVAL) for one in tail.causes
-    }
+    listed: dict[str, _Cost] = {}
+    for cause in tail.causes:
+        text, error = cause_text(cause), (cause.high_ms - cause.low_ms) / 2 / _ERRORS_OF_INTERVAL
+        before = listed.get(text, _Cost(0.0))  # of another class that is called the same
+        listed[text] = _Cost(before.value + cause.ms, hypot(before.error, error))
     listed[UNEXPLAINED] = _Cost(max(0.0, tail.unexplained_ms))
     return _Costs(listed, max(SHARE_LEAST * tail.excess_ms, tail.smaller_ms))
 
@@ -214,16 +234,22 @@ def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -
     for name in dict.fromkeys(name for run in contender for name in run.listed):
         at_first, now = (_mean(name, side) for side in (baseline, contender))
         grown = now.value - at_first.value
-        error = sqrt(at_first.error**2 + now.error**2)
-        if grown > _GROWTH_LEAST * at_first.value and grown > _ERRORS_LEAST * error:
+        error, freedom = sqrt(at_first.error**2 + now.error**2), at_first.freedom + now.freedom
+        reach = error * (student_t_quantile(freedom, 1 - _LEVEL / 2) if freedom else _ERRORS_OF_INTERVAL)
+        if grown > _GROWTH_LEAST * at_first.value and grown > max(_ERRORS_LEAST * error, reach):
             is_bound = any(name not in run.listed for run in baseline)
-            candidates.append(GrownCost(key.kind, key.process, name, at_first.value, now.value, key.unit, is_bound))
+            ends = (grown - reach, grown + reach) if error and not is_bound else (None, None)
+            both = at_first.value, now.value
+            candidates.append(GrownCost(key.kind, key.process, name, *both, key.unit, is_bound, *ends))
     candidates.sort(key=lambda cause: (cause.baseline - cause.contender, cause.name))
     whole = fmean(sum(cost.value for cost in run.listed.values()) for run in contender)
     return [cause for cause in candidates[:CAUSES_MOST] if cause.contender - cause.baseline > _GROWTH_LEAST / 2 * whole]
 
 
 def _mean(name: str, side: Sequence[_Costs]) -> _Cost:
-    """Return the mean over the runs of a side; its standard error is that of the mean."""
+    """Return the mean over the runs of a side; its error is that of their samples or of their scatter, the larger."""
     costs = [run.listed.get(name, _Cost(run.rest)) for run in side]
-    return _Cost(fmean(cost.value for cost in costs), sqrt(sum(cost.error**2 for cost in costs)) / len(costs))
+    count, values = len(costs), [cost.value for cost in costs]
+    of_samples = sqrt(sum(cost.error**2 for cost in costs)) / count
+    of_runs = stdev(values) / sqrt(count) if count > 1 else 0.0
+    return _Cost(fmean(values), max(of_samples, of_runs), count - 1 if of_runs > of_samples else 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from harness.base import units
-from harness.base.plain_text import one_line
+from harness.base.plain_text import one_line, short_line
 from harness.base.records import to_plain
 from harness.compare.answer import AnswerRow, by_weight, headline, is_of_runs, rows_of
 from harness.compare.causes import GrownCost
@@ -25,6 +25,7 @@ from harness.report.charts.chart import Chart
 from harness.report.first_screen import first_screen
 from harness.report.run_result import RunResult
 from harness.report.tables import cell, table
+from harness.report.tail_text import without_packages
 from harness.report.template import filled
 
 FORMAT_VERSION = 1
@@ -37,6 +38,10 @@ _KEY_ROWS_MOST = 12
 _KEY_WORDS = (REGRESSED, CANNOT_TELL, BETTER)
 # So many warnings are on the first screen.
 WEAKENED_BY_MOST = 4
+# So much of the name of what grew is on it.
+_NAME_CHARACTERS = 100
+# Costs from here on have no decimals, and no powers of ten.
+_WHOLE_FROM = 100
 
 
 class Heads(NamedTuple):
@@ -236,21 +241,40 @@ def run_link(run: RunResult | None) -> str:
 def cause_table(causes: Sequence[GrownCost], heads: Heads = HEADS) -> str:
     """Return a row for each cause; empty without one."""
     rows = [[cell(cause.kind), cell(cause.process), cell(cause.name), *cost_texts(cause)] for cause in causes]
-    columns = ("kind", "process", "what", f"{heads.baseline} per request", f"{heads.contender} per request")
+    columns = ("kind", "process", "what", f"{heads.baseline} per request", f"{heads.contender} per request", "growth")
     return table(columns, rows, text_columns=3) if rows else ""
 
 
 class CostTexts(NamedTuple):
-    """What a request costs of something on both sides."""
+    """What a request costs of something on both sides, and how much more, with its 95 % interval."""
 
     baseline: str
     contender: str
+    growth: str
 
 
 def cost_texts(cause: GrownCost) -> CostTexts:
     """Return the costs of a cause as text."""
-    baseline, contender = (f"{value:.3g} {cause.unit}".rstrip() for value in (cause.baseline, cause.contender))
-    return CostTexts(("at most " if cause.is_bound and cause.baseline else "") + baseline, contender)
+    values = (cause.baseline, cause.contender, cause.growth)
+    baseline, contender, growth = (f"{_cost_text(value)} {cause.unit}".rstrip() for value in values)
+    is_least = cause.is_bound and cause.baseline
+    ends = "" if cause.low is None or cause.high is None else f" ({_cost_text(cause.low)} to {_cost_text(cause.high)})"
+    return CostTexts(
+        f"{'at most ' if is_least else ''}{baseline}", contender, f"{'at least ' if is_least else ''}+{growth}{ends}"
+    )
+
+
+def _cost_text(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.3g}"
+
+
+def grown_step(causes: Sequence[GrownCost], since: str = "") -> NextStep:
+    """Return the step that names what grew most inside the system, and says that the rest is below."""
+    first = causes[0]
+    name = first.name if first.kind == "statement" else without_packages(first.name)
+    first = replace(first, name=short_line(name, _NAME_CHARACTERS))
+    grown = f"{first.what} {cost_texts(first).growth}"
+    return NextStep(f"See below what grew inside the system{since}, first of all {grown}")
 
 
 def change_table(rows: Sequence[AnswerRow], heads: Heads = HEADS) -> str:

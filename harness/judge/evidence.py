@@ -220,7 +220,8 @@ def longer(evidence: Evidence, window_s: int) -> str:
     if not load or load.loads:
         return "Run longer."
     whole_s = window.run_s + window_s - window.length_s
-    if load.requests and window.run_s:  # they ended the run, and would end it again
+    is_of_duration = load.duration_s is not None and window.run_s >= load.duration_s
+    if load.requests and window.run_s and not is_of_duration:  # they ended the run, and would end it again
         requests = load.requests * whole_s / window.run_s
         return f"Run again with --requests={_ROUND_REQUESTS * math.ceil(requests / _ROUND_REQUESTS)}."
     if not load.duration_s:

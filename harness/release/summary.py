@@ -176,7 +176,7 @@ def _of_regressions(release: Release) -> Iterator[str]:
         return
     new, base = release.results[:2]
     found = [cause for one in levels for cause in causes(base[one], new[one])]
-    named = dict.fromkeys(f"{cause.kind} {cause.name} in {cause.process}" for cause in found)
+    named = dict.fromkeys(cause.what for cause in found)
     yield f"Find the cause of the slower response times: {_labels_text(slower)}." + (
         f" Per request, the profiles show more of: {'; '.join(list(named)[:_NAMED])}."
         if named

@@ -45,7 +45,7 @@ def result_from_json(data: Mapping[str, Any], where: str) -> RunResult:
             "labels": [_label(label) for label in load["labels"]] if load else [],
             "usages": data["observed"]["usages"],
             # What is empty is left out: its type would be imported.
-            **{key: found for key in ("profiles", "databases") if (found := data["observed"].get(key))},
+            **{key: found for key in ("profiles", "databases", "tails") if (found := data["observed"].get(key))},
             "whole": _label(data["whole"]["total"]) if data["whole"] else None,
             "result": data.get("result"),
             "account": data.get("account", []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from harness.system import thread_times
 from harness.system.profile import ProcessProfile
 
 _BAR_CHARACTERS = 30
+# Packages before a class, whose name begins with a capital.
+_PACKAGES = re.compile(r"(?<![\w.$])(?:[a-z_]\w*\.)+(?=[A-Z])")
 _REST = "\u00b7"
 UNEXPLAINED = "unexplained"
 
@@ -55,15 +58,32 @@ _KINDS = {
 }
 
 
+# Kinds whose names are a class, if it is known, and a place; and what threads wait for in classes of Java.
+_OF_CLASSES = ("lock", "latch", "condition")
+_OF_JAVA = {"Semaphore": "semaphore", "CountDownLatch": "latch", "FutureTask": "future", "CompletableFuture": "future"}
+
+
 def cause_text(cause: TailCause | TailPart) -> str:
     """Return a cause in words."""
     if cause.kind == thread_times.STOP and not cause.name:
         return "garbage collection"
-    return _KINDS[cause.kind].text.format(cause.name) if cause.kind in _KINDS else cause.kind
+    if cause.kind not in _KINDS:
+        return cause.kind
+    if cause.kind in _OF_CLASSES:
+        waited_for, _, place = cause.name.rpartition(" at ")
+        word = _OF_JAVA.get(waited_for.removeprefix("java.util.concurrent.").partition("$")[0], "")
+        if word or not waited_for:  # what has the thread is not always known
+            return f"{word or _KINDS[cause.kind].title} at {place}"
+    return _KINDS[cause.kind].text.format(cause.name)
+
+
+def without_packages(text: str) -> str:
+    """Return a text with the names of Java classes without their packages, for a line that names a few."""
+    return _PACKAGES.sub("", text)
 
 
 def tail_sentence(account: TailAccount) -> str:
-    """Return where the time between p50 and p99 went, as plain text; its parts make the whole."""
+    """Return where the time between p50 and p99 went, as plain text without packages; its parts make the whole."""
     above = f"p99 of {account.label} is {account.excess_ms} ms above p50"
     if not account.is_told:
         known = f"the system's thread is known for {account.found_count} of {account.slow_count} slow requests"
@@ -71,10 +91,13 @@ def tail_sentence(account: TailAccount) -> str:
             return f"Why {above} is not known: no cause is beyond chance; {known}."
         share = units.percent_text(min(1.0, account.unexplained_ms / account.excess_ms), 0)
         return f"Why {above} is not known: {share} % is unexplained; {known}."
-    parts = [f"{cause_text(one)} {one.ms:.0f} ({one.low_ms:.0f} to {one.high_ms:.0f})" for one in account.causes]
+    parts = [
+        f"{without_packages(cause_text(one))} {one.ms:.0f} ({one.low_ms:.0f} to {one.high_ms:.0f})"
+        for one in account.causes
+    ]
     smaller, rest = _rest(account)
     parts += [f"smaller causes {smaller}"] if smaller else []
-    unknown = f"unexplained {rest}{' (cannot tell by what)' if account.is_incomplete else ''}"
+    unknown = f"unexplained {rest}{' (cannot tell why)' if account.is_incomplete else ''}"
     return f"{above}: {', '.join([*parts, unknown])}."
 
 
@@ -146,7 +169,12 @@ def _missing(
             for profile in profiles
             if profile.virtual and profile.virtual.problem
         ),
-        *(["waiting for a CPU, which only Linux tells"] if not all(one.queue_is_known for one in tails) else []),
+        *(
+            f"exact CPU times of {cell(profile.process)} ({cell(profile.no_agent)})"
+            for profile in profiles
+            if profile.no_agent
+        ),
+        *(["waiting for a CPU, which only Linux records"] if not all(one.queue_is_known for one in tails) else []),
     ]
 
 

@@ -65,7 +65,8 @@ def start_profiles(pids: Pids, with_methods: Container[str], folder: Path, envir
         answer = ask(jcmd, pids[process], command, folder / process, environment)
         if answer.why or _STARTED in answer.text:
             return answer.why
-        said = " ".join(answer.text.splitlines()[1:]).strip()  # after the number of the process
+        lines = answer.text.splitlines()[1:]  # after the number of the process
+        said = " ".join(line for line in lines if not line.startswith("\tat ")).strip()
         return f"the JVM refused to start a recording{f' ({said[:_SAID_MOST]})' if said else ''}"
 
     return problems_of(pids, "this Java has no jcmd, which starts a profile", why)

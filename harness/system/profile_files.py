@@ -34,6 +34,7 @@ FLAME_GRAPHS = "profile-*.html"
 # Those made of the recording of async-profiler if there is one.
 _OF_AGENT = ("cpu", "wall")
 NO_JVM = "the system has no JVM that the harness started"
+NOT_A_JVM = "it is not a JVM"
 NO_AGENT = "async-profiler has no version for this machine"
 
 
@@ -73,8 +74,11 @@ class Profiler:
     _costs: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Profiler:
-        self.pids = {process: pid for process, pid in self.pids.items() if is_jvm(pid)}
-        if not self.pids and not self.databases:
+        others = [process for process, pid in self.pids.items() if not is_jvm(pid)]
+        self.pids = {process: pid for process, pid in self.pids.items() if process not in others}
+        if self.pids or self.databases:
+            self.unknown += [(process, NOT_A_JVM) for process in others]
+        else:
             self.unknown.append(("system", NO_JVM))
         if self.agent:
             samples = {process: self.folder / samples_name(process) for process in self.pids}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.compare.causes import GrownCost, causes
-from harness.judge.tail import TailAccount, TailCause
+from harness.compare.render import cost_texts
 from harness.system.profile import (
     Allocation,
     Collections,
@@ -24,10 +24,14 @@ from harness.system.profile_events import read_events
 from harness.system.profile_files import Profiler
 from harness.system.statements import DatabaseUse, StatementInterval, StatementUse
 from tests.support.java_program import java_command
-from tests.support.results import label_result, run_result
+from tests.support.results import label_result, run_result, tail_account
 
 METHODS = (MethodUse("shop.Cart.sum", 1_000, 1_000), MethodUse("shop.Page.show", 500, 1_500))
 PROFILE = ProcessProfile("shop", 60.0, 2_000, METHODS, 0.0, (), 0, (), Collections(10, 100.0, 20.0))
+
+
+def without_intervals(found):
+    return tuple(replace(one, low=None, high=None) for one in found)
 
 
 def run(profile=PROFILE, sample_count=10_000, **changes):
@@ -50,7 +54,9 @@ def test_twice_the_load_with_the_same_cost_per_request_is_no_cause():
 def test_a_method_that_costs_more_per_request_is_named_with_both_costs():
     slower = (MethodUse("shop.Cart.sum", 3_000, 3_000), METHODS[1])
     found = causes([run()], [run(replace(PROFILE, sample_count=4_000, methods=slower))])
-    assert found == (GrownCost("method", "shop", "shop.Cart.sum", 1.0, 3.0, "ms", is_bound=False),)
+    assert without_intervals(found) == (GrownCost("method", "shop", "shop.Cart.sum", 1.0, 3.0, "ms", is_bound=False),)
+    # Counts of 1,000 and 3,000 samples, each 1 ms per 1,000 requests: 1.96 errors of 63.2.
+    assert cost_texts(found[0]).growth == "+2 ms (1.88 to 2.12)"
 
 
 def test_the_cost_of_a_method_is_that_of_the_period_of_its_profile():
@@ -58,7 +64,7 @@ def test_the_cost_of_a_method_is_that_of_the_period_of_its_profile():
     halves = tuple(MethodUse(use.method, use.self_count // 2, use.total_count // 2) for use in METHODS)
     profile = replace(PROFILE, sample_period_ms=20.0)
     assert causes([run()], [run(replace(profile, sample_count=1_000, methods=halves))]) == ()
-    (found, *_) = causes([run()], [run(profile)])
+    (found, *_) = without_intervals(causes([run()], [run(profile)]))
     assert found == GrownCost("method", "shop", "shop.Cart.sum", 1.0, 2.0, "ms", is_bound=False)
 
 
@@ -69,34 +75,51 @@ def test_a_method_within_the_scatter_of_samples_is_not_named(count):
     assert causes([run()], [run(replace(PROFILE, methods=more))]) == ()
 
 
-def tail(excess_ms=400, **parts):
-    """Return the account of the tail of Pay: causes with their interval of 10 ms to either side, and the rest."""
-    causes = tuple(TailCause(kind, "shop.Till", ms, ms - 10, ms + 10) for kind, ms in parts.items())
-    rest_ms = excess_ms - sum(parts.values())
-    return TailAccount("Pay", 1_000, 100, 100 + excess_ms, 10, 10, causes, 0.0, rest_ms)
-
-
 def with_tail(*tails, p99_ms=500):
     pay = label_result("Pay", percentiles_ms={"50": 100, "99": p99_ms})
     return run(tails=tails, labels=(pay,))
 
 
-def test_what_slow_requests_wait_longer_for_is_named_first_and_with_the_unexplained():
-    base, new = tail(lock=200, statement=180), tail(900, lock=550, statement=185, stop=20)
-    assert causes([with_tail(base)], [with_tail(new)]) == (
-        GrownCost("slow requests of Pay", "", "lock shop.Till", 200.0, 550.0, "ms", is_bound=False),
-        GrownCost("slow requests of Pay", "", "unexplained", 20.0, 145.0, "ms", is_bound=False),
+def test_what_slow_requests_wait_longer_for_is_named_first_with_its_interval_and_with_the_unexplained():
+    base, new = tail_account(lock=200, statement=180), tail_account(900, lock=550, statement=185, stop=20)
+    lock, unexplained = causes([with_tail(base)], [with_tail(new)])
+    # Two intervals of 10 ms to either side.
+    assert (lock.low, lock.high) == pytest.approx((350 - 10 * 2**0.5, 350 + 10 * 2**0.5))
+    assert without_intervals([lock]) == (
+        GrownCost("slow requests of Pay", "", "lock at shop.Till", 200.0, 550.0, "ms", is_bound=False),
     )
-    assert causes([with_tail(base)], [with_tail(tail(lock=205, statement=180))]) == ()
+    assert (lock.what, cost_texts(lock).growth) == (
+        "slow requests of Pay: lock at shop.Till",
+        "+350 ms (336 to 364)",
+    )
+    assert unexplained == GrownCost("slow requests of Pay", "", "unexplained", 20.0, 145.0, "ms", is_bound=False)
+    assert causes([with_tail(base)], [with_tail(tail_account(lock=205, statement=180))]) == ()
 
 
 def test_where_the_baseline_does_not_explain_slow_requests_all_of_their_time_is_the_bound():
-    new = tail(900, lock=800)
+    new = tail_account(900, lock=800)
     (grown, *_) = causes([with_tail(p99_ms=130)], [with_tail(new)])
-    assert grown == GrownCost("slow requests of Pay", "", "lock shop.Till", 30.0, 800.0, "ms", is_bound=True)
+    assert grown == GrownCost("slow requests of Pay", "", "lock at shop.Till", 30.0, 800.0, "ms", is_bound=True)
     assert causes([with_tail(p99_ms=1_000)], [with_tail(new)]) == ()
-    unknown = replace(tail(900, lock=100), unexplained_ms=800.0)
-    assert causes([with_tail(tail(lock=10))], [with_tail(unknown)]) == ()
+    unknown = replace(tail_account(900, lock=100), unexplained_ms=800.0)
+    assert causes([with_tail(tail_account(lock=10))], [with_tail(unknown)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "growth"),
+    [
+        # Runs that scatter more than their requests have the interval of their scatter: 4.3 standard errors of 2 and 2.
+        ((200, 220), (540, 560), "+340 ms (279 to 401)"),
+        ((200, 201), (550, 551), "+350 ms (340 to 360)"),
+        ((200, 201), (12_550, 12_551), "+12350 ms (12340 to 12360)"),
+        ((200, 500), (300, 560), None),
+        ((200, 220), (210, 700), None),
+    ],
+)
+def test_the_interval_of_several_runs_is_that_of_their_scatter_where_it_is_larger(before, after, growth):
+    sides = ([with_tail(tail_account(ms + 20, lock=ms)) for ms in side] for side in (before, after))
+    found = {one.name: cost_texts(one).growth for one in causes(*sides)}
+    assert found.get("lock at shop.Till") == growth
 
 
 def test_an_entry_that_the_baseline_does_not_list_has_a_bound():
@@ -114,7 +137,9 @@ def test_a_longer_wait_for_a_connection_is_named_unless_the_baseline_did_not_rec
         for total_ms in (10_000.0, 40_000.0)
     )
     found = causes([run(replace(PROFILE, other_waits=short))], [run(replace(PROFILE, other_waits=long))])
-    assert found == (GrownCost("wait for a connection", "shop", "shop.Pay.find", 1.0, 4.0, "ms", is_bound=False),)
+    assert without_intervals(found) == (
+        GrownCost("wait for a connection", "shop", "shop.Pay.find", 1.0, 4.0, "ms", is_bound=False),
+    )
     assert causes([run()], [run(replace(PROFILE, other_waits=long))]) == ()
 
 

@@ -322,10 +322,13 @@ def test_a_table_and_a_line_say_what_does_not_balance():
     assert accounts_table({"A": good, "B": bad}, "run").count("| balanced ") > 4
 
 
-def test_a_run_by_requests_is_told_how_many_to_send():
-    load = closed_load(users=USERS, ramp_s=0.0, duration_s=600.0, loops=None, requests=400, think_time_s=0.78)
+@pytest.mark.parametrize(
+    ("duration_s", "requests", "said"), [(600.0, 400, "--requests=1000"), (20.0, 1_000_000, "--duration=60s")]
+)
+def test_a_run_by_requests_is_told_how_many_to_send_unless_its_duration_ended_it(duration_s, requests, said):
+    load = closed_load(users=USERS, ramp_s=0.0, duration_s=duration_s, loops=None, requests=requests, think_time_s=0.78)
     (text,) = (one.text for one in a_run(users_of(length_s=20), load).warnings if one.code == "too-short")
-    assert text == "Too short to judge: 19 s measured, 50 s needed. Run again with --requests=1000."
+    assert text == f"Too short to judge: 19 s measured, 50 s needed. Run again with {said}."
     assert "depends on when" not in text
 
 

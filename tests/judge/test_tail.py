@@ -100,7 +100,7 @@ def test_the_sentence_says_when_it_cannot_tell_and_when_no_cause_is_beyond_chanc
     found = account_of(requests, times)
     assert tail_sentence(found) == (
         "p99 of home is 300 ms above p50: lock Till at Shop.pay 200 (200 to 200), smaller causes 18, "
-        "unexplained 82 (cannot tell by what)."
+        "unexplained 82 (cannot tell why)."
     )
     requests, times = served()
     for request, cause in zip(slow_of(requests), ("a", "b", "c", "d", "e"), strict=True):

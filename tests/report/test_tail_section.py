@@ -17,7 +17,7 @@ from harness.system.flight_recording import COLUMNS
 from harness.system.flight_recording import FILE_NAME as RECORDED
 from harness.system.profile import Collections, ProcessProfile
 from harness.system.profile_events import VirtualThreads
-from harness.system.profile_files import NO_JVM
+from harness.system.profile_files import NO_AGENT, NO_JVM, NOT_A_JVM
 from harness.system.thread_times import ThreadTimes
 from tests.support.full_run import START_MS, full_record, run_directory, samples_of_100_s
 
@@ -47,7 +47,7 @@ def markdown(tmp_path_factory):
 
 def test_the_first_screen_says_what_the_tail_waits_for(markdown):
     first, *_ = markdown.partition("\n## ")
-    sentence = "p99 of Pay is 500 ms above p50: lock shop.Till\\<b\\> at shop.Pay.pay 500 (500 to 500), unexplained 0."
+    sentence = "p99 of Pay is 500 ms above p50: lock Till\\<b\\> at Pay.pay 500 (500 to 500), unexplained 0."
     assert sentence in first
     assert "Slowest: 1400 ms `LLLLLLLLLLL" in first
 
@@ -87,7 +87,7 @@ def test_a_profiled_run_without_an_account_says_why(labels, said):
             (replace(ACCOUNT, queue_is_known=False),),
             (PROFILE,),
             (),
-            "Not in the account: waiting for a CPU, which only Linux tells.",
+            "Not in the account: waiting for a CPU, which only Linux records.",
         ),
         (
             (ACCOUNT,),
@@ -97,13 +97,19 @@ def test_a_profiled_run_without_an_account_says_why(labels, said):
             "waits of virtual threads of shop (the JVM does not answer).",
         ),
         (
+            (ACCOUNT,),
+            (replace(PROFILE, no_agent=NO_AGENT),),
+            [("gateway", NOT_A_JVM)],
+            f"Not in the account: gateway (it is not a JVM); exact CPU times of shop ({NO_AGENT}).",
+        ),
+        (
             (),
             (),
             [("system", NO_JVM)],
             "### Why the tail is slow\n\nNot known: system (the system has no JVM that the harness started).",
         ),
     ],
-    ids=["all", "not Linux", "virtual threads and a JVM without JFR", "a native image"],
+    ids=["all", "not Linux", "virtual threads and a JVM without JFR", "a native image behind", "a native image"],
 )
 def test_what_no_account_can_have_is_said_with_the_reason(tails, profiles, unknown, said):
     texts = tail_texts(tails, [], profiles, unknown)

@@ -27,15 +27,25 @@ def _classes(name: str, source: str, others: tuple[tuple[str, str], ...] = (), j
     return folder
 
 
+# The environment variable with the folder of another Java, such as one of 21, with which virtual threads are tested.
+VIRTUAL_JAVA = "HARNESS_VIRTUAL_JAVA"
+
+
 def java_of(release: int) -> str | None:
     """Return the newest Java of this machine if it is of this release or newer: virtual threads need 21."""
-    found: list[tuple[int, str]] = []
-    for path in Path("/usr/lib/jvm").glob("*/release"):
-        version = re.search(r'^JAVA_VERSION="(\d+)', path.read_text(encoding="utf-8"), re.MULTILINE)
-        if version and (path.parent / "bin" / "java").is_file():
-            found.append((int(version[1]), str(path.parent / "bin" / "java")))
-    newest = max(found, default=(0, ""))
-    return newest[1] if newest[0] >= release else None
+    chosen = os.environ.get(VIRTUAL_JAVA)
+    folders = [Path(chosen)] if chosen else Path("/usr/lib/jvm").glob("*")
+    found = [str(folder / "bin" / "java") for folder in folders if (folder / "bin" / "java").is_file()]
+    newest = max(found, default=None, key=release_of)
+    return newest if newest and release_of(newest) >= release else None
+
+
+def release_of(java: str) -> int:
+    """Return the release of a Java, such as 21; 0 when it does not say."""
+    path = Path(java).parent.parent / "release"
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    version = re.search(r'^JAVA_VERSION="(\d+)', text, re.MULTILINE)
+    return int(version[1]) if version else 0
 
 
 def java_command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.judge.tail import TailAccount, TailCause
 from harness.judge.verdict import VALID, Verdict
 from harness.metrics.batches import BatchCounts, Batches
 from harness.metrics.histogram import Histogram
@@ -46,6 +47,13 @@ def run_result(name: str, *labels: LabelResult, total: LabelResult | None = None
         "labels": labels,
     }
     return RunResult(**{**values, **changes})
+
+
+def tail_account(excess_ms: int = 400, label: str = "Pay", **parts: float) -> TailAccount:
+    """Return the account of a tail: causes of these kinds with an interval of 10 ms to either side, and the rest."""
+    causes = tuple(TailCause(kind, "shop.Till", ms, ms - 10, ms + 10) for kind, ms in parts.items())
+    rest_ms = excess_ms - sum(parts.values())
+    return TailAccount(label, 1_000, 100, 100 + excess_ms, 10, 10, causes, 0.0, rest_ms)
 
 
 def batched(samples_ms: Sequence[Sequence[int]], length_s: float = 10.0, errors: Sequence[int] = ()) -> LabelResult:

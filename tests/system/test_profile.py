@@ -22,7 +22,7 @@ from harness.system.profile import (
     profiles,
 )
 from harness.system.profile_events import read_events
-from harness.system.profile_files import NO_AGENT, NO_JVM, Profiler
+from harness.system.profile_files import NO_AGENT, NO_JVM, NOT_A_JVM, Profiler
 from harness.system.threads import ThreadPool, Wait
 from tests.support.java_program import java_command
 from tests.support.processes import wait_for
@@ -317,7 +317,8 @@ def refused_and_dead(tmp_path_factory):
         try:
             assert jvm.stdout.readline() == b"ready\n"
             folder = paths[0].parent
-            with Profiler({"shop": jvm.pid}, folder, {}, agent=folder / "no.so") as refused:
+            pids = {"shop": jvm.pid, "proxy": os.getpid()}
+            with Profiler(pids, folder, {}, agent=folder / "no.so") as refused:
                 time.sleep(1)  # events are sampled in real time
             with Profiler({"shop": jvm.pid}, paths[1].parent, {}) as dead:
                 jvm.kill()
@@ -332,7 +333,7 @@ def refused_and_dead(tmp_path_factory):
 @pytest.mark.counterpart
 def test_a_jvm_that_refuses_agents_is_profiled_by_jfr_and_the_reason_is_reported(refused_and_dead):
     (profiler, path), _ = refused_and_dead
-    assert profiler.unknown == []
+    assert profiler.unknown == [("proxy", NOT_A_JVM)]
     with gzip.open(path, "rt") as lines:
         shop = read_events(lines)["shop"]
     assert shop.recorder == "JFR"
@@ -366,15 +367,30 @@ def test_the_cost_of_each_part_is_a_share_of_the_cpu_time_and_older_files_have_n
 SLEEP = "public class Sleep { public static void main(String[] a) throws Exception { Thread.sleep(60_000); } }"
 
 
+def unprofiled(folder, *options, java="java"):
+    """Return why a JVM with these options has no profile."""
+    with subprocess.Popen(java_command("Sleep", SLEEP, *options, java=java)) as jvm:
+        try:
+            with Profiler({"shop": jvm.pid}, folder, {}) as profiler:
+                pass
+        finally:
+            jvm.kill()
+    ((process, why),) = profiler.write(folder / "profile.tsv.gz")
+    assert process == "shop"
+    return why
+
+
 @pytest.mark.counterpart
 def test_a_jvm_without_jfr_is_named_with_what_it_says(tmp_path):
     java = tmp_path / "java"
     subprocess.run(["jlink", "--add-modules", "java.base", "--output", java], check=True, capture_output=True)
-    with subprocess.Popen(java_command("Sleep", SLEEP, java=str(java / "bin" / "java"))) as jvm:
-        try:
-            with Profiler({"shop": jvm.pid}, tmp_path, {}) as profiler:
-                pass
-        finally:
-            jvm.kill()
     said = "Module jdk.jfr not found. Flight Recorder can not be enabled."
-    assert profiler.write(tmp_path / "profile.tsv.gz") == (("shop", f"the JVM refused to start a recording ({said})"),)
+    found = unprofiled(tmp_path, java=str(java / "bin" / "java"))
+    assert found == f"the JVM refused to start a recording ({said})"
+
+
+@pytest.mark.counterpart
+def test_a_jvm_that_takes_no_commands_is_named_with_what_it_says(tmp_path):
+    said = "com.sun.tools.attach.AttachNotSupportedException: The VM does not support the attach mechanism"
+    found = unprofiled(tmp_path, "-XX:+DisableAttachMechanism")
+    assert found == f"the JVM refused to start a recording ({said})"

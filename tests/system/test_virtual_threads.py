@@ -1,18 +1,20 @@
 """Virtual threads: the same waits as on platform threads, from thread dumps; and what a dump means."""
 
 import gzip
+import os
 import subprocess
 import time
 
 import pytest
 
+from harness.base.install.toolchain import ensure_profile_reader
 from harness.report.profiles import profile_text
 from harness.system.dumps_files import AT_ONCE_S, SHARE_MOST
 from harness.system.profile import profiles
 from harness.system.profile_events import VirtualThreads, read_events
 from harness.system.profile_files import Profiler
 from harness.system.thread_dumps import DumpedThreads
-from tests.support.java_program import java_command, java_of
+from tests.support.java_program import java_command, java_of, release_of
 
 # Twenty users each of a lock, of a semaphore with one permit, of a latch and of a queue; ten of a pool of two
 # connections, whose users wait 200 ms for the answer to a statement on a socket.
@@ -143,6 +145,48 @@ def test_waits_that_are_not_known_are_not_called_none():
     assert "Locks: no thread waited 1 ms or longer for one." in profile_text(other, "run-01_1")
 
 
+READ = """
+public class ReadThreads {
+    public static void main(String[] arguments) throws Exception {
+        var out = new java.io.PrintWriter(System.out);
+        var sums = new Sums(out);
+        out.println("V\\t" + new VirtualThreads(sums, new ThreadTimes(out)).read(arguments[0]));
+        sums.print();
+        out.flush();
+    }
+}
+"""
+# What threads are in, as Java 21 dumps it, and the kind and the class of their waits.
+PARKED = (
+    "java.base/java.lang.VirtualThread.park(V.java:1);java.base/java.util.concurrent.locks.LockSupport.park(L.java:1);"
+)
+QUEUED = "java.base/java.util.concurrent.locks.AbstractQueuedSynchronizer.acquire(A.java:1);"
+WAITS_21 = [
+    (f"{QUEUED}java.base/java.util.concurrent.locks.ReentrantLock.lock(R.java:1)", "lock", "locks.ReentrantLock"),
+    (f"{QUEUED}java.base/java.util.concurrent.Semaphore.acquire(S.java:1)", "latch", "Semaphore"),
+    ("java.base/java.util.concurrent.CompletableFuture.get(C.java:1)", "latch", "CompletableFuture"),
+    ("", "other", ""),
+]
+
+
+@pytest.mark.real
+def test_of_a_dump_without_what_threads_wait_for_the_class_is_that_which_the_program_called(tmp_path):
+    path, lines = tmp_path / "threads.tsv", ["A\t1000000"]
+    for number, (stack, _, _) in enumerate(WAITS_21):
+        lines += [f"S\t{number}\t{PARKED}{stack};Shop.w{number}(Shop.java:1)".replace(";;", ";")]
+        lines += [f"T\t{number + 30}\t\t\t{number}\t1000000\t1900000"]
+    path.write_text("\n".join([*lines, "V\t4\t50.0\t0.0\t", ""]))
+    command = java_command("ReadThreads", READ, jars=str(ensure_profile_reader()))
+    printed = subprocess.run([*command, path], check=True, capture_output=True, text=True).stdout
+    (shop,) = profiles(read_events(["P\tshop", *printed.splitlines()]), 0, 10_000)
+    found = {wait.method: (wait.kind, wait.blocker) for wait in shop.other_waits}
+    found |= {lock.method: ("lock", lock.lock) for lock in shop.locks}
+    package = "java.util.concurrent."
+    assert found == {
+        f"Shop.w{number}": (kind, f"{package}{name}" if name else "") for number, (_, kind, name) in enumerate(WAITS_21)
+    }
+
+
 @pytest.fixture(scope="module", params=["platform", "virtual"])
 def shop(request, tmp_path_factory):
     """The profile of the same waits on platform and on virtual threads."""
@@ -181,9 +225,11 @@ def test_the_same_lock_is_named_on_platform_and_on_virtual_threads(shop):
         "java.util.concurrent.locks.ReentrantLock",
     )
     assert set(locks) == {"Shop.pay", "Shop.enter"}
-    # Nineteen of twenty users wait at any time.
-    for method in ("Shop.pay", "Shop.enter"):
-        assert locks[method].total_ms / 1000 / shop.length_s == pytest.approx(19, rel=EDGES)
+    # Nineteen of twenty users wait at any time. Before Java 24 a virtual thread that waits for a monitor, or sleeps in
+    # one, keeps its carrier: as many wait as there are other carriers, and the other users wait for a carrier.
+    is_pinned = shop.virtual is not None and release_of(java_of(21)) < 24
+    for method, count in (("Shop.pay", os.cpu_count() - 1 if is_pinned else 19), ("Shop.enter", 19)):
+        assert locks[method].total_ms / 1000 / shop.length_s == pytest.approx(count, rel=EDGES)
 
 
 @pytest.mark.counterpart

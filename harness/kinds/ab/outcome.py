@@ -15,7 +15,7 @@ from harness.compare.answer import AnswerRow, changes_text, seen_text
 from harness.compare.causes import GrownCost, causes
 from harness.compare.change_text import change_of, interval_of, with_unit
 from harness.compare.comparison import BETTER, CANNOT_TELL, INVALID, OK, REGRESSED, MetricComparison
-from harness.compare.render import change_figures
+from harness.compare.render import change_figures, grown_step
 from harness.compare.same_work import other_work
 from harness.experiment.counting import problem_of
 from harness.experiment.record import ENDED, FINISHED, WARM_UP
@@ -171,7 +171,7 @@ def _next_steps(outcome: AbOutcome) -> Iterator[NextStep]:
         yield NextStep("Repeat it with longer runs", changed_command(record.command, duration="10m"))
         yield NextStep("Or measure first how long they must be", str(Command.of("trust", plan=record.plan)))
     elif outcome.verdict == REGRESSED and outcome.causes:
-        yield NextStep("See below what grew inside the system")
+        yield grown_step(outcome.causes)
     elif outcome.verdict == REGRESSED and "profile" not in record.command.lower():
         yield NextStep("Find the cause: profile both sides", changed_command(record.command, profile=None))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from harness.base import units
 from harness.base.command import Command, changed_command
 from harness.compare.comparison import CANNOT_TELL, INVALID
+from harness.compare.render import grown_step
 from harness.experiment.record import FINISHED
 from harness.judge.result import FOUND, NO_EFFECT, KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
@@ -113,7 +114,7 @@ def result_of(outcome: BisectOutcome) -> Result:
 def _next_steps(outcome: BisectOutcome) -> Iterator[NextStep]:
     record, named = outcome.record, outcome.decision.named
     if outcome.causes:
-        yield NextStep("See below what grew inside the system")
+        yield grown_step(outcome.causes)
     if record.state != FINISHED:
         yield NextStep("Continue the bisection", record.resume_command)
     elif outcome.verdict == INVALID:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.base import units
+from harness.compare.render import grown_step
 from harness.experiment.record import RUNNING
 from harness.judge.result import KeyFigure, NextStep, Result
 from harness.judge.verdict import INTERRUPTED
@@ -142,7 +143,7 @@ def _next_steps(result: NightlyResult) -> Iterator[NextStep]:
     if check := worst_check(result, REGRESSED):
         load = next(load for load in result.loads if check in load.checks)
         if load.growth:
-            yield NextStep(f"See below what grew inside the system since {load.growth.date}")
+            yield grown_step(load.growth.causes, f" since {load.growth.date}")
         yield NextStep("If the change is intended, accept it", accept_command(check))
     elif unfit := next((one for one in result.outcomes if one.state != OK and one.run.run), None):
         yield NextStep(f"Read what to do in the report of {unfit.load.plan}/{unfit.run.run}")

@@ -50,9 +50,8 @@ def _inside(result: NightlyResult, load: LoadResult) -> str:
     """Return what grew most inside the system, else which runs of a load have profiles; empty without any."""
     if load.growth:
         grown, date = load.growth.causes[0], load.growth.date
-        what = f"{grown.kind} {grown.name} of {grown.process}" if grown.process else f"{grown.kind}: {grown.name}"
         costs = cost_texts(grown)
-        return f"grew most since {date}: {what}, {costs.baseline} → {costs.contender} per request"
+        return f"grew most since {date}: {grown.what}, {costs.baseline} → {costs.contender} per request"
     profiled = [one for one in result.outcomes if one.load == load.load and one.result and one.result.is_profiled]
     runs = ", ".join(one.run.run for one in profiled if one.run.run)
     return f"where the time went: see {runs} in the report" if runs else ""

@@ -73,6 +73,11 @@ final class Names {
         return plain + "[]".repeat(depth);
     }
 
+    /** Whether a thread runs virtual threads. */
+    static boolean isCarrier(RecordedThread thread) {
+        return thread != null && thread.getThreadGroup() != null && "CarrierThreads".equals(thread.getThreadGroup().getName());
+    }
+
     /** Returns the name of a thread with * for its numbers: the threads of a pool are one. Empty if not known. */
     static String thread(RecordedThread thread) {
         String name = thread == null ? null : thread.getJavaName();

@@ -198,7 +198,10 @@ public final class ReadProfile {
             return;
         }
         wait.addTo(sums, second(event), 1, ns, ns);
-        times.recorded(times.id(event.getThread()), wait.pool(), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
+        // A carrier's time is that of the virtual thread which it runs, and fits a request as well.
+        if (!Names.isCarrier(event.getThread())) {
+            times.recorded(times.id(event.getThread()), wait.pool(), kind, wait.name(), us(event.getStartTime()), ns / NS_PER_US);
+        }
     }
 
     static long us(Instant instant) {

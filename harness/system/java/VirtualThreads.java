@@ -76,7 +76,16 @@ final class VirtualThreads {
                 methods.add(dot < 0 ? frame : Names.plain(frame.substring(0, dot)) + frame.substring(dot));
             }
         }
-        return new Stack(methods, blocker, isMonitor);
+        return new Stack(methods, blocker.isEmpty() ? called(methods) : blocker, isMonitor);
+    }
+
+    /** Returns the class of java.util.concurrent that a program called to wait, "" for none: Java 21 dumps no other. */
+    private static String called(List<String> methods) {
+        return methods.stream().takeWhile(method -> !Waits.isOwn(method))
+                .filter(method -> method.startsWith("java.util.concurrent."))
+                .map(method -> method.substring(0, method.lastIndexOf('.')))
+                .filter(name -> !name.equals("java.util.concurrent.locks.LockSupport"))
+                .reduce("", (inner, outer) -> outer);
     }
 
     /** One line is what a thread did in some dumps after one another: T thread name state stack first_us last_us. */

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import asdict
+from math import sqrt
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from harness.base.errors import UsageError
 from harness.experiment.files import Experiments
 from harness.history.summary_files import SUMMARY_NAME, write_summary
+from harness.judge.tail import TailAccount
 from harness.kinds.ab.record import AbRecord
 from harness.system.profile import Collections, MethodUse, ProcessProfile
 from tests.support.ab_tests import SIDES, again, page_of, record_of
 from tests.support.fake_runs import calls
+from tests.support.results import tail_account
 
 
 @pytest.mark.parametrize("name", ["ab-01", "tiny/ab-01", "tiny/ab-01.md"])
@@ -114,8 +117,8 @@ def test_a_test_is_in_the_summary_of_all_reports_and_in_that_of_its_runs(tmp_pat
     assert "| [run-01_9](tiny/run-01_9.md) | VALID |" in of_runs
 
 
-def profile_runs(tmp_path: Path, samples: dict[str, int]) -> None:
-    """Add a profile to the runs of the sides in `samples`: so many samples of 2,000 of one method."""
+def profile_runs(tmp_path: Path, samples: dict[str, int], tails: dict[str, TailAccount] | None = None) -> None:
+    """Add a profile to the runs of the sides in `samples`: so many samples of 2,000 of one method; and their tails."""
     for run in record_of(tmp_path)["runs"]:
         path = tmp_path / "ab" / "tiny" / f"{run['run']}.json"
         data = json.loads(path.read_text())
@@ -124,6 +127,7 @@ def profile_runs(tmp_path: Path, samples: dict[str, int]) -> None:
             methods = (MethodUse("shop.Cart.sum", samples[run["side"]], 2_000),)
             profile = ProcessProfile("web", 100.0, 2_000, methods, 0.0, (), 0, (), Collections(0, 0.0, 0.0))
             data["observed"]["profiles"] = [asdict(profile)]
+            data["observed"]["tails"] = [asdict(tails[run["side"]])] if tails else []
         path.write_text(json.dumps(data))
 
 
@@ -134,14 +138,35 @@ def test_a_regression_of_profiled_sides_shows_what_grew_inside_the_system(tmp_pa
     profile_runs(tmp_path, {"A": 400, "B": 1_200})
     assert again(tmp_path, "ab-01") == 1
     page = page_of(tmp_path)
-    assert "## What grew inside the system\n\n| kind | process | what | A per request | B per request |" in page
-    # Of 1,980 samples in the window, each 10 ms of the profile.
-    assert f"| method | web | shop.Cart.sum | {400 * 10 / 1980:.3g} ms | {1200 * 10 / 1980:.3g} ms |" in page
+    assert (
+        "## What grew inside the system\n\n| kind | process | what | A per request | B per request | growth |" in page
+    )
+    # Of 1,980 samples in the window, each 10 ms of the profile; six runs a side.
+    each_ms = 10 / 1980
+    ends = (800 * each_ms + sign * 1.96 * sqrt(1_600 / 6) * each_ms for sign in (-1, 1))
+    growth = f"+{800 * each_ms:.3g} ms ({' to '.join(f'{end:.3g}' for end in ends)})"
+    assert f"| method | web | shop.Cart.sum | {400 * each_ms:.3g} ms | {1200 * each_ms:.3g} ms | {growth} |" in page
     (cause,) = record_of(tmp_path)["causes"]
     assert (cause["name"], cause["is_bound"]) == ("shop.Cart.sum", False)
     assert "Only one side is profiled" not in page
     (line,) = (line for line in page.splitlines() if line.startswith("Where the time went in pair 1: "))
     assert len(re.findall(r"[AB]: \[run-01_\d+\]\(run-01_\d+\.md#where-the-time-went\)", line)) == 2
+
+
+@pytest.mark.usefixtures("regressed")
+def test_what_slow_requests_wait_longer_for_is_on_the_first_screen_and_nothing_where_nothing_grew(tmp_path):
+    slow, usual = tail_account(900, label="GET", latch=800), tail_account(label="GET", latch=390)
+    profile_runs(tmp_path, {"A": 400, "B": 400}, {"A": usual, "B": slow})
+    assert again(tmp_path, "ab-01") == 1
+    page = page_of(tmp_path)
+    first, *_ = page.partition("\n## ")
+    grown = "+410 ms (404 to 416)"
+    said = "slow requests of GET: latch or semaphore at Till"
+    assert f"See below what grew inside the system, first of all {said} {grown}" in first
+    assert f"| slow requests of GET |  | latch or semaphore at shop.Till | 390 ms | 800 ms | {grown} |" in page
+    profile_runs(tmp_path, {"A": 400, "B": 400}, {"A": slow, "B": slow})
+    assert again(tmp_path, "ab-01") == 1
+    assert "grew" not in page_of(tmp_path)
 
 
 @pytest.mark.usefixtures("regressed")

@@ -27,7 +27,7 @@ from harness.site.html_option import LIMIT_BYTES, step_summary
 from tests.support.factories import closed_load
 from tests.support.nightly_runs import STEADY, ended, entries, entry, load, nightly_record, page_of, profiled, result_of
 from tests.support.paths import ROOT
-from tests.support.results import label_result
+from tests.support.results import label_result, tail_account
 
 
 def test_loads_run_in_rounds_until_their_repeats_are_done():
@@ -188,9 +188,18 @@ def test_a_regression_shows_what_grew_since_the_last_profiled_nightly_run_before
     slow = [profiled(one, 400 if one.series < 261120 else 1_200) for one in runs]
     text = page_of(result_of(nightly_record(ended()), *slow))
     assert "What grew inside the system since the nightly run of 2026-11-19:\n\n" in text
-    assert "| kind | process | what | 2026-11-19 per request | tonight per request |" in text
-    # 400 and 1,200 times 10 ms, by 10,000 requests.
-    assert "| method | shop | shop.Cart.sum | 0.4 ms | 1.2 ms |" in text
+    assert "| kind | process | what | 2026-11-19 per request | tonight per request | growth |" in text
+    # 400 and 1,200 times 10 ms, by 10,000 requests; of one run and of one.
+    assert "| method | shop | shop.Cart.sum | 0.4 ms | 1.2 ms | +0.8 ms (0.722 to 0.878) |" in text
+    first = "method Cart.sum of shop +0.8 ms (0.722 to 0.878)"
+    assert f"See below what grew inside the system since 2026-11-19, first of all {first}" in text
+    tailed = [
+        replace(one, result=replace(one.result, tails=(tail_account(ms + 10, lock=ms),)))
+        for one, ms in ((one, 390 if one.series < 261120 else 800) for one in slow)
+    ]
+    grown = "| slow requests of Pay |  | lock at shop.Till | 390 ms | 800 ms | +410 ms (396 to 424) |"
+    assert grown in page_of(result_of(nightly_record(ended()), *tailed))
+    assert "slow requests of" not in text
     # Without a profile of the baseline nothing is known, and what is not worse needs no explanation.
     usual = [profiled(one, 1_200) for one in entries(*STEADY, 100.0, 100.0)[-2:]]
     for others in ([*runs[:-1], slow[-1]], [*slow[:-2], *usual]):
