@@ -144,7 +144,7 @@ final class Exchange implements EofSensorWatcher {
             pool.connect(connection, encoded.route(), connectMs, context);
             times.record(result.getSampleLabel());
             pool.routeComplete(connection, encoded.route(), context);
-            Internals.shrinkLine(connection);
+            Internals.shrinkBuffers(connection);
         } finally {
             context.removeAttribute(RESULT);
         }

@@ -7,10 +7,13 @@ import java.lang.reflect.Method;
 import java.net.URI;
 import java.net.URL;
 import java.security.GeneralSecurityException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import org.apache.commons.lang3.tuple.MutableTriple;
 import org.apache.http.HttpClientConnection;
+import org.apache.http.HttpConnection;
 import org.apache.http.HttpRequestInterceptor;
 import org.apache.http.HttpResponseInterceptor;
 import org.apache.http.client.methods.HttpRequestBase;
@@ -43,7 +46,14 @@ final class Internals {
     private static final Field LEASED = field("org.apache.http.impl.conn.CPoolProxy", "poolEntry");
     private static final Field INPUT = field("org.apache.http.impl.BHttpConnectionBase", "inBuffer");
     private static final Field LINE = field("org.apache.http.impl.io.SessionInputBufferImpl", "lineBuffer");
+    private static final Field OUTPUT = field("org.apache.http.impl.BHttpConnectionBase", "outbuffer");
+    private static final Field WRITTEN = field("org.apache.http.impl.io.SessionOutputBufferImpl", "buffer");
     private static final int LINE_BYTES = 256;
+    /** HttpClient's buffer for writing, and what is left of it, in which most heads have room. */
+    private static final int WRITTEN_BYTES = 8 * 1024;
+    private static final int LEFT_BYTES = 512;
+    /** The connections of the thread whose buffer for writing is smaller. */
+    private static final ThreadLocal<List<HttpConnection>> SHRUNK = new ThreadLocal<>();
 
     private Internals() {}
 
@@ -88,13 +98,37 @@ final class Internals {
     }
 
     /**
-     * Gives a new connection of the pool a smaller buffer for a line that comes in two reads: HttpClient's has 8 KB, as
-     * many as the buffer of a read, and each user would keep them. It grows when a line is longer.
+     * Gives a new connection of the pool smaller buffers, which each user would keep: for a line that comes in two reads,
+     * where HttpClient's has 8 KB and this one grows, and for writing, which a request that is written at once does not use.
      */
-    static void shrinkLine(HttpClientConnection leased) {
+    static void shrinkBuffers(HttpClientConnection leased) {
         try {
-            Object connection = ((PoolEntry<?, ?>) LEASED.get(leased)).getConnection();
+            var connection = (HttpConnection) ((PoolEntry<?, ?>) LEASED.get(leased)).getConnection();
             LINE.set(INPUT.get(connection), new ByteArrayBuffer(LINE_BYTES));
+            WRITTEN.set(OUTPUT.get(connection), new ByteArrayBuffer(LEFT_BYTES));
+            List<HttpConnection> shrunk = SHRUNK.get();
+            if (shrunk == null) {
+                shrunk = new ArrayList<>(1);
+                SHRUNK.set(shrunk);
+            }
+            shrunk.removeIf(one -> !one.isOpen());
+            shrunk.add(connection);
+        } catch (IllegalAccessException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /** Gives the user's connections their buffers for writing again: HttpClient is about to use them. */
+    static void restoreBuffers() {
+        List<HttpConnection> shrunk = SHRUNK.get();
+        if (shrunk == null) {
+            return;
+        }
+        try {
+            for (HttpConnection connection : shrunk) {
+                WRITTEN.set(OUTPUT.get(connection), new ByteArrayBuffer(WRITTEN_BYTES));
+            }
+            SHRUNK.remove();
         } catch (IllegalAccessException error) {
             throw new IllegalStateException(error);
         }

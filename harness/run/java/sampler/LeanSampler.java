@@ -165,6 +165,7 @@ public final class LeanSampler extends OwnSampler {
     /** Sends a request by JMeter's own sampler; notes that an address took the credentials that nobody had asked for. */
     private HTTPSampleResult ownSample(URL url, String method, boolean isRedirect, int depth) {
         OTHER.increment();
+        Internals.restoreBuffers();
         HTTPSampleResult result = super.sample(url, method, isRedirect, depth);
         String headers = getAuthManager() == null ? "" : result.getRequestHeaders();
         if (headers.contains("Authorization: Basic ") && !isRefused(result.getResponseCode())) {
