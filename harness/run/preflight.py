@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.base import units
 from harness.base.errors import UsageError
 from harness.base.log import Log
 from harness.base.packed import index_path, packed_path
@@ -23,15 +22,13 @@ from harness.run.directory import RunDirectory, generator_log
 from harness.run.jmeter.command import CONSOLE_NAME, LOG_NAME
 from harness.run.jmeter.connections import FOREIGN_NAME, generator_connections
 from harness.run.jmeter.exchanges import RAW_NAME
-from harness.run.prepare import host_facts
+from harness.run.prepare import usable_memory_bytes
 from harness.run.recorders import RECORDERS
 from harness.run.request import Request
 
 # A placeholder for the port of a system that is not started yet; no plan contains it by chance.
 _ANY_PORT = 61_234
 _WARNINGS_SHOWN = 10
-# The part of the machine's memory that the heap may take without heap_mb.
-_OF_MEMORY = 0.75
 
 
 def check_request(request: Request, load: Load) -> None:
@@ -42,9 +39,8 @@ def check_request(request: Request, load: Load) -> None:
     check_plan(request.plan, request.target or _future_target(request), load, _properties(request), run_files())
     if not request.places:  # each part looks at its own share
         each_kb = user_kb(request.plan.jmx_path, request.target)
-        most_mb = int(_OF_MEMORY * host_facts().memory_bytes / units.BYTES_PER_MB)
-        given_mb = request.profile.generator_heap_mb
-        check_memory(load, each_kb, given_mb or min(heap_of(load, each_kb, None).limit_mb, most_mb))
+        heap = heap_of(load, each_kb, request.profile.generator_heap_mb, usable_memory_bytes())
+        check_memory(load, each_kb, heap.limit_mb)
 
 
 def refusals_of(request: Request, load: Load) -> tuple[Finding, ...]:

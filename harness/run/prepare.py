@@ -59,6 +59,7 @@ from harness.run.jmeter.process import JMeter, free_udp_port, held_at
 from harness.run.network.kernel_guard import group_path
 from harness.run.parts.share import keep_rows
 from harness.run.record import FORMAT_VERSION, RUNNING, HostRecord, RunRecord
+from harness.run.telemetry.counters import memory_limit_of
 from harness.system.supervisor import Supervisor
 from harness.system.system import Manifest
 
@@ -210,7 +211,7 @@ class _Memory(NamedTuple):
 
 def _memory(spec: RunSpec) -> _Memory:
     load, each_kb = spec.load, user_kb(spec.plan.jmx_path, spec.target)
-    heap = heap_of(load, each_kb, spec.profile.generator_heap_mb)
+    heap = heap_of(load, each_kb, spec.profile.generator_heap_mb, usable_memory_bytes())
     is_open = isinstance(load, OpenLoad) or (isinstance(load, SeveralLoads) and load.has_open)
     return _Memory(heap, users_most(heap.limit_mb, each_kb) if is_open else None)
 
@@ -329,6 +330,12 @@ def host_facts() -> HostRecord:
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1
+
+
+def usable_memory_bytes() -> int:
+    """Return how much memory this machine has, or the container of this process if that has less."""
+    whole_bytes = int(psutil.virtual_memory().total)
+    return min(whole_bytes, memory_limit_of(os.getpid()) or whole_bytes)
 
 
 def _cpu_model() -> str:

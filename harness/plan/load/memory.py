@@ -16,13 +16,16 @@ from harness.plan.spec import Target
 
 # Measured in JMeter 5.6.3 on Java 17 (docs/benchmarks.md, Memory per user): live objects, without bodies of responses.
 _BASE_MB = 64
-_USER_KB, _PROPERTY_KB, _TLS_KB = 44.0, 0.11, 14.0
+_USER_KB, _PROPERTY_KB, _TLS_KB = 36.0, 0.11, 14.0
 # Each thread has a parser of JEXL, whatever it evaluates, and the buffers of each file that only it reads.
 _JEXL_KB, _OWN_FILE_KB = 42.0, 25.0
 # A heap that is fuller than this is collected all the time; responses and rows need the rest.
 _FILLED = 0.7
+# The part of the memory of the machine, or of its container, that the heap may take without heap_mb.
+_OF_MEMORY = 0.75
 _ROUND_MB = 256
-# Without heap_mb: the limit has at least this room for bodies of responses, and new objects have this part of the heap.
+# Without heap_mb: the limit has at least this room for bodies of responses, if the machine has it, and new objects have
+# this part of the heap.
 _LIMIT_MB = 1024
 _YOUNG_MB, _YOUNG_USER_KB = 80, 32.0
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
@@ -37,14 +40,19 @@ class Heap:
     young_mb: int | None = None
 
 
-def heap_of(load: Load, each_kb: float, given_mb: int | None) -> Heap:
-    """Return the heap for a load: that of `heap_mb`, all of it at once, else what its users need at the start."""
+def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int) -> Heap:
+    """Return the heap for a load: that of `heap_mb`, all of it at once, else what its users need at the start.
+
+    Its limit is then within a machine or container that has so much memory.
+    """
     if given_mb is not None:
         return Heap(given_mb, given_mb)
     users = _users(load)
     young_mb = _YOUNG_MB + math.ceil(users * _YOUNG_USER_KB / _KB_PER_MB)
     first_mb = math.ceil((_BASE_MB + users * each_kb / _KB_PER_MB) / _FILLED) + young_mb
-    return Heap(first_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB), young_mb)
+    most_mb = int(_OF_MEMORY * memory_bytes / units.BYTES_PER_MB)
+    limit_mb = min(most_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB))
+    return Heap(min(first_mb, limit_mb), limit_mb, min(young_mb, limit_mb // 3))
 
 
 def _users(load: Load) -> int:

@@ -114,6 +114,17 @@ class QuotaCounters:
         return (str(most_periods.all_count), str(most_periods.throttled_count))
 
 
+def memory_limit_of(pid: int, proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
+    limits_bytes = []
+    for folder, is_first_version in _groups_of(pid, proc, groups, "memory"):
+        with suppress(OSError, ValueError):  # "max" is no limit
+            name = "memory.limit_in_bytes" if is_first_version else "memory.max"
+            limits_bytes.append(int((folder / name).read_text(encoding="ascii")))
+    limit = min(limits_bytes, default=_UNLIMITED_BYTES)
+    return limit if limit < _UNLIMITED_BYTES else None
+
+
 def _groups_of(pid: int, proc: Path, groups: Path, controller: str) -> Iterator[tuple[Path, bool]]:
     """Yield the folder of a process's cgroup and of each one above it, and whether its version is 1.
 
@@ -184,7 +195,7 @@ class ResourceCounters:
         descriptors = [one for pid in pids if (one := self._descriptors(pid))]
         if not descriptors:
             return ("",) * len(RESOURCE_COLUMNS)
-        limits = (self._open_files_limit(pids[0]), self._memory_limit(pids[0]))
+        limits = (self._open_files_limit(pids[0]), memory_limit_of(pids[0], self._proc, self._groups))
         shown = ["" if limit is None else str(limit) for limit in limits]
         # The limit is that of each process; a leak of one worker reaches it alone.
         open_files, sockets = max(map(len, descriptors)), sum(map(sum, descriptors))
@@ -206,13 +217,3 @@ class ResourceCounters:
                 if line.startswith(_OPEN_FILES_LIMIT):
                     return int(line.removeprefix(_OPEN_FILES_LIMIT).split()[0])
         return None
-
-    def _memory_limit(self, pid: int) -> int | None:
-        """Return the least memory limit (bytes) of the process's cgroup, of version 1 or 2, and of those above it."""
-        limits_bytes = []
-        for folder, is_first_version in _groups_of(pid, self._proc, self._groups, "memory"):
-            with suppress(OSError, ValueError):  # "max" is no limit
-                name = "memory.limit_in_bytes" if is_first_version else "memory.max"
-                limits_bytes.append(int((folder / name).read_text(encoding="ascii")))
-        limit = min(limits_bytes, default=_UNLIMITED_BYTES)
-        return limit if limit < _UNLIMITED_BYTES else None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.base import units
 from harness.base.errors import UsageError
 from harness.plan.adopt.curl import OneRequest
 from harness.plan.adopt.one_request import write_requests
@@ -9,6 +10,8 @@ from harness.plan.load.memory import Heap, check_memory, heap_of, user_kb, users
 from harness.plan.load.model import ClosedLoad, OpenLoad
 from harness.plan.spec import parse_target
 from tests.support.paths import ROOT
+
+_LARGE = 64 * 1024 * units.BYTES_PER_MB
 
 
 def load(users: int) -> ClosedLoad:
@@ -30,19 +33,30 @@ def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
 
 def test_the_heap_begins_with_what_the_users_need_and_its_limit_has_room_for_bodies():
     # 64 MB and 50 KB per user are 70 % of the old objects; new ones have 80 MB and 32 KB per user.
-    assert heap_of(load(1), 50.0, None) == Heap(first_mb=92 + 81, limit_mb=1024, young_mb=81)
-    assert heap_of(load(1000), 51.2, None) == Heap(first_mb=163 + 112, limit_mb=1024, young_mb=112)
-    assert heap_of(load(20_000), 51.2, None) == Heap(first_mb=1520 + 705, limit_mb=2304, young_mb=705)
-    assert heap_of(OpenLoad(100.0, 0.0, 60.0), 50.0, None) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
+    assert heap_of(load(1), 50.0, None, _LARGE) == Heap(first_mb=92 + 81, limit_mb=1024, young_mb=81)
+    assert heap_of(load(1000), 51.2, None, _LARGE) == Heap(first_mb=163 + 112, limit_mb=1024, young_mb=112)
+    assert heap_of(load(20_000), 51.2, None, _LARGE) == Heap(first_mb=1520 + 705, limit_mb=2304, young_mb=705)
+    assert heap_of(OpenLoad(100.0, 0.0, 60.0), 50.0, None, _LARGE) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
+
+
+def test_without_heap_mb_the_heap_is_within_a_small_machine_or_container():
+    small = 512 * units.BYTES_PER_MB
+    assert heap_of(load(1), 50.0, None, small) == Heap(first_mb=92 + 81, limit_mb=384, young_mb=81)
+    assert heap_of(load(5000), 50.0, None, small) == Heap(first_mb=384, limit_mb=384, young_mb=128)
+    assert heap_of(load(1), 50.0, 600, small) == Heap(600, 600, None)
+    most = users_most(384, 50.0)
+    check_memory(load(most), 50.0, heap_of(load(most), 50.0, None, small).limit_mb)
+    with pytest.raises(UsageError, match="the load generator has 384 MB"):
+        check_memory(load(most + 100), 50.0, heap_of(load(most + 100), 50.0, None, small).limit_mb)
 
 
 @pytest.mark.parametrize("users", [1, 1000, 10_800, 50_000])
 def test_the_users_of_a_load_fit_into_the_heap_that_follows_from_it(users):
-    check_memory(load(users), 62.0, heap_of(load(users), 62.0, None).limit_mb)
+    check_memory(load(users), 62.0, heap_of(load(users), 62.0, None, _LARGE).limit_mb)
 
 
 def test_a_heap_that_is_given_is_used_as_it_is():
-    assert heap_of(load(20_000), 51.2, 300) == Heap(300, 300, None)
+    assert heap_of(load(20_000), 51.2, 300, _LARGE) == Heap(300, 300, None)
 
 
 def test_a_larger_plan_and_tls_need_more_for_each_user():
@@ -60,7 +74,7 @@ def test_a_thousand_users_of_a_shipped_plan_fit_into_the_default_heap(plan):
 # Live heap per user, KB: docs/benchmarks.md.
 @pytest.mark.parametrize(
     ("plan", "measured_kb"),
-    [("lb.jmx", 58), ("thruzero.jmx", 133), ("folio-workflow.jmx", 116), ("killbill.jmx", 142)],
+    [("lb.jmx", 50), ("thruzero.jmx", 125), ("folio-workflow.jmx", 108), ("killbill.jmx", 134)],
 )
 def test_the_estimate_is_near_what_was_measured(plan, measured_kb):
     assert 0.8 < user_kb(ROOT / "plans" / plan, None) / measured_kb < 1.2
@@ -68,7 +82,7 @@ def test_the_estimate_is_near_what_was_measured(plan, measured_kb):
 
 def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_path):
     write_requests([OneRequest("http://shop/")], tmp_path, "one", "one")
-    for target, measured_kb in (("http://shop:80", 45), ("https://shop:443", 59)):
+    for target, measured_kb in (("http://shop:80", 37), ("https://shop:443", 51)):
         assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2
 
 
