@@ -25,9 +25,9 @@ _FILLED = 0.7
 _OF_MEMORY = 0.75
 _ROUND_MB = 256
 # Without heap_mb: the limit has at least this room for bodies of responses, if the machine has it, and new objects have
-# this part of the heap.
+# this part of the heap, for so many users and for each further one.
 _LIMIT_MB = 1024
-_YOUNG_MB, _YOUNG_USER_KB = 80, 32.0
+_YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 32.0
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 
 
@@ -48,7 +48,7 @@ def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int)
     if given_mb is not None:
         return Heap(given_mb, given_mb)
     users = _users(load)
-    young_mb = _YOUNG_MB + math.ceil(users * _YOUNG_USER_KB / _KB_PER_MB)
+    young_mb = _YOUNG_MB + math.ceil(max(0, users - _YOUNG_USERS) * _YOUNG_USER_KB / _KB_PER_MB)
     first_mb = math.ceil((_BASE_MB + users * each_kb / _KB_PER_MB) / _FILLED) + young_mb
     most_mb = int(_OF_MEMORY * memory_bytes / units.BYTES_PER_MB)
     limit_mb = min(most_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB))

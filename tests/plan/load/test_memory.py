@@ -32,16 +32,16 @@ def test_users_who_do_not_fit_are_refused_with_the_heap_that_they_need():
 
 
 def test_the_heap_begins_with_what_the_users_need_and_its_limit_has_room_for_bodies():
-    # 64 MB and 50 KB per user are 70 % of the old objects; new ones have 80 MB and 32 KB per user.
-    assert heap_of(load(1), 50.0, None, _LARGE) == Heap(first_mb=92 + 81, limit_mb=1024, young_mb=81)
-    assert heap_of(load(1000), 51.2, None, _LARGE) == Heap(first_mb=163 + 112, limit_mb=1024, young_mb=112)
-    assert heap_of(load(20_000), 51.2, None, _LARGE) == Heap(first_mb=1520 + 705, limit_mb=2304, young_mb=705)
+    # 64 MB and 50 KB per user are 70 % of the old objects; new ones have 80 MB, and 32 KB per user after 1,000.
+    assert heap_of(load(1), 50.0, None, _LARGE) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
+    assert heap_of(load(1000), 51.2, None, _LARGE) == Heap(first_mb=163 + 80, limit_mb=1024, young_mb=80)
+    assert heap_of(load(20_000), 51.2, None, _LARGE) == Heap(first_mb=1520 + 674, limit_mb=2304, young_mb=674)
     assert heap_of(OpenLoad(100.0, 0.0, 60.0), 50.0, None, _LARGE) == Heap(first_mb=92 + 80, limit_mb=1024, young_mb=80)
 
 
 def test_without_heap_mb_the_heap_is_within_a_small_machine_or_container():
     small = 512 * units.BYTES_PER_MB
-    assert heap_of(load(1), 50.0, None, small) == Heap(first_mb=92 + 81, limit_mb=384, young_mb=81)
+    assert heap_of(load(1), 50.0, None, small) == Heap(first_mb=92 + 80, limit_mb=384, young_mb=80)
     assert heap_of(load(5000), 50.0, None, small) == Heap(first_mb=384, limit_mb=384, young_mb=128)
     assert heap_of(load(1), 50.0, 600, small) == Heap(600, 600, None)
     most = users_most(384, 50.0)
@@ -84,6 +84,13 @@ def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_p
     write_requests([OneRequest("http://shop/")], tmp_path, "one", "one")
     for target, measured_kb in (("http://shop:80", 37), ("https://shop:443", 51)):
         assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2
+
+
+def test_fifty_users_of_a_plan_of_400_requests_fit_into_half_a_gigabyte(tmp_path):
+    write_requests([OneRequest(f"http://shop/{number}") for number in range(400)], tmp_path, "many", "many")
+    each_kb = user_kb(tmp_path / "many.jmx", None)
+    assert 400 < each_kb < 4000
+    check_memory(load(50), each_kb, heap_of(load(50), each_kb, None, 512 * units.BYTES_PER_MB).limit_mb)
 
 
 def kb_of(folder, *groups: str, variable: str = "") -> float:

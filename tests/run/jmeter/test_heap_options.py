@@ -15,8 +15,9 @@ HEAP = Heap(first_mb=275, limit_mb=1024, young_mb=112)
 @pytest.mark.parametrize(
     ("jvm_args", "heap", "has", "lacks"),
     [
-        ("", HEAP, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m ", "-Xmn275m"),
+        ("", HEAP, "-Xms275m -Xmx1024m -XX:MaxMetaspaceSize=256m -Xmn112m -XX:InitialSurvivorRatio=6 ", "-Xmn275m"),
         ("-XX:+UseG1GC", HEAP, "-Xms275m -Xmx1024m ", "-Xmn"),  # other collectors choose it themselves
+        ("-XX:+UseG1GC", HEAP, "-Xms275m -Xmx1024m ", "Survivor"),
         ("", Heap(97, 97), "-Xms97m -Xmx97m ", "-Xmn"),
     ],
 )
