@@ -139,6 +139,16 @@ def test_the_pass_of_a_check_is_not_warmed(tmp_path):
 
 
 @pytest.mark.counterpart
+def test_a_plan_of_400_requests_is_warmed_and_sends_each_once(tmp_path):
+    requests = [Request(f"{number}", f"/simple?{number}") for number in range(400)]
+    options = {"cold": lean_option(), "lean": f"{lean_option()} {_WARM}"}
+    cold, warm = sides_of(tmp_path, plan_of(group_of("all", "".join(map(sampler_of, requests)))), options)
+    assert_alike(cold, warm)
+    assert len(warm.requests) == 400
+    assert json.loads((tmp_path / "lean" / ".warm-up.json").read_text())["requests"] > 0
+
+
+@pytest.mark.counterpart
 def test_a_plan_without_http_requests_is_not_warmed(tmp_path):
     options = {"cold": lean_option(), "lean": f"{lean_option()} {_WARM}"}
     cold, warm = sides_of(tmp_path, plan_of(group_of("all", _script("JSR223Sampler"))), options)
