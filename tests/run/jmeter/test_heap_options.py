@@ -1,11 +1,15 @@
 """The options of JMeter's JVM about its heap."""
 
+import os
 from dataclasses import replace
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from harness.plan.load.memory import Heap
 from harness.plan.spec import load_profile
+from harness.run import prepare
 from harness.run.jmeter.command import environment
 from tests.support.paths import ROOT
 
@@ -27,3 +31,10 @@ def test_the_heap_is_that_of_the_load_or_of_the_profile(jvm_args, heap, has, lac
     assert has in found["HEAP"]
     assert lacks not in found["HEAP"]
     assert found["JVM_ARGS"].endswith(jvm_args)
+
+
+@pytest.mark.parametrize(("of_container", "usable"), [(None, 24_000), (512, 512), (90_000, 24_000)])
+def test_the_memory_of_a_generator_is_that_of_the_machine_or_its_container(of_container, usable, monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=24_000))
+    monkeypatch.setattr(prepare, "memory_limit_of", {os.getpid(): of_container}.get)
+    assert prepare.usable_memory_bytes() == usable
