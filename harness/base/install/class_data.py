@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from harness.base.errors import HarnessError, StartError
@@ -97,10 +97,23 @@ def store_class_data(home: Path, agent: Path, java_version: str) -> None:
         stamp = _stamp(home, agent, jars, java_version)
         if has_stamp(home / _NAME / _STAMP, stamp):
             return
-        with lock(home.with_name(f"{_NAME}.lock"), "JMeter's class data", setup_step.log):
+        with _lock(home):
             if not has_stamp(home / _NAME / _STAMP, stamp):
                 _store(home, agent, jars)
                 (home / _NAME / _STAMP).write_text(stamp)
+
+
+def remove_changed(home: Path) -> None:
+    """Remove jar and data of a JMeter home when the jar is not the one that was stored; they are made again."""
+    start = home / _NAME / _JAR
+    if start.is_file() and not integrity.has_sum(start):
+        with _lock(home):  # who stores them anew replaces the sum first, and the jar then
+            if start.is_file() and not integrity.has_sum(start):
+                shutil.rmtree(start.parent, ignore_errors=True)
+
+
+def _lock(home: Path) -> AbstractContextManager[None]:
+    return lock(home.with_name(f"{_NAME}.lock"), "JMeter's class data", setup_step.log)
 
 
 def start_jar(jars: Sequence[str]) -> bytes:
@@ -130,7 +143,7 @@ def _stamp(home: Path, agent: Path, jars: Sequence[Path], java_version: str) -> 
 
 
 def _store(home: Path, agent: Path, jars: Sequence[Path]) -> None:
-    """Write the jar and the data; neither where Java stores no data. The reason is then in the log."""
+    """Write the jar and the data; JMeter also starts with the jar alone. Why Java stores no data is in the log."""
     folder = home / _NAME
     folder.mkdir(exist_ok=True)
     for name in (_STAMP, _DATA):
@@ -147,7 +160,6 @@ def _store(home: Path, agent: Path, jars: Sequence[Path]) -> None:
             setup_step.log(f"JMeter's class data: {error.what}; storing them without lambdas")
             _run_and_store(home, agent, folder / _DATA, _NO_LAMBDAS)
     except StartError as error:
-        (folder / _JAR).unlink()
         setup_step.log(f"JMeter's class data: {error.what}; JMeter starts without them")
 
 

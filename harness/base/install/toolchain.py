@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.base.errors import UsageError
-from harness.base.install import integrity, setup_step
+from harness.base.install import class_data, integrity, setup_step
 from harness.base.java import JAVA_LEAST, java_path, version_output
 from harness.base.once import has_stamp, lock, stamp_of
 from harness.base.project import BUILD, CHECKOUT, PACKAGE, SHIPPED, TOP
@@ -48,9 +48,7 @@ def ensure_jmeter() -> Path:
     own = BUILD / "jmeter"
     if any(_differ(script, own / "bin" / script.name) for script in scripts):
         stamp_file(own, "jmeter").unlink(missing_ok=True)  # a changed start script is replaced
-    start = own / "class-data" / "start.jar"
-    if start.is_file() and not integrity.has_sum(start):
-        shutil.rmtree(start.parent, ignore_errors=True)  # it is made again
+    class_data.remove_changed(own)
     return fetched("jmeter", stamp_of([source / "pom.xml", *scripts]), "JMeter", assemble, source)
 
 

@@ -9,9 +9,10 @@ import zipfile
 
 import pytest
 
-from harness.base.install import class_data
+from harness.base.install import class_data, integrity
 from harness.base.install.class_data import (
     leave_wanted_class_data,
+    remove_changed,
     start_jar,
     store_class_data,
     store_wanted_class_data,
@@ -165,6 +166,24 @@ def test_where_java_crashes_over_a_lambda_the_data_are_stored_without_lambdas(li
     assert (folder / "classes.jsa").read_text() == "without lambdas\n"
     assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "start.jar"]
     assert "ended with exit code 134; storing them without lambdas\n" in capsys.readouterr().err
+
+
+def test_where_java_stores_no_data_the_jar_stays_for_a_jmeter_that_is_about_to_open_it(linked, tmp_path, capsys):
+    (tmp_path / "one" / "jmeter" / "bin" / "jmeter").write_text("#!/bin/sh\nexit 134\n")
+    folder = linked("one")
+    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "start.jar"]  # it is not tried each time
+    assert "ended with exit code 134; JMeter starts without them\n" in capsys.readouterr().err
+
+
+def test_a_jar_is_not_removed_while_another_harness_replaces_it(linked, monkeypatch):
+    folder = linked("one")
+    sums = iter([False, True])  # seen before and after the other one has the lock
+    monkeypatch.setattr(integrity, "has_sum", lambda _: next(sums))
+    remove_changed(folder.parent)
+    assert sorted(path.name for path in folder.iterdir()) == [".stamp", "classes.jsa", "start.jar"]
+    monkeypatch.setattr(integrity, "has_sum", lambda _: False)
+    remove_changed(folder.parent)
+    assert not folder.exists()
 
 
 def test_a_checkout_with_a_link_to_the_jmeter_of_another_one_uses_its_data(linked, tmp_path):
