@@ -130,11 +130,13 @@ def _ended_steps(evidence: Evidence) -> tuple[_EndedStep, ...]:
     if run is None or evidence.origin_s is None or _lacks_rows(evidence):
         return ()
     load, must = run.load, {_plain(step.label) for step in run.steps if not (step.may_be_skipped or step.may_end)}
-    if load.loads or load.requests:
+    loads = load.loads or ()
+    if load.requests or any(one.is_staged or one.loops for one in loads):
         return ()
     must -= _ignored(evidence)
-    end_s = min(load.duration_s or float(len(evidence.seconds)), len(evidence.seconds))
-    users_count = 0 if load.model == OPEN else load.users or 0
+    # A step does not know its load: of several each is taken for one of the shortest, and of the one with most users.
+    end_s = min(load.duration_s or float("inf"), len(evidence.seconds), *(one.duration_s for one in loads))
+    users_count = max((one.users or 0 for one in loads), default=0 if load.model == OPEN else load.users or 0)
     ended = []
     for label in evidence.whole_labels:
         first_s, last_s = (

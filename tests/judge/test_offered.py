@@ -100,12 +100,12 @@ def test_arrivals_that_are_missing_in_all_or_in_a_part_are_found(without, text):
     assert text in missing.text
 
 
-def several(loads, groups, samples):
+def several(loads, groups, samples, **more):
     tally = Scope(thread_groups=tuple(load.thread_names for load in loads)).tally()
     for one in sorted(samples, key=lambda one: one.end_ms):
         tally.add(one)
     load = load_record(SeveralLoads(loads), PlanLoad(20, 0.0, 300.0, 0.0))
-    run = record(load=load, once_labels=(), took_s=225.0, groups=groups)
+    run = record(load=load, once_labels=(), took_s=225.0, groups=groups, **more)
     return summarise(tally, "x", run, options=SummaryOptions(loads=[LoadTally.of(one, tally, None) for one in loads]))
 
 
@@ -226,6 +226,16 @@ def test_a_step_that_is_no_longer_sent_while_users_go_on_is_a_doubt():
         Balance.DOUBT, "No longer sent: 1 step of the plan (Ship it, after 150 s)"
     )  # fmt: skip
     assert found.text in summary.verdict.reasons
+
+
+@pytest.mark.parametrize(("buy_s", "ended"), [(225, True), (150, True), (100, False)])
+def test_a_step_of_one_of_several_loads_that_is_no_longer_sent_is_a_doubt_unless_its_load_may_have_ended(buy_s, ended):
+    loads = GroupLoad("Sell", (Stage(20, None, 0, 225),)), GroupLoad("Buy", (Stage(10, None, 0, buy_s),))
+    ships = [one._replace(label="Ship it") for one in requests_of(loads[1]) if one.start_ms < (START_S + 100) * 1000]
+    samples = [*(one for load in loads for one in requests_of(load)), *ships]
+    groups = [replace(users(curve(load)), name=load.group) for load in loads]
+    found = line(several(loads, groups, samples, steps=STEPS_OF_PLAN), "asked-offered")
+    assert ("No longer sent: 1 step of the plan (Ship it, after 100 s)" in found.text) is ended
 
 
 @pytest.mark.parametrize(
