@@ -1,7 +1,8 @@
-"""Finds files of one run that have the same samples: the failures of a file beside it, or parts beside the whole."""
+"""Finds samples that would count twice: in two files of one run, such as a part and the whole, or in one file."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -15,6 +16,9 @@ from harness.jtl.sample import Dropped, Sample
 _ROWS_MOST, _ROWS_LOOKED_AT_MOST = 500, 50_000
 # Samples of two load generators are seldom alike; the same ones are, but for those that a file lacks.
 _ALIKE_RATIO, _ALIKE_LEAST = 0.4, 10
+# A thread does one request at a time, so none of it is repeated to the millisecond; shorter ones of threads of several
+# load generators, whose rows may name none of them, are by chance.
+_REPEATED_LEAST_MS = 5
 # Rows are written a little after the samples end.
 _LATE_MS = 10_000
 
@@ -35,6 +39,24 @@ def refuse_alike(inputs: Sequence[Input], columns: Sequence[str] | None) -> None
             alike += [(head.number, number) for head in earlier if head.is_in(rows)]
     if alike:
         raise counted_twice(*(inputs[number].name for number in min(alike)))
+
+
+def refuse_repeated(given: Input, columns: Sequence[str] | None) -> None:
+    """Raise a UsageError when rows at the beginning of a file are there twice, as in one that was joined with itself.
+
+    Rows without the name of a thread may be alike, and so may a transaction and its request.
+    """
+    rows = Counter(
+        _row(one)
+        for one in islice(_samples(given, columns), _ROWS_MOST)
+        if one.thread_name and one.elapsed_ms >= _REPEATED_LEAST_MS and not one.is_transaction
+    )
+    repeated = rows.total() - len(rows)
+    if repeated >= max(_ALIKE_LEAST, _ALIKE_RATIO * rows.total()):
+        raise UsageError(
+            f"{given.name}: {repeated} of its first {rows.total()} samples are repeated, to the millisecond",
+            "they would count twice: leave out the lines that are there already",
+        )
 
 
 def counted_twice(name: str, other: str) -> UsageError:
@@ -64,10 +86,15 @@ def _last_ms(rows: Sequence[_Row]) -> int:
 
 
 def _rows(given: Input, columns: Sequence[str] | None) -> Iterator[_Row]:
-    """Yield what distinguishes the samples of a file; nothing of a tally."""
+    """Yield what distinguishes the samples of a file."""
+    return map(_row, _samples(given, columns))
+
+
+def _samples(given: Input, columns: Sequence[str] | None) -> Iterator[Sample]:
+    """Yield the samples of a file; none of a tally."""
     with opened(given) as file:
         if file.kind != TALLY:
-            yield from map(_row, reader_of(file.kind).read(file.stream, given.name, Dropped(), columns))
+            yield from reader_of(file.kind).read(file.stream, given.name, Dropped(), columns)
 
 
 def _row(sample: Sample) -> _Row:

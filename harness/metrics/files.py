@@ -14,7 +14,7 @@ from harness.jtl.file_progress import ROWS_PER_LOOK, ReadingProgress
 from harness.jtl.inputs import Input, Opened, opened
 from harness.jtl.readers import CSV, SUMMARY, TALLY, reader_of, refuse_summary
 from harness.jtl.sample import Dropped, Sample
-from harness.metrics.alike import counted_twice, refuse_alike
+from harness.metrics.alike import counted_twice, refuse_alike, refuse_repeated
 from harness.metrics.counter_process import LARGE_BYTES, shared_counter
 from harness.metrics.tally import SampleTally, Scope, add_samples
 
@@ -54,8 +54,8 @@ def read_tally(
     """Return the tally of the samples in `scope` of one run's JTLs, one per load generator; each file has its number.
 
     `columns` are used for files without a header line. Progress goes to standard error. UsageError when a file is
-    unreadable, is not a JTL, or changes while it is read, and for the same samples in two files, or in a file and a
-    tally, unless they `may_be_alike`.
+    unreadable, is not a JTL, or changes while it is read, and for the same samples twice, in one file, in two, or in a
+    file and a tally, unless they `may_be_alike`.
     """
     scope, whole = scope or Scope(), None
     number, seen = 0, dict[str, str]()
@@ -76,8 +76,12 @@ def read_tally(
             whole = tally
         else:
             whole.merge(tally)
-    if len(inputs) > 1 and not scope.window_ms and not may_be_alike:
-        refuse_alike([given for given in inputs if given.path], columns)
+    if not scope.window_ms and not may_be_alike:
+        stored = [given for given in inputs if given.path]
+        for given in stored:
+            refuse_repeated(given, columns)
+        if len(inputs) > 1:
+            refuse_alike(stored, columns)
     return whole or scope.tally()
 
 
