@@ -21,12 +21,18 @@ _MISSING_LEAST, _TURNS_LEAST, _SILENT_LEAST_S, _SILENT_LEAST_RATIO = 30, 5, 10.0
 _SENT_LEAST_RATIO = 0.2
 # So many of the users may sit in one pause by chance.
 _IDLE_RATIO = 0.05
+# A throughput timer that is late lets users go on at once: it pauses them for less than this share of their time, and
+# each time for less than this, ms, while they arrive. They were asked so often.
+_PACED_RATIO, _PACED_MS, _PACED_LEAST = 0.001, 100, 10
 _UNSENT = (
     "Nothing in the plan lets a user skip it, so no user got that far. Run longer, or look for a loop that never ends "
     "before it and for a failure that ends each iteration."
 )
 _NO_DATA = "Give the file more rows, or let its CSV Data Set Config recycle it or stop the user."
 _IDLE = "They sent nothing in that time. Look at the timer or pause of this step: is it in ms? Or run longer."
+_UNREACHED = (
+    "Users sent as fast as answers came. Give more users, or a rate by --rate; if the timer is only a limit, remove it."
+)
 _ENDED = "Users went on without it, so the load changed. Look in jmeter.log, and for what fails before it from then on."
 
 
@@ -69,7 +75,7 @@ def with_steps(evidence: Evidence, sides: Sides) -> Sides:
         names = named([f"{step.label}, after {step.last_s} s" for step in ended])
         brief, advice = f"No longer sent: {plural(len(ended), 'step')} of the plan ({names})", _ENDED
     else:
-        brief, advice = _without_data(evidence) or _idle(evidence) or _another(evidence) or _Doubt()
+        brief, advice = next(filter(None, (find(evidence) for find in _FINDERS)), _Doubt())
     return replace(sides, balance=Balance.DOUBT, brief=brief, advice=advice) if brief else sides
 
 
@@ -107,6 +113,27 @@ def _idle(evidence: Evidence) -> _Doubt | None:
         if users and count > _IDLE_RATIO * users:
             who = f"{'All' if count >= users else f'{count} of'} {plural(users, 'user')}{f' of {name}' if name else ''}"
             return _Doubt(f"{who} spent most of the load in one pause ({named_counts(counts)})", _IDLE)
+    return None
+
+
+def _unreached(evidence: Evidence) -> _Doubt | None:
+    """Return that a throughput timer never had to pause a user of a closed load, so its rate was not reached."""
+    run = evidence.run
+    if run is None or evidence.was_ended:
+        return None
+    each_load = [("", run.load.is_paced and run.load.model != OPEN)]
+    if run.load.loads:  # requests per second of a stage are compared with those that were sent
+        each_load = [(one.group, one.is_paced and not (one.is_open or one.is_shaped)) for one in run.load.loads]
+    count = sum(label.sample_count for label in evidence.whole_labels)
+    for name, is_paced in each_load:
+        groups = groups_of(run, name)
+        users_ms = sum(sum(group.alive_ms) for group in groups)
+        paused_ms = sum(sum(group.pause_ms) for group in groups)
+        pause_count = sum(group.pause_count for group in groups)
+        is_short = paused_ms <= min(_PACED_RATIO * users_ms, _PACED_MS * pause_count)
+        if is_paced and users_ms and is_short and count >= _PACED_LEAST * (run.load.users or 1):
+            timer = f"A throughput timer{f' of {name}' if name else ''}"
+            return _Doubt(f"{timer} paused nobody: the rate that it asks for was not reached", _UNREACHED)
     return None
 
 
@@ -179,3 +206,7 @@ def _lacks_rows(evidence: Evidence) -> bool:
 def _plain(label: str) -> str:
     """Return a label as it is compared: writers of results may change its blanks."""
     return " ".join(label.split())
+
+
+# What is looked for after steps that were not sent, in this order.
+_FINDERS = (_without_data, _idle, _another, _unreached)

@@ -47,9 +47,7 @@ def test_a_file_of_which_another_one_has_much_is_refused(tmp_path, which):
 def test_a_file_that_has_its_rows_twice_is_refused(tmp_path, joined):
     rows = rows_of(1)
     path = jtl(tmp_path / "a.jtl", joined([*rows, *rows]))
-    with pytest.raises(
-        UsageError, match=r"a\.jtl: \d+ of its first 500 samples are repeated, to the milli"
-    ):
+    with pytest.raises(UsageError, match=r"a\.jtl: \d+ of its first 500 samples are repeated, to the milli"):
         read_tally(resolve([path]))
 
 
