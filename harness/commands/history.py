@@ -75,6 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print or write the history and return the exit code."""
+    _take_plan(options)
     metric = parse_metric(options.metric, "--metric")
     last = parse_whole_number(options.last, "--last", 1, _MOST) if options.last is not None else None
     runs = _runs(options)
@@ -116,6 +117,13 @@ def run(options: argparse.Namespace) -> int:
         _write_charts(output, [chart for chart in charts if chart])
     print_text(f"{os.path.relpath(output)}: {plural(sum(len(line.points) for line in plan_history.lines), 'run')}")
     return EXIT_OK
+
+
+def _take_plan(options: argparse.Namespace) -> None:
+    """Take the name of a plan, as `list` does, where there is no such folder."""
+    name, known = os.path.relpath(options.reports), current_project().reports
+    if not options.reports.exists() and name == options.reports.name and (known / name).is_dir():
+        options.reports, options.plan = known, name
 
 
 def _for_otava(plan_history: History) -> str:

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from harness.base.errors import UsageError
+from harness.base.project import Project
 from harness.cli.verbs import main
+from harness.commands import history as commands_history
 from harness.commands.history import history_csv
 from harness.history.acceptance import Acceptance
 from harness.history.catalogue import runs_of
@@ -188,6 +190,17 @@ def test_the_command_writes_markdown_with_its_chart_and_removes_old_charts(tmp_p
     assert "[run-07_2](run-07_2.md)" in page.read_text()
     assert (tmp_path / "tiny" / "history-TOTAL-p90.svg").exists()
     assert not stale.exists()
+
+
+def test_a_plan_is_taken_where_a_folder_is_expected_unless_there_is_one(tmp_path, monkeypatch, capsys):
+    days(tmp_path / "reports", 99)
+    monkeypatch.setattr(commands_history, "current_project", lambda: Project(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main(["history", "tiny"]) == 0
+    assert "run-07_1" in capsys.readouterr().out
+    assert main(["history", "reports", "--plan", "tiny"]) == 0
+    with pytest.raises(UsageError, match="nope: no such folder"):
+        main(["history", "nope"])
 
 
 def test_json_on_standard_output_says_what_was_left_out(tmp_path, capsys):
