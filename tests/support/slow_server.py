@@ -297,11 +297,11 @@ def tail_of(path: str, folder: Path, load: Load) -> TailAccount | None:
     inside = [one for one in requests if from_ms + EDGE_MS < one.from_ms and one.to_ms < to_ms - EDGE_MS]
     found = tail_accounts(Matching(requests, times), {"home": inside}, from_ms)
     if results := os.environ.get(RESULTS):
-        _append(Path(results), f"{name} {load.threads} {path}", found)
+        append_accounts(Path(results), f"{name} {load.threads} {path}", found)
     return found[0] if found else None
 
 
-def _append(results: Path, case: str, found: Sequence[TailAccount]) -> None:
+def append_accounts(results: Path, case: str, found: Sequence[TailAccount]) -> None:
     """Append a line for each cause to a table, so that repeated runs of the tests can be summed up."""
     with results.open("a", encoding="utf-8") as file:
         for account in found:

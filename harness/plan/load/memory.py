@@ -28,16 +28,21 @@ _ROUND_MB = 256
 # this part of the heap, for so many users and for each further one.
 _LIMIT_MB = 1024
 _YOUNG_MB, _YOUNG_USERS, _YOUNG_USER_KB = 80, 1000, 32.0
+_CROWD = 200
 _KB_PER_MB = units.BYTES_PER_MB // units.BYTES_PER_KB
 
 
 @dataclass(frozen=True)
 class Heap:
-    """The heap of JMeter's JVM: its size at the start, its limit, and that of new objects; None for Java's choice."""
+    """The heap of JMeter's JVM: its size at the start, its limit, and that of new objects; None for Java's choice.
+
+    With `is_crowded` so many users start that their objects fill what Java has for new ones that are in use.
+    """
 
     first_mb: int
     limit_mb: int
     young_mb: int | None = None
+    is_crowded: bool = False
 
 
 def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int) -> Heap:
@@ -52,7 +57,7 @@ def heap_of(load: Load, each_kb: float, given_mb: int | None, memory_bytes: int)
     first_mb = math.ceil((_BASE_MB + users * each_kb / _KB_PER_MB) / _FILLED) + young_mb
     most_mb = int(_OF_MEMORY * memory_bytes / units.BYTES_PER_MB)
     limit_mb = min(most_mb, max(_LIMIT_MB, math.ceil(first_mb / _ROUND_MB) * _ROUND_MB))
-    return Heap(min(first_mb, limit_mb), limit_mb, min(young_mb, limit_mb // 3))
+    return Heap(min(first_mb, limit_mb), limit_mb, min(young_mb, limit_mb // 3), users > _CROWD)
 
 
 def _users(load: Load) -> int:

@@ -36,8 +36,9 @@ _SHADOW, _SMALL_STACKS = "-XX:StackShadowPages=10", ("x86_64", "AMD64")
 # Each thread would have one of 16 arenas of memory outside the heap, or more, which stay as large as they once were.
 _ARENAS = "2"
 
-# A sixth of the new objects may be in use when they are collected. As users start, Java would give a third to them,
-# twice, and then it keeps objects of running requests as old ones, until all must be collected at once.
+# A sixth of the new objects may be in use when they are collected. As many users start, Java would give a third to
+# them, twice, and then it keeps objects of running requests as old ones, until all must be collected at once. For few
+# users it gives them less, and collects more seldom.
 _SURVIVORS = "-XX:InitialSurvivorRatio=6 -XX:-UsePSAdaptiveSurvivorSizePolicy"
 
 # Some starts of JMeter ask for a dump of the heap, 0.3 to 1 GB of each run that needs more. jvm_args may ask again.
@@ -115,7 +116,7 @@ def environment(profile: Profile, heap: Heap) -> dict[str, str]:
     """Return the environment variables with the heap size and options of JMeter's JVM."""
     size = f"-Xms{heap.first_mb}m -Xmx{heap.limit_mb}m -XX:MaxMetaspaceSize=256m"
     if heap.young_mb and "GC" not in profile.generator_jvm_args:  # other collectors choose it themselves
-        size += f" -Xmn{heap.young_mb}m {_SURVIVORS}"
+        size += f" -Xmn{heap.young_mb}m" + (f" {_SURVIVORS}" if heap.is_crowded else "")
     if platform.machine() in _SMALL_STACKS:
         size += f" {_SHADOW}"
     jvm_args = f"{_NO_DUMP} {profile.generator_jvm_args}".rstrip()
