@@ -6,6 +6,8 @@ the largest change either way.
 
 from __future__ import annotations
 
+import math
+
 from harness.base import units
 from harness.judge.stored_comparisons import CANNOT_TELL
 from harness.metrics.metric import CLOCK_STEP_MS, Metric
@@ -45,7 +47,8 @@ def interval_text(low: float | None, high: float | None, word: str, decimals: in
         return ""
     if word == CANNOT_TELL:
         return within_text(max(abs(low), abs(high)), decimals)
-    end = f">{_MOST_RATIO * 100:+.0f}" if high > _MOST_RATIO else units.signed_percent(high, decimals)
+    is_open = math.isinf(high) or low <= _MOST_RATIO < high
+    end = f">{max(low, _MOST_RATIO) * 100:+.0f}" if is_open else units.signed_percent(high, decimals)
     return f"{units.signed_percent(low, decimals)} to {end}"
 
 

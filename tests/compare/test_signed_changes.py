@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from random import Random
 
@@ -172,3 +173,6 @@ def test_the_interval_of_a_change_that_cannot_be_told_is_its_largest_end_either_
     assert interval_text(-0.224, 0.124, CANNOT_TELL, 1) == "within ±22.4"
     assert interval_text(-0.031, 0.124, OK, 1) == "-3.1 to +12.4"
     assert interval_text(-0.031, 25.0, CANNOT_TELL, 1) == ""
+    assert interval_text(8.5, 25.0, REGRESSED, 0) == "+850 to >+1000"
+    assert interval_text(17.35, 19.95, REGRESSED, 0) == "+1735 to +1995"
+    assert interval_text(17.35, math.inf, REGRESSED, 0) == "+1735 to >+1735"
