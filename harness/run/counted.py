@@ -40,7 +40,8 @@ def count_run(directory: RunDirectory) -> CountedRun | None:
         run.once_labels, thread_groups=groups, then_window=True, closes_ms=closes_ms(run), cut_labels=run.cut_labels
     )
     has_parts = any(one.machine for one in run.generators)  # whether one has the rows of another, their launcher knows
-    return CountedRun(run, jtls, scope, read_tally(_inputs(run, jtls), scope, may_be_alike=has_parts))
+    inputs = _inputs(run, jtls)
+    return CountedRun(run, jtls, scope, read_tally(inputs, scope, may_be_alike=has_parts or len(inputs) == 1))
 
 
 def closes_ms(run: RunRecord) -> int | None:

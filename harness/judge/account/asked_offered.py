@@ -1,13 +1,12 @@
 """Compares the users or arrivals that were asked for with those that were there, over the whole requested time.
 
-Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was
-never or no longer sent, users only paused, had no data, sent an extractor's default or were redirected to a login, or
-a throughput timer never paused them.
+Seen: Users left early, arrivals were not made, a load generator was absent (INVALID from 10 % on), a step was never
+or no longer sent, or users only paused, had no data, sent an extractor's default, ended at a login, or waited for no
+throughput timer.
 
 Why it matters: The load was another one than requested; what the missing users would have met is in no number.
 
-What to do: Look in `jmeter.log` for threads that ended. With `--rate` read errors and p99 first. Run longer, or
-correct the plan.
+What to do: Look in `jmeter.log` for threads that ended. With `--rate` read errors and p99 first.
 """
 
 from __future__ import annotations
