@@ -99,6 +99,7 @@ def dumped(lives, apart_ms, chance):
     return times
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("statement_ms", [0, 200])
 @pytest.mark.parametrize("apart_ms", [50, 150, 300, 500, 800])
 @pytest.mark.parametrize("seed", range(4))

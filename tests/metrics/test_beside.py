@@ -98,6 +98,7 @@ def test_several_runs_are_compared_by_their_messages_too(tmp_path):
     assert (metric(found.total, MESSAGES).unit, metric(found.total, MESSAGES).verdict) == ("runs", "REGRESSED")
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("goal", "is_met", "text"),
     [
@@ -161,6 +162,7 @@ def test_a_handful_of_long_sessions_leaves_a_comparison_as_it_is(tmp_path):
     assert not metric(found.total, metric_of("session")).decides
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("kind", "name"), [("TLS handshakes", "handshake"), ("name lookups", "lookup"), ("requests written", "sending")]
 )

@@ -86,6 +86,7 @@ def test_the_estimate_of_a_plan_with_one_request_is_near_what_was_measured(tmp_p
         assert 0.8 < user_kb(tmp_path / "one.jmx", parse_target(target)) / measured_kb < 1.2
 
 
+@pytest.mark.counterpart
 def test_fifty_users_of_a_plan_of_400_requests_fit_into_half_a_gigabyte(tmp_path):
     write_requests([OneRequest(f"http://shop/{number}") for number in range(400)], tmp_path, "many", "many")
     each_kb = user_kb(tmp_path / "many.jmx", None)
