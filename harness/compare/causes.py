@@ -241,9 +241,9 @@ def _grown(key: _Key, baseline: Sequence[_Costs], contender: Sequence[_Costs]) -
             ends = (grown - reach, grown + reach) if error and not is_bound else (None, None)
             both = at_first.value, now.value
             candidates.append(GrownCost(key.kind, key.process, name, *both, key.unit, is_bound, *ends))
-    candidates.sort(key=lambda cause: (cause.baseline - cause.contender, cause.name))
+    candidates.sort(key=lambda cause: (-cause.growth, cause.name))
     whole = fmean(sum(cost.value for cost in run.listed.values()) for run in contender)
-    return [cause for cause in candidates[:CAUSES_MOST] if cause.contender - cause.baseline > _GROWTH_LEAST / 2 * whole]
+    return [cause for cause in candidates[:CAUSES_MOST] if cause.growth > _GROWTH_LEAST / 2 * whole]
 
 
 def _mean(name: str, side: Sequence[_Costs]) -> _Cost:

@@ -11,9 +11,9 @@ from harness.judge.ignored import named
 from harness.judge.users_counted import groups_of
 from harness.run.group_counts import ExtractionCount, extraction_counts
 
-# What was sent after so many of the answers is a doubt. Nobody means to send the name of a variable, or a default that
-# stands for nothing. A value of before, or a default that the system may take, are meant for answers without one,
-# unless an extractor finds nothing in so many of them.
+# What was sent after so many of the answers is a doubt. Nobody means to send the name of a variable, or a default such
+# as NOT_FOUND. A value of before, or a default that the system may take, are meant for answers without one, unless an
+# extractor finds nothing in so many of them.
 _SENT_RATIO = 0.05
 _KEPT_RATIO, _VALUE_RATIO = 0.5, 0.9
 # Defaults as NOT_FOUND, tokenMissing, "no value", null, -1 and ???; not 0, en, guest, or an empty one.
