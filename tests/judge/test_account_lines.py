@@ -1,5 +1,7 @@
 """Lines of the account: what was asked, offered, read and counted must be equal, whatever the shape of the gap is."""
 
+from functools import cache
+
 import pytest
 
 from harness.jtl.inputs import resolve
@@ -38,11 +40,17 @@ def users_of(length_s=LENGTH_S, users=USERS, left=lambda _user, _at_s: False, el
     return sorted(samples, key=lambda one: one.end_ms)
 
 
-def a_run(samples, load=None, **changes):
-    """Return the summary of a run that asked for 20 users for 300 s, each with a pause of 0.8 s."""
+@cache
+def good_tally():
+    """Return the tally of users who send all the time: much of the time of a test is that of its 6,000 samples."""
+    return tally_of(users_of())
+
+
+def a_run(samples=None, load=None, **changes):
+    """Return the summary of a run that asked for 20 users for 300 s, each with a pause of 0.8 s; None: good ones."""
     load = load or closed_load(users=USERS, ramp_s=0.0, duration_s=float(LENGTH_S), loops=None, think_time_s=0.78)
     run = record(load=load, once_labels=(), took_s=LENGTH_S + 3.0, **changes)
-    tally = tally_of(samples)
+    tally = good_tally() if samples is None else tally_of(samples)
     return summarise(tally, "tiny/run-01_1", run, options=SummaryOptions(window=window_of(tally, STEADY, run)))
 
 
@@ -52,7 +60,7 @@ def line(summary, code):
 
 
 def test_each_summary_has_each_line_and_a_good_run_balances():
-    summary = a_run(users_of())
+    summary = a_run()
     assert [one.code for one in summary.account] == [kind.code for kind in LINES]
     assert {one.balance for one in summary.account} == {Balance.BALANCED}, account_table(summary.account)
     assert summary.verdict.state == VALID
@@ -255,7 +263,7 @@ def test_a_tail_that_is_slower_than_the_window_is_a_doubt():
 )
 def test_pauses_are_those_of_all_timers_that_the_agent_counted_not_those_of_the_plan(pause_ms, balance):
     load = closed_load(users=USERS, ramp_s=0.0, duration_s=float(LENGTH_S), loops=None)  # the plan says nothing
-    summary = a_run(users_of(), load, groups=(counted([20] * LENGTH_S, pause_ms),))
+    summary = a_run(load=load, groups=(counted([20] * LENGTH_S, pause_ms),))
     assert line(summary, "users-time").balance is balance, account_table(summary.account)
 
 
@@ -313,7 +321,7 @@ def test_a_cause_is_named_beside_the_line_that_it_explains_and_is_no_second_reas
 
 
 def test_a_table_and_a_line_say_what_does_not_balance():
-    good, bad = a_run(users_of()).account, a_run(users_of(length_s=150)).account
+    good, bad = a_run().account, a_run(users_of(length_s=150)).account
     assert "| asked = offered | 20 users for 5 min | " in account_table(bad)
     assert account_line(bad).startswith("The account. Balanced: ") and " Invalid: asked = offered." in account_line(bad)
     assert accounts_line({"A": good, "B": bad}) == "The account. asked = offered: invalid of B."

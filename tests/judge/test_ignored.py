@@ -8,12 +8,12 @@ from harness.judge.account import Balance
 from harness.judge.verdict import DOUBTFUL, VALID
 from harness.plan.jmx.steps import PlanStep
 from harness.run.group_counts import IgnoredCount, LabelCount
-from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line, users_of
+from tests.judge.test_account_lines import LENGTH_S, USERS, a_run, counted, line
 
 
 def run_of(noted, **more):
     agents = replace(counted([USERS] * LENGTH_S, 16_000 - 50), **noted)
-    return a_run(users_of(), groups=(agents,), **more)
+    return a_run(groups=(agents,), **more)
 
 
 def run_that_ignores(*ignored, **more):

@@ -195,7 +195,7 @@ def test_a_throughput_timer_that_paused_nobody_asked_for_a_rate_that_was_not_rea
     paused = replace(users(alive), name="Users", pause_ms=(pause_ms, *[0] * 299), pause_count=pause_count)
     for is_paced in (True, None):
         load = closed_load(users=20, ramp_s=0.0, duration_s=300.0, loops=None, is_paced=is_paced)
-        found = line(a_run(users_of(), load, groups=(paused,)), "asked-offered")
+        found = line(a_run(load=load, groups=(paused,)), "asked-offered")
         text = "A throughput timer paused nobody: the rate that it asks for was not reached"
         assert (found.text == text) is bool(is_late and is_paced)
 
@@ -221,7 +221,7 @@ STEPS_OF_PLAN = (PlanStep("Pay", False), PlanStep("Ship  it", False), PlanStep("
 
 
 def test_a_step_that_was_never_sent_is_a_doubt_unless_the_plan_may_skip_it():
-    summary = a_run(users_of(), steps=STEPS_OF_PLAN)
+    summary = a_run(steps=STEPS_OF_PLAN)
     found = line(summary, "asked-offered")
     assert (found.balance, found.text) == (Balance.DOUBT, "Never sent: 1 step of the plan (Ship  it)")
     assert found.right.endswith("; never sent, by the plan's logic: Return")

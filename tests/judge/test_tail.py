@@ -169,6 +169,7 @@ def test_the_waits_of_a_service_behind_that_fits_some_requests_better_are_not_cl
     assert (found.causes, found.found_count) == ((), 5)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("threads", "every_ms", "busy_ms"),
     [(1, 600, 200), (4, 400, 200), (8, 330, 300), (2, 1_000, 310), (20, 350, 330), (50, 320, 300)],

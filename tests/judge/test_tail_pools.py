@@ -65,6 +65,7 @@ def test_the_cause_of_few_slow_requests_of_a_busy_site_is_found(seed):
     assert pool_ms >= 0.7 * excess_ms
 
 
+@pytest.mark.real
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("moved_ms", [5_000, -7_300])
 @pytest.mark.parametrize("longer_than_ms", [0, 350], ids=["all", "slow ones, as of handlers that answer later"])

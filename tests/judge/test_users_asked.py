@@ -75,7 +75,7 @@ def test_users_who_had_done_their_loops_before_others_began_are_not_missing(came
 
 
 def test_nobody_knows_who_left_a_load_with_loops_that_the_agent_did_not_count():
-    assert line(a_run(users_of(), LOOPS), "asked-offered").balance is Balance.NOT_KNOWN
+    assert line(a_run(load=LOOPS), "asked-offered").balance is Balance.NOT_KNOWN
 
 
 def test_users_who_wait_for_a_last_answer_after_enough_requests_are_not_missing():

@@ -154,6 +154,7 @@ def test_total_adds_rates_and_weighs_averages_by_what_they_count():
     assert [one.beside["session_ms"] for one in load.labels] == [1000.0, 4000.0]
 
 
+@pytest.mark.real
 def test_a_handful_of_long_sessions_leaves_a_comparison_as_it_is(tmp_path):
     few = [f'{START_MS + 1000 * second},"Pay",sessions,1,{1_000_000 * second}' for second in (50, 70, 90)]
     before, after = (stored(tmp_path, f"run-01_{number}", few[number:]) for number in (0, 1))

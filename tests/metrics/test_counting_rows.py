@@ -208,6 +208,7 @@ def test_line_ends_and_cut_rows_are_counted_as_by_the_plain_reader(tmp_path, pro
         assert_counted_as_by_the_plain_reader(data, tmp_path / "x.jtl", program)
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "columns",
     [

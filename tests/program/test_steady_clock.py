@@ -80,6 +80,7 @@ def test_what_failed_while_the_clock_was_set_ran_again_and_that_is_said(output):
     assert "test_that_passes failed" not in output
 
 
+@pytest.mark.real
 def test_a_failure_stays_one_when_it_repeats_and_when_no_clock_was_set(output):
     assert re.search(r"FAILED .*test_that_always_fails - AssertionError: 2", output), output
     assert re.search(r"FAILED .*test_that_fails_at_a_steady_clock - AssertionError: 1", output), output

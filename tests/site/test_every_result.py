@@ -173,6 +173,7 @@ def test_the_page_of_a_run_shows_the_headline_and_the_key_figures_of_the_json(tm
     assert re.findall("<dt>(.*)</dt>\n<dd>(.*)</dd>", page) == [("a figure", "7 <span>s</span>")]
 
 
+@pytest.mark.real
 def test_the_comment_and_the_status_of_a_commit_have_the_headline_of_the_json(made, tmp_path):
     report = tmp_path / "ab-01.md"
     for suffix in (".md", ".json"):

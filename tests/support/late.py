@@ -13,5 +13,7 @@ class Late:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        """Import the module, and return what it has by that name."""
+        """Import the module, and return what it has by that name: what pytest asks each object for, none has."""
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)

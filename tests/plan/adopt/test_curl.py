@@ -166,6 +166,7 @@ def test_a_request_that_no_plan_can_send_is_refused_without_its_secrets(line, me
     assert "pw-of-bob" not in str(raised.value)
 
 
+@pytest.mark.real
 def test_commands_of_one_address_at_once_have_whole_plans_each_of_its_own_request(tmp_path):
     """They had one file, which was written in place, and was of the last command where only the queries differed."""
 
